@@ -1,14 +1,16 @@
 # make demo     rate two small models on this machine, in your browser
 # make test     every check: Python, web page, real browser, style and types; all run, one summary ends it
 # make explore  property tests on examples drawn at random (make test: on the same ones each time)
+# make storm    ten minutes of raters and faults at once, drawn from a seed: ARGS="--seconds 60 --seed 7"
 # make install  all the set-up that these need, into .venv (they call it themselves)
+# make docs     build the site of documentation into build/site, and check every link and anchor in it
 # make bench    speed, as ratios beside ParlAI's own way
 # make clean    remove everything that was built
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-python test-web test-browser explore lint install bench clean check-tools check-chromium wheel
+.PHONY: help demo test storm test-storm test-python test-models test-web test-browser explore lint docs install bench clean check-tools check-chromium wheel
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,6 +21,9 @@ WEB := mephisto_tasks/webapp
 SERVER := .venv-server
 SERVER_INSTALLED := .venv-server/.installed
 WITH_TORCH := torch torchgen functorch nvidia triton sympy mpmath networkx filelock
+# What builds the site wants a newer click than Mephisto can live with.
+DOCS := .venv-docs
+DOCS_INSTALLED := .venv-docs/.installed
 NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
 WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
@@ -30,14 +35,14 @@ FIND_PYTHON = $$(for python in "$${PYTHON:-}" python3.11 python3.10 python3 pyth
 	  then echo "$$python"; break; fi; done)
 
 help:
-	@sed -n 's/^# //p' Makefile | head -6
+	@sed -n 's/^# //p' Makefile | head -8
 
 demo: install
 	$(BIN)/parlai-humaneval demo $(ARGS)
 
 # Two parts at a time: the browser mostly waits, and leaves its time to the others.
 test: install check-chromium
-	@$(BIN)/python tests/every_part.py test-python test-browser lint test-web
+	@$(BIN)/python tests/every_part.py test-python test-browser test-models lint test-web test-storm docs
 
 lint: install
 	$(BIN)/ruff check --no-cache .
@@ -46,8 +51,15 @@ lint: install
 	$(BIN)/lint-imports --no-cache
 
 # A file stays with one process: what its tests share (a launch, a trained model) is made once.
+PYTEST = PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest --dist loadfile -m "not browser"
+# Tests that start models, clusters and whole commands, and often wait for them: a part of their own, beside the others.
+MODELS := tests/benchmarks tests/examples tests/parlai_humaneval/models tests/parlai_humaneval/self_chat
+
 test-python: install $(SERVER_INSTALLED)
-	PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest tests -n 2 --dist loadfile -m "not browser" $(ARGS)
+	$(PYTEST) tests $(MODELS:%=--ignore=%) -n 2 $(ARGS)
+
+test-models: install $(SERVER_INSTALLED)
+	$(PYTEST) $(MODELS) -n 2 $(ARGS)
 
 explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
@@ -55,8 +67,21 @@ explore: install
 test-browser: install check-chromium
 	$(BIN)/python -m pytest tests -m browser $(ARGS)
 
+storm: install check-chromium
+	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm $(ARGS)
+
+# The same storm each time, without a browser: those are in test-browser.
+test-storm: install
+	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm --seconds 60 --seed 1 --no-browser $(ARGS)
+
 test-web: $(NPM)
 	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent
+
+docs: check-tools $(INSTALLED) $(DOCS_INSTALLED)
+	@rm -rf build/facts
+	$(BIN)/python -m docs.facts build/facts
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --config-file docs/mkdocs.yml
+	@echo "The site is built: build/site/index.html"
 
 bench: install
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -100,6 +125,12 @@ $(SERVER_INSTALLED): tests/servers/requirements.txt $(INSTALLED)
 	    if [ -e "$$found" ]; then ln -s "$$found" "$$to/"; fi; done; done
 	@touch $@
 
+$(DOCS_INSTALLED): docs/requirements.txt $(INSTALLED)
+	@rm -rf $(DOCS)
+	$(BIN)/python -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 $(NPM): $(WEB)/package.json $(WEB)/package-lock.json
 	@echo "Fetching what the rater's page is built with (the first time half a minute or so)"
 	@cd $(WEB) && npm ci --silent --no-audit --no-fund
@@ -111,4 +142,4 @@ $(PAGE): $(NPM) $(WEB_SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(SERVER) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SERVER) $(DOCS) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

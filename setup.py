@@ -46,6 +46,8 @@ setup(
         "parlai_humaneval": [
             "self_chat/multirun/conf/*.yaml",
             "data/**/*",
+            "judges/*.txt",
+            "languages/*.po",
             "opt_presets/**/*",
             "report/**/templates/*",
             "report/*.bib",
@@ -78,6 +80,7 @@ setup(
         "jinja2>=2.11",
         "nltk>=3.8",
         "pydantic>=2.6,<3",
+        "babel>=2.10",  # raters' languages: gettext's catalogues, which way they are written, how they write dates
         "pyobscenity>=0.2,<0.3",
         "openai>=1.30",  # the client of every OpenAI-compatible server
         "httpx>=0.27,<1",
@@ -94,6 +97,7 @@ setup(
         "hydra-core>=1.3,<1.4",
         "itsdangerous>=1.1",  # signs invitations
         "segno>=1.6,<2",  # QR codes of links
+        "phonenumbers>=8.13,<10",  # telephone numbers in what raters wrote, before it is released
     ],
     extras_require={
         # Models on a Ray cluster that runs already. From 2.50 on, a cluster can let in only who has its token.

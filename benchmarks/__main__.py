@@ -32,9 +32,22 @@ BENCHMARKS = {
     "gpu": ("benchmarks.gpu", "replies a second on a GPU, where there is one"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
     "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),
+    "load": (
+        "benchmarks.load",
+        "50 to 500 raters who come in the same second: what is stored, their wait, memory, threads",
+    ),
+    "floods": ("benchmarks.floods", "a rater's wait while somebody else sends all that they can"),
     "analysis": ("benchmarks.analysis_speed", "statistics beside packages and the obvious way"),
+    "prediction_powered": (
+        "benchmarks.prediction_powered",
+        "intervals of people's answers on a part and a judge's on all (about ten minutes)",
+    ),
     "report": ("benchmarks.report_speed", "a report of 10,000 dialogues"),
     "false_positives": ("benchmarks.false_positives", "differences found between equal models (about ten minutes)"),
+    "sequential": (
+        "benchmarks.sequential",
+        "dialogues until the answer, beside fixed plans; false claims (ten minutes)",
+    ),
     "startup": ("benchmarks.startup", "from a command to its answer, or to its first word"),
     "launch": ("benchmarks.launch", "from the launch command to a page that answers"),
 }

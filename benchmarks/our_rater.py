@@ -26,7 +26,7 @@ class OurRater:
     async def run(self) -> list[float]:
         """The whole dialogue; returns :attr:`waits_s`. Raises RuntimeError when the rater cannot finish."""
         async with self._client as client:
-            await client.register()
+            await client.enter()
             if client.refused is not None:
                 raise RuntimeError(f"a rater was turned away: {client.refused}")
             state = await client.next_state(timeout=TIMEOUT_S)

@@ -40,17 +40,40 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def resident_kb(pid: int) -> int:
-    """Resident memory of a process, in kB, as Linux tells it.
+    """Resident memory of a process, in kB, as Linux tells it. Raises BenchmarkError as :func:`_of_status` does."""
+    return _of_status(pid, "VmRSS")
+
+
+def threads(pid: int) -> int:
+    """Threads of a process. Raises BenchmarkError as :func:`_of_status` does."""
+    return _of_status(pid, "Threads")
+
+
+def _of_status(pid: int, key: str) -> int:
+    """A number that Linux tells of a process.
 
     Raises:
         BenchmarkError: there is no such process, or no ``/proc``.
     """
     status = Path(f"/proc/{pid}/status")
     try:
-        lines = dict(line.split(":", 1) for line in status.read_text(encoding="ascii").splitlines())
-        return int(lines["VmRSS"].split()[0])
+        lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
+        return int(lines[key].split()[0])
     except (OSError, KeyError) as error:
-        raise BenchmarkError(f"the memory of process {pid} cannot be read from {status} (Linux only)") from error
+        raise BenchmarkError(f"{key} of process {pid} cannot be read from {status} (Linux only)") from error
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of a processor that a process has used so far, all its threads together.
+
+    Raises:
+        BenchmarkError: there is no such process, or no ``/proc``.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError as error:
+        raise BenchmarkError(f"the time of process {pid} cannot be read (Linux only)") from error
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Measured:

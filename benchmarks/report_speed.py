@@ -98,7 +98,7 @@ def _figure(size: str, name: str, tables: Tables, aim: float) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         write_tables(tables, Path(folder))
         taken = seconds(Path(folder))
-        ((table, frame),) = ((key, rows) for key, rows in vars(tables).items() if len(rows))
+        ((table, frame),) = ((key, rows) for key, rows in vars(tables).items() if rows is not None and len(rows))
         peer = plain_seconds(Path(folder) / f"{table}.csv", PEER_DRAWS)
     return Figure(
         name=f"report of {size}: {name}",

@@ -13,19 +13,24 @@ import yaml
 
 from benchmarks.models import PAIRS
 from benchmarks.peer.copy import peer_environment
-from benchmarks.processes import POLL_S, Measured, environment, free_port, running
+from benchmarks.processes import POLL_S, REPOSITORY, Measured, environment, free_port, running
 
 PEER_READY = "PEER IS READY"
 REQUEST_TIMEOUT_S = 2.0
 
 
 @contextmanager
-def our_launch(work: Path, overrides: Sequence[str], task: str = "pw_turn") -> Iterator[tuple[str, Measured]]:
-    """``parlai-humaneval launch TASK`` with its home and data below ``work``; yields its address at once."""
+def our_launch(
+    work: Path, overrides: Sequence[str], task: str = "pw_turn", checkout: Path = REPOSITORY
+) -> Iterator[tuple[str, Measured]]:
+    """``parlai-humaneval launch TASK`` with its home and data below ``work``; yields its address at once.
+
+    ``checkout``: the folder whose code is launched, where that is to be another version than this one.
+    """
     port = free_port()
-    command = [str(Path(sys.executable).with_name("parlai-humaneval")), "launch", task]
+    command = [sys.executable, "-c", "from parlai_humaneval.cli import main; main()", "launch", task]
     command += [f"mephisto.architect.port={port}", "--data-dir", str(work / "data"), *overrides]
-    with running(command, environment(work / "home")) as program:
+    with running(command, environment(work / "home", PYTHONPATH=str(checkout)), cwd=checkout) as program:
         yield f"http://127.0.0.1:{port}", program
 
 

@@ -23,20 +23,44 @@ def stored_of(data_dir: Path, task_name: str, outcomes: Iterable[Outcome]) -> li
     Raises:
         TurnsDiffer: a worker has no record or more than one, or there is a record of somebody else.
     """
-    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
-    found: dict[str, list[DialogueRecord]] = defaultdict(list)
-    for record in read_dialogues(data_dir, task_name):
-        found[record.worker].append(record)
+    stored = StoredByWorker(data_dir, task_name)
     records = []
     for outcome in outcomes:
-        # Mephisto's mock provider stores workers under this name.
-        own = found.pop(pseudonyms.worker(f"{outcome.worker}_sandbox"), [])
+        own = stored.take(outcome.worker)
         if len(own) != 1:
             raise TurnsDiffer(f"{outcome.worker} held one dialogue, and {len(own)} are stored")
         records += own
-    if found:
-        raise TurnsDiffer(f"{len(found)} workers are stored who did not take part")
+    if stored.others:
+        raise TurnsDiffer(f"{stored.others} workers are stored who did not take part")
     return records
+
+
+class StoredByWorker:
+    """All records of a task, to be asked for by the name with which a rater came."""
+
+    def __init__(self, data_dir: Path, task_name: str) -> None:
+        self._pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+        self._records: dict[str, list[DialogueRecord]] = defaultdict(list)
+        for record in read_dialogues(data_dir, task_name):
+            self._records[record.worker].append(record)
+
+    def take(self, worker: str) -> list[DialogueRecord]:
+        """The records of a worker, which are not held any more."""
+        # Mephisto's mock provider stores workers under this name.
+        return self._records.pop(self._pseudonyms.worker(f"{worker}_sandbox"), [])
+
+    @property
+    def others(self) -> int:
+        """Workers whose records were not asked for."""
+        return len(self._records)
+
+
+def turns_astray(outcome: Outcome, records: Sequence[DialogueRecord]) -> int:
+    """Turns of a rater who finished that are not stored once and alike: lost, changed, doubled, or in a second record."""
+    sent, stored = list(outcome.turns), [turn for record in records for turn in record.turns]
+    pairs = enumerate(zip(sent, stored, strict=False), start=1)
+    alike = sum(its.turn == place and _same(turn, its) for place, (turn, its) in pairs)
+    return max(len(sent), len(stored)) - alike
 
 
 def compare(outcomes: Sequence[Outcome], records: Sequence[DialogueRecord]) -> int:

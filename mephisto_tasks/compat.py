@@ -23,6 +23,8 @@ from typing import Any
 from rich.console import Console
 
 from parlai_humaneval.models.zoo.home import user_home
+from parlai_humaneval.plain_output import PLAIN_RECORDS
+from parlai_humaneval.private_files import make_private_folder
 
 _lock = threading.Lock()
 _prepared = False
@@ -149,7 +151,10 @@ def _one_log_to_stderr() -> Iterator[None]:
     for logger in core.loggers.values():
         logger.handlers.clear()
     rich_handler, core.RichHandler = core.RichHandler, logging.NullHandler  # for the modules that come later
-    root.handlers[:] = handlers or [rich_handler(console=Console(stderr=True), show_path=False)]
+    if not handlers:
+        handlers = [rich_handler(console=Console(stderr=True), show_path=False)]
+        handlers[0].addFilter(PLAIN_RECORDS)
+    root.handlers[:] = handlers
     root.setLevel(level)
 
 
@@ -169,7 +174,7 @@ def _quiet_database_directory() -> None:
     if handler.get_config_arg(handler.CORE_SECTION, handler.DATA_STORAGE_KEY) is None:
         data_dir = default_data_dir()
         with suppress(OSError):  # a command that needs this one says so; another one may be named
-            data_dir.mkdir(parents=True, exist_ok=True)
+            make_private_folder(data_dir)
         dirs.loaded_data_dir = str(data_dir)
 
 

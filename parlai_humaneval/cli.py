@@ -6,61 +6,63 @@ imports Mephisto or torch.
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import Any
 
 import click
 
 from parlai_humaneval import __version__
+from parlai_humaneval.command_errors import told_by
+from parlai_humaneval.command_groups import SuggestingGroup
 from parlai_humaneval.ending import end_quickly
-from parlai_humaneval.suggesting import SuggestingGroup
+from parlai_humaneval.suggesting import nearest
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    # name: (module:attribute, one line for the list of commands)
-    "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
-    "launch": ("mephisto_tasks.commands.launch:launch", "Launch a crowd task (locally or on MTurk)."),
-    "try": ("mephisto_tasks.commands.try_model:try_model", "Have people chat with your model, by one link."),
-    "invite": ("mephisto_tasks.commands.invite:invite", "Invite colleagues or a class by signed links."),
-    "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
-    "self-chat": (
-        "parlai_humaneval.self_chat.commands:self_chat",
-        "Have models talk to themselves, or to each other.",
-    ),
-    "self-chat-merge": (
-        "parlai_humaneval.self_chat.commands:self_chat_merge",
-        "Put together what several machines had them say.",
-    ),
-    "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
-    "watch": ("mephisto_tasks.commands.watch:watch", "How a study stands, while it runs: terminal, page, leaderboard."),
-    "steer": (
-        "mephisto_tasks.commands.steer:steer",
-        "Pause a running study, collect more, stop a pair, retire a model.",
-    ),
-    "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
-    "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
-    "import": (
-        "parlai_humaneval.importing.command:import_tables",
-        "Turn data from elsewhere into tidy tables.",
-    ),
-    "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
-    "returned": (
-        "mephisto_tasks.commands.returned:returned",
-        "Free the places of submissions that were returned at a panel.",
-    ),
-    "workers": (
-        "mephisto_tasks.commands.workers:workers",
-        "Who took part; block them, let them in, note what matters.",
-    ),
-    "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),
-    "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),
-    "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),
-    "parlai": ("parlai_humaneval.parlai_commands:parlai", "ParlAI's own commands with this plug-in loaded."),
+TOPICS: dict[str, dict[str, tuple[str, str]]] = {
+    # heading: {name: (module:attribute, one line for the list of commands)}
+    "Begin": {
+        "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
+        "try": ("mephisto_tasks.commands.try_model:try_model", "Have people chat with your model, by one link."),
+        "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),
+        "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
+    },
+    "Run a study": {
+        "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
+        "launch": ("mephisto_tasks.commands.launch:launch", "Launch a crowd task: here, by link, or on MTurk."),
+        "invite": ("mephisto_tasks.commands.invite:invite", "Invite colleagues or a class by signed links."),
+        "watch": ("mephisto_tasks.commands.watch:watch", "How a study stands, while it runs."),
+        "steer": ("mephisto_tasks.commands.steer:steer", "Pause a running study, collect more, retire a model."),
+    },
+    "Have the results": {
+        "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
+        "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
+        "judge": ("mephisto_tasks.commands.judge:judge", "Ask a model what raters were asked, beside them."),
+        "import": ("parlai_humaneval.importing.command:import_tables", "Turn data from elsewhere into tidy tables."),
+    },
+    "Pay raters and look after them": {
+        "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
+        "workers": ("mephisto_tasks.commands.workers:workers", "Who took part; block them, let them in."),
+        "unblock": ("mephisto_tasks.commands.unblock:unblock", "Let in again whom checks blocked."),
+        "returned": ("mephisto_tasks.commands.returned:returned", "Free places that were returned at a panel."),
+        "forget": ("mephisto_tasks.commands.forget:forget", "Delete all that is known of a worker."),
+        "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),
+    },
+    "Have models talk": {
+        "self-chat": ("parlai_humaneval.self_chat.commands:self_chat", "With themselves, or with each other."),
+        "self-chat-merge": (
+            "parlai_humaneval.self_chat.commands:self_chat_merge",
+            "Put together what several machines had them say.",
+        ),
+        "parlai": ("parlai_humaneval.parlai_commands:parlai", "ParlAI's own commands with this plug-in loaded."),
+    },
 }
+COMMANDS = {name: where for commands in TOPICS.values() for name, (where, _) in commands.items()}
+"""Command → module:attribute."""
+TYPED = "parlai_humaneval.typed"
+"""The key, in click's context, of what was typed."""
 
 
 class LazyGroup(SuggestingGroup):
-    """A group whose commands are imported on use."""
+    """A group whose commands are imported on use, and whose errors have one form."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -68,24 +70,61 @@ class LazyGroup(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module_name, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        module_name, _, attribute = COMMANDS[cmd_name].partition(":")
         command = getattr(import_module(module_name), attribute)
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(
+        self, info_name: str, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Keeps what was typed, for errors to show it as it was meant."""
+        typed = list(args)
+        try:
+            context: click.Context = super().make_context(info_name, args, parent, **extra)
+        except click.ClickException as error:
+            raise told_by(_with_possibilities(error), info_name, typed) from error
+        context.meta[TYPED] = typed
+        return context
+
     def invoke(self, ctx: click.Context) -> Any:
-        """A misspelt option of any command is an error with the nearest right one."""
+        """Every error is told in the same form; a misspelt option of any command with the nearest right one."""
         try:
             return super().invoke(ctx)
-        except click.NoSuchOption as error:
-            if error.ctx is not None and not error.possibilities:
-                options = [word for parameter in error.ctx.command.params for word in parameter.opts]
-                error.possibilities = difflib.get_close_matches(error.option_name, options, n=1)
-            raise
+        except click.ClickException as error:
+            typed = ctx.meta[TYPED]
+            raise told_by(_with_possibilities(error), self._called(ctx, typed), typed) from error
+
+    def _called(self, ctx: click.Context, typed: list[str]) -> str:
+        """The command that was called, with its program."""
+        words: list[str] = [ctx.command_path]
+        group: click.MultiCommand = self
+        for word in typed:
+            command = group.get_command(ctx, word)
+            if command is None:
+                break
+            words.append(word)
+            if not isinstance(command, click.MultiCommand):
+                break
+            group = command
+        return " ".join(words)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        """Under headings of what people do, a line each."""
+        for heading, commands in TOPICS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
+
+
+def _with_possibilities(error: click.ClickException) -> click.ClickException:
+    """The error, with the option that was meant by one that there is not."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        options = [
+            word for parameter in error.ctx.command.params for word in (*parameter.opts, *parameter.secondary_opts)
+        ]
+        near = nearest(error.option_name, options)
+        error.possibilities = [] if near is None else [near]
+    return error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

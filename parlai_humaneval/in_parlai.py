@@ -6,6 +6,7 @@ registered before it is used.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import click
 from parlai_humaneval.command_errors import is_one_of
 from parlai_humaneval.models.names import SHORT_PREFIX, module_of
 from parlai_humaneval.models.option_names import did_you_mean
+from parlai_humaneval.suggesting import choose_of
 
 SCRIPTS = ("parlai_humaneval.self_chat.script",)
 """Modules that register commands of ``parlai``."""
@@ -24,6 +26,9 @@ EXPECTED = ("ZooError", "MaterialError", "ModelFailed", "SelfChatError", "NoSuch
 """Errors of this package that users make; their messages say all."""
 UNRECOGNISED = "unrecognized arguments: "
 """How ``argparse`` begins to tell of options that there are not."""
+_CHOICE = re.compile(r"^argument (\S+): invalid choice: (.*?) \(choose from (.*)\)$", re.DOTALL)
+"""How ``argparse`` tells of a word that there is not."""
+_QUOTES = "'"
 NOT_IN_OPT = "does not exist: "
 """After this, ParlAI names an option of a preset that there is not."""
 
@@ -109,7 +114,11 @@ def suggest_options(params: Any) -> None:
 
 
 def _suggesting(parser: Any, message: str) -> str:
-    """A message of the parser; where it tells of options that there are not, with those that may have been meant."""
+    """A message of the parser; of options or words that there are not, with those that may have been meant."""
+    if choice := _CHOICE.match(message):
+        argument, given, known = choice.groups()
+        there = [word.strip(_QUOTES) for word in known.split(", ")]
+        return f"{argument} cannot be {given}{choose_of(given.strip(_QUOTES), there)}"
     _, unknown, words = message.partition(UNRECOGNISED)
     # That of `parlai COMMAND` has the options of its agent.
     command = getattr(parser, "_help_subparser", None) or parser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import secrets
@@ -16,19 +17,42 @@ NO_STRANGERS = 0o660
 """A group that shares its data may share it still, as its umask says."""
 
 
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that its owner alone can enter, whatever the umask; one that is there stays as it is."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    else:
+        folder.chmod(0o700)
+
+
+def mode_within(folder: Path) -> int:
+    """The mode of a new file of a data directory: its owner's alone, unless a group writes there together."""
+    return NO_STRANGERS if folder.stat().st_mode & stat.S_IWGRP else OWNER_ONLY
+
+
+def open_to_strangers(folder: Path) -> bool:
+    """Whether everybody on this machine can enter the folder, and those that it stands in."""
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.resolve().parents))
+
+
 def create_once(path: Path, content: bytes) -> bytes:
     """Make the file if it is not there, and give what it holds.
 
-    It appears whole or not at all, and never replaces one that another process has just made: two that make it at once
-    read the same.
+    It appears whole or not at all, outlasts a loss of power, and never replaces one that another process has just made: two
+    that make it at once read the same.
     """
     if not path.exists():
-        draft = _draft(path, content)
+        draft = _draft(path, content, outlasts_power=True)
         try:
             with suppress(FileExistsError):
                 os.link(draft, path)
         finally:
             draft.unlink()
+        settle_folders(path.parent)
     return read_private(path)
 
 
@@ -47,23 +71,65 @@ def read_private(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def write_private(path: Path, content: bytes, *, outlasts_power: bool = False) -> None:
+def write_private(path: Path, content: bytes, *, outlasts_power: bool = False, mode: int = OWNER_ONLY) -> None:
     """Write the file, or replace it, in one step: a reader finds what was there before, or all of ``content``.
 
-    ``outlasts_power``: it is on the disk when this returns, whatever happens to the machine then. That takes its time.
+    ``outlasts_power``: it is on the disk when this returns, under its name, whatever happens to the machine then. That
+    takes its time. A folder that was made for it is to be settled once (:func:`settle_folders`).
     """
-    draft = _draft(path, content, outlasts_power)
+    draft = _draft(path, content, outlasts_power, mode)
     try:
         os.replace(draft, path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+    if outlasts_power:
+        _settle(path.parent)
 
 
-def _draft(path: Path, content: bytes, outlasts_power: bool = False) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def settle_folders(folder: Path) -> None:
+    """Have the names of a folder, and of those that it stands in, outlast a loss of power; before it, they may be new.
+
+    Those whose names this process has settled before are passed over: else every rater who begins waits for a dozen folders.
+    """
+    new: list[_Folder] = []
+    for each in (folder, *folder.parents):
+        try:
+            settled = _settle(each)
+        except PermissionError:  # somebody else's, and so not new
+            break
+        if settled in _with_settled_names:
+            break
+        new.append(settled)
+    _with_settled_names.update(new)
+
+
+_Folder = tuple[Path, int, int]
+"""Path, device and inode: another folder of that name is another."""
+_with_settled_names: set[_Folder] = set()
+
+
+def _settle(folder: Path) -> _Folder:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:  # some file systems, of a network say, know no such thing
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        found = os.fstat(descriptor)
+        os.close(descriptor)
+    return folder, found.st_dev, found.st_ino
+
+
+def _draft(path: Path, content: bytes, outlasts_power: bool = False, mode: int = OWNER_ONLY) -> Path:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        handle = os.open(draft, new, mode)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(draft, new, mode)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

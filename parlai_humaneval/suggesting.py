@@ -1,19 +1,25 @@
-"""Groups of commands that say which command was meant."""
+"""Which name was meant by a misspelt one."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
-import click
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that is most like this one, if one is like it."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return near[0] if near else None
 
 
-class SuggestingGroup(click.Group):
-    """A misspelt command is an error with the nearest right one."""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """What follows after a name in quotes that there is not: a question, or nothing."""
+    near = nearest(name, known)
+    return "" if near is None else f". Did you mean {near}?"
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
-        """As click does."""
-        names = self.list_commands(ctx)
-        near = difflib.get_close_matches(args[0], names, n=1)
-        if args[0] not in names and near:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]}?")
-        return super().resolve_command(ctx, args)
+
+def choose_of(name: str, known: Iterable[str]) -> str:
+    """What follows after a name in quotes that there is not: the nearest one, and all that there are."""
+    words = list(known)
+    meant = suggestion(name, words)
+    return f"{meant} Choose one of: {', '.join(words)}" if meant else f"; choose one of: {', '.join(words)}"

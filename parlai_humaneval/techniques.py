@@ -15,13 +15,13 @@ well as more. Scales stand in :mod:`parlai_humaneval.protocol.asked.criteria` an
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from parlai_humaneval.plugins import load_plugins
+from parlai_humaneval.suggesting import choose_of, nearest
 
 Engine = Literal["live", "judging"]
 """live: a person talks to models, and rates. judging: a person judges finished dialogues."""
@@ -147,7 +147,7 @@ class Technique:
         """
         questions = self.questions_of.get(setting, self.questions)
         if metric not in questions:
-            raise ValueError(f"{self.name} has no metric {metric!r}; choose one of: {', '.join(questions)}")
+            raise ValueError(f"{self.name} has no metric {metric!r}{choose_of(metric, questions)}")
         return questions[metric]
 
     def picks_one(self, setting: str = "") -> bool:
@@ -195,8 +195,8 @@ def technique(name: str) -> Technique:
     if name not in known:
         width = max(map(len, known))
         lines = "\n".join(f"  {other:<{width}}  {entry.title} ({entry.source})" for other, entry in known.items())
-        near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
-        meant = f"did you mean {near[0]}? Choose" if near else "choose"
+        near = nearest(name.replace("-", "_"), known)
+        meant = f"did you mean {near}? Choose" if near else "choose"
         raise UnknownTechnique(f"there is no technique {name!r}; {meant} one of:\n{lines}")
     return known[name]
 

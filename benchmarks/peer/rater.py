@@ -90,7 +90,11 @@ class PeerRater:
 
     async def _think(self) -> None:
         if self._think_s:
-            await asyncio.sleep(self._random.expovariate(1 / self._think_s))
+            await asyncio.sleep(self._pause_s(self._think_s))
+
+    def _pause_s(self, mean_s: float) -> float:
+        """How long the rater thinks before the next answer."""
+        return self._random.expovariate(1 / mean_s)
 
     async def _answer(self, socket: Socket, text: str, task_data: dict[str, Any]) -> None:
         data = {"update_id": uuid.uuid4().hex, "text": text, "task_data": task_data, "episode_done": False}

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 
 from mephisto_tasks.collector import collector_off
-from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
 from mephisto_tasks.commands.options import (
     LOADING,
     READING,
@@ -24,9 +23,13 @@ from mephisto_tasks.commands.options import (
     data_dir_of,
     data_dir_option,
     json_option,
+    not_twice,
     report_and_export,
     waiting_for,
 )
+from parlai_humaneval.progress import counting
+from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.suggesting import choose_of
 from parlai_humaneval.techniques import Technique, technique
 
 if TYPE_CHECKING:
@@ -36,15 +39,15 @@ EPILOG = """\b
 Examples:
   parlai-humaneval demo
   parlai-humaneval demo --raters 4 --dialogues 20 --prefer retrieval --strength 0.7
-  parlai-humaneval demo --task sata mephisto.blueprint.setting=sata_user
-  parlai-humaneval demo --task sata conf=liu2023_mm models=embedded --raters 4 --dialogues 3
+  parlai-humaneval demo --task sata setting=sata_user turns=3
+  parlai-humaneval demo --task sata conf=liu2023_mm embedded=true --raters 4 --dialogues 3
   parlai-humaneval demo --task direct_assessment --raters 4 --dialogues 8 --json > report.json
   parlai-humaneval demo --task self_chat --raters 4 --dialogues 20
   parlai-humaneval demo --task spot_the_bot
-  parlai-humaneval demo --task third_party 'mephisto.blueprint.dialogues=[{task: NAME}]'
+  parlai-humaneval demo --task third_party 'dialogues=[{task: NAME}]'
 """
 
-NAME_MODELS = "mephisto.blueprint.models=[a,b]"
+NAME_MODELS = "'models=[a,b]'"
 """What errors of settings recommend, for any command."""
 
 
@@ -101,28 +104,39 @@ def demo(
     and the report is printed. Confs and settings are as for `launch`. Without --prefer simulated raters answer at random,
     but for a degraded model, which most of them rate low.
     """
+    not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
+    if dialogues is not None and "stop=decided" in chosen:
+        raise click.UsageError(
+            "--dialogues asks for so many of each group, and stop=decided for as many as it takes: say max_dialogues=N"
+        )
     if prefer is not None and raters is None:
         raise click.UsageError("--prefer tells simulated raters what to like; it needs --raters N")
+    with clear_errors():
+        entry = technique(task)
+        click.echo(f"Demo of {entry.title}: {entry.summary}.\n{_who_rates(raters)}", err=True)
+        _check_at_once(entry, models, port, chosen)
     seed = secrets.randbelow(2**31) if seed is None else seed
     what = f"{task}-{metric}" if metric else task
     task_name = f"demo-{what.replace('_', '-')}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    # Imported here, as all that takes its time: the first line stands before.
+    from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings, tell_answer
+
     conf, overrides = split_settings(chosen)
     settings_of_demo = [
-        *([f"mephisto.blueprint.models=[{models}]"] if models else []),
-        *([f"mephisto.blueprint.metric={metric}"] if metric else []),
-        f"mephisto.blueprint.seed={seed}",
-        f"mephisto.blueprint.onboarding_qualification={task_name}",
-        f"mephisto.architect.port={port}",
-        f"mephisto.task.task_name={task_name}",
-        *overrides,
+        f"seed={seed}",
+        f"onboarding_qualification={task_name}",
+        f"port={port}",
+        f"task_name={task_name}",
+        *([f"models=[{models}]"] if models else []),
+        *([f"metric={metric}"] if metric else []),
     ]
     with clear_errors(), _in_words_of_demo():
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
 
-        how_many = _how_many(technique(task), dialogues)
+        how_many = _how_many(entry, dialogues)
         with waiting_for("Reading the settings…", on_screens_only=True):
-            config = settings.compose_config(task, conf, [*how_many, *settings_of_demo])
+            config = settings.compose_config(task, conf, overrides, beneath=[*how_many, *settings_of_demo])
         blueprint = config.mephisto.blueprint
         named = [*blueprint.models, *(model for group in blueprint.groups for model in group)]
         if named:  # else it is known only when the dialogues have been read
@@ -139,7 +153,36 @@ def demo(
                 announce_partners(run, console(stderr=True))
                 worst = str(blueprint.get("quality_control_model") or "") or None
                 _simulate(run, stop, raters, prefer, strength, seed, worst)
+        if not as_json:
+            tell_answer(run)
         _print_report(run, as_json)
+
+
+def _who_rates(raters: int | None) -> str:
+    if raters is None:
+        return "You rate, in a browser: a link comes in some seconds."
+    return f"Nobody has to do anything: {counted(raters, 'simulated rater')} at a time rate, and the report follows."
+
+
+def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequence[str]) -> None:
+    """What would be found only after all has been imported, as far as no setting says otherwise.
+
+    Raises:
+        PortInUse, CannotListen: another program has the port.
+        ZooError: a model is not known, or not trained yet.
+    """
+    from mephisto_tasks.router.listening import listen
+    from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+    from parlai_humaneval.models.zoo.trained_here import check_trained
+
+    if not chosen:  # what is wrong with settings is told before
+        listen("127.0.0.1", port).close()
+    if models is None or entry.engine != "live":  # others' models may speak in dialogues that are finished
+        return
+    zoo = load_zoo()
+    names = [name.strip() for name in models.split(",")]
+    more_to_know = any("zoo_files=" in setting or setting.startswith("conf=") for setting in chosen)
+    check_trained(resolve([name for name in names if name in zoo] if more_to_know else names, zoo))
 
 
 @contextmanager
@@ -156,12 +199,12 @@ def _in_words_of_demo() -> Iterator[None]:
 def _how_many(entry: Technique, dialogues: int | None) -> list[str]:
     """The setting of what is to be collected; none where that is all that there is."""
     amount = dialogues or entry.demo_amount
-    return [] if amount is None else [f"mephisto.blueprint.{entry.amount}={amount}"]
+    return [] if amount is None else [f"{entry.amount}={amount}"]
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
     if prefer is not None and prefer not in models:
-        raise click.UsageError(f"--prefer {prefer}: not one of the models of this demo ({', '.join(models)})")
+        raise click.UsageError(f"--prefer: no model of this demo is called {prefer!r}{choose_of(prefer, models)}")
 
 
 def _simulate(
@@ -174,8 +217,6 @@ def _simulate(
     worst: str | None,
 ) -> None:
     """Simulated raters until all units are done, or Ctrl-C; most of them notice how bad ``worst`` is, if there is one."""
-    from rich.progress import Progress
-
     from mephisto_tasks.simulated.raters import Behaviour, Outcome, run_raters
 
     behaviour = Behaviour(
@@ -185,8 +226,12 @@ def _simulate(
         practice=run.study.practice,
         worst=worst,
     )
-    with Progress(console=console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(f"{raters} simulated raters", total=run.study.remaining)
+    _, wanted = run.study.so_far()
+    what, is_decided = counted(raters, "simulated rater"), run.study.course is not None
+    with counting(what, wanted, run.study.unit_words.counted, at_most=is_decided) as count_to:
+
+        def note(_: Outcome) -> None:
+            count_to(*run.study.so_far())
 
         async def round_of(number: int) -> list[Outcome]:
             work = asyncio.ensure_future(
@@ -198,7 +243,7 @@ def _simulate(
                     dialogues=run.study.remaining,
                     seed=seed,
                     name=f"sim{number}",
-                    on_outcome=lambda outcome: progress.advance(bar),
+                    on_outcome=note,
                 )
             )
             while not work.done() and not stop.is_set():
@@ -219,11 +264,10 @@ def _simulate(
                     f"{len(turned_away)} of {len(outcomes)} simulated raters could not finish: "
                     f"{turned_away[0].refused or turned_away[0].stopped}"
                 )
-            progress.update(bar, total=progress.tasks[bar].completed + run.study.remaining)
 
 
 def _print_report(run: Launched, as_json: bool) -> None:
-    with waiting_for(READING, on_screens_only=True):
+    with waiting_for(READING):
         from mephisto_tasks.commands.documents import Wanted
         from mephisto_tasks.commands.report import answers_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +12,14 @@ import click
 
 from mephisto_tasks.commands.options import console
 from mephisto_tasks.watching.blinding import BLIND_NAMES, kept_blind_names
+from parlai_humaneval.plain_output import say_json
 from parlai_humaneval.report.draw.terminal import print_document, print_summary
 from parlai_humaneval.report.making import default_title, make_document, tables_of
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:
+    from mephisto_tasks.stored.written_files import Kind
     from parlai_humaneval.report.document import Document, TaskFacts
     from parlai_humaneval.tables.columns import Repeats, Tables
 
@@ -81,11 +82,22 @@ class Wanted:
             tables = tables_of(folder, repeats)
         self.report(tables, default_title(tables))
 
-    def report(self, tables: Tables, title: str, task: TaskFacts | None = None) -> None:
-        """All that is to be said of tables: the page, if one is wanted, and the print or JSON."""
+    def report(
+        self,
+        tables: Tables,
+        title: str,
+        task: TaskFacts | None = None,
+        note: Callable[[Kind, list[Path]], None] = lambda kind, files: None,
+    ) -> None:
+        """All that is to be said of tables: the page, if one is wanted, and the print or JSON.
+
+        ``note`` is told of the files as soon as they are written.
+        """
         document = self._document(tables, title, task)
         # First the files: who reads through `head` closes the pipe while all of it is being printed.
         written = self._write(document, tables)
+        note("report", written)
+        note("aggregate", [] if self.leaderboard is None else [self.leaderboard])
         if not self.as_json:
             (print_document if self.full else print_summary)(document, console())
         self._tell(document, written)
@@ -126,7 +138,7 @@ class Wanted:
         if self.as_json:
             files = {"files": [str(path) for path in written]} if written else {}
             board = {} if self.leaderboard is None else {"leaderboard": str(self.leaderboard)}
-            click.echo(json.dumps({**document.to_json(), **files, **board}, indent=2, ensure_ascii=False))
+            say_json({**document.to_json(), **files, **board})
             return
         if self.leaderboard is not None:
             click.echo(f"Leaderboard → {self.leaderboard}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from mephisto_tasks.running.price import price
 from mephisto_tasks.running.run_settings import read_settings
 from mephisto_tasks.running.snapshot import OrderResult, is_alive, read_snapshot
 from mephisto_tasks.running.steering import Field, Group, fold
+from parlai_humaneval.plain_output import say_json
 
 PATIENCE_S = 10.0
 """How long a running launch may take to say what became of an order; it looks four times a second."""
@@ -74,7 +74,7 @@ def print_results(results: Sequence[OrderResult], running: bool, as_json: bool) 
     """A line an order; an order that was refused makes the command fail."""
     if as_json:
         rows = [result.model_dump() for result in results]
-        click.echo(json.dumps({"running": running, "orders": rows}, ensure_ascii=False, indent=2))
+        say_json({"running": running, "orders": rows})
     else:
         for result in results:
             console(stderr=not result.done).print(result.text, markup=False, soft_wrap=True)

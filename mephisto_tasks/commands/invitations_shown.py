@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.cells import cell_len, set_cell_size
 
 from mephisto_tasks.commands.options import console
 from mephisto_tasks.commands.qr_codes import show_code, write_codes
+from parlai_humaneval.plain_output import say_json
 from parlai_humaneval.private_files import write_private
 from parlai_humaneval.tables.formulas import guarded
 
@@ -67,7 +67,7 @@ def print_invitations(
 
     if as_json:
         rows = [{**_row(invitation), "worker": worker(invitation)} for invitation in invitations]
-        click.echo(json.dumps({"task": task_name, "invitations": rows}, ensure_ascii=False, indent=2))
+        say_json({"task": task_name, "invitations": rows})
         return
     if not invitations:
         click.echo(f"Nobody is invited to {task_name!r}.")
@@ -90,7 +90,7 @@ def print_withdrawn(withdrawn: Sequence[Invitation], as_json: bool) -> None:
     """Whose links are good no more."""
     if as_json:
         rows = [{"name": invitation.name, "email": invitation.email} for invitation in withdrawn]
-        click.echo(json.dumps({"revoked": rows}, ensure_ascii=False, indent=2))
+        say_json({"revoked": rows})
         return
     for invitation in withdrawn:
         click.echo(f"The link of {invitation.name} is withdrawn: from now on it lets nobody in.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from mephisto_tasks.commands.invitations_shown import (
     write_links,
 )
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+from parlai_humaneval.plain_output import say_json
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.link.invitations.book import Book, Invitation
@@ -105,6 +105,7 @@ def invite(
         from mephisto_tasks.crowds.link.invitations.book import Book
         from mephisto_tasks.crowds.link.invitations.door import worker_namer
         from mephisto_tasks.stored.study_folder import study_folder
+        from mephisto_tasks.stored.written_files import note_written
 
         book = Book(study_folder(directory, task_name))
         if only_list:
@@ -134,8 +135,9 @@ def invite(
         if file is not None:
             write_links(file, made, links)
         codes = [] if codes_folder is None else write_codes_of(codes_folder, made, links)
+        note_written(directory, [task_name], "links", [*([] if file is None else [file]), *codes])
     if as_json:
-        click.echo(json.dumps(as_json_of(task_name, made, links, file, codes), ensure_ascii=False, indent=2))
+        say_json(as_json_of(task_name, made, links, file, codes))
     else:
         print_links(made, links, task_name, file, qr)
 
@@ -169,8 +171,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
     _check_place(data_dir, task_name)
     if not opens_elsewhere(running):
         click.echo(
-            "These links open on this machine only. For other machines, launch with mephisto.architect.hostname=0.0.0.0 "
-            "(those of your network), or with mephisto.architect.public_url=https://… (all).",
+            "These links open on this machine only. For other machines, launch with hostname=0.0.0.0 "
+            "(those of your network), or with public_url=https://… (all).",
             err=True,
         )
     return running

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
 
 from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.agreeing import must_agree
-from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
     LOADING,
     PROGRAM,
@@ -26,7 +25,10 @@ from mephisto_tasks.commands.options import (
     task_options,
     waiting_for,
 )
-from mephisto_tasks.running.snapshot import is_alive, so_far
+from mephisto_tasks.commands.settings_shown import show_settings
+from parlai_humaneval.statistics.wording import sentence
+from parlai_humaneval.suggesting import nearest
+from parlai_humaneval.techniques import technique, techniques
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,20 +38,26 @@ if TYPE_CHECKING:
     from mephisto_tasks.study.launching import Launched
 
 EPILOG = """\b
-Examples:
+Examples (settings with brackets need quotes in most shells):
   parlai-humaneval launch pw_turn
-  parlai-humaneval launch pw_turn mephisto.blueprint.metric=humanness \\
-      'mephisto.blueprint.models=[eliza,retrieval]' mephisto.architect.port=3005
-  parlai-humaneval launch pw_turn conf=mturk_sandbox 'mephisto.blueprint.models=[a,b]' \\
-      mephisto.provider.requester_name=me mephisto.architect.public_url=https://my.host
+  parlai-humaneval launch pw_turn metric=humanness turns=4 'models=[eliza,retrieval]' port=3005
+  parlai-humaneval launch pw_turn place=link panel=prolific completion_code=C1A2B3 \\
+      'models=[a,b]' public_url=https://my.host
+  parlai-humaneval launch pw_turn place=mturk_sandbox 'models=[a,b]' \\
+      requester_name=me public_url=https://my.host
   parlai-humaneval launch sata conf=liu2023_mm place=mturk … --total
   parlai-humaneval launch pw_turn conf=./my_study.yaml
-  parlai-humaneval launch sata conf=liu2023_mm models=embedded
-  parlai-humaneval launch self_chat 'mephisto.blueprint.models=[a,b,c]'
-  parlai-humaneval launch pw_dialog 'mephisto.blueprint.dialogues=[{task: single-model}]'
+  parlai-humaneval launch pw_turn 'models=[a,b,c]' stop=decided margin=0.1 max_dialogues=600
+  parlai-humaneval launch sata conf=liu2023_mm embedded=true
+  parlai-humaneval launch self_chat 'models=[a,b,c]'
+  parlai-humaneval launch pw_dialog 'dialogues=[{task: single-model}]'
+  parlai-humaneval launch pw_turn --list-settings           all settings, by topic
+  parlai-humaneval launch pw_turn --list-settings turns     one of them
 """
 
 
+_ALIKE = 0.75
+"""A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”."""
 CUT_SHORT = """
 That second Ctrl-C cut the end of the launch short: HITs may still be on MTurk. They are taken off by the next launch, or by
   parlai-humaneval requester expire {task}"""
@@ -60,7 +68,11 @@ That second Ctrl-C cut the end of the launch short: HITs may still be on MTurk. 
 @click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
 @data_dir_option
 @click.option("--list-confs", is_flag=True, help="Print the confs of the task, and end.")
-@click.option("--list-settings", is_flag=True, help="Print every setting with its default, and end.")
+@click.option(
+    "--list-settings",
+    is_flag=True,
+    help="Print the settings by topic, with their defaults, and end; those that are named: all that is known of them.",
+)
 @click.option("--total", "only_total", is_flag=True, help="Print what the launch can cost on MTurk, and end.")
 @json_option
 @click.option(
@@ -85,18 +97,26 @@ def launch(
     Ctrl-C ends it cleanly; launching it again goes on where it stopped. Where HITs could not be taken off MTurk at its end,
     it says what to do, and ends with status 1.
 
-    conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
-    overridden as SETTING=VALUE.
+    conf=NAME picks a set of settings (local, one of a paper, or a YAML file of yours); any setting can be overridden as
+    SETTING=VALUE, such as turns=4. The long names that are stored (mephisto.blueprint.turns=4) can be typed, too.
 
     place=WORD says where raters come from, with any conf: local (this machine), link (a panel such as Prolific, or
     invitations), mturk_sandbox or mturk. mturk spends real money: the total is shown first, and asked about.
 
     Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """
-    if as_json and not only_total:
-        raise click.UsageError("--json goes with --total")
+    if as_json and not (only_total or list_settings):
+        raise click.UsageError("--json goes with --total or --list-settings: add one of them, or leave --json out")
     with clear_errors():
+        if list_settings:
+            _check_order(task)
+        entry = technique(task)
+        if not (list_confs or list_settings or only_total):
+            split_settings(chosen)  # what is wrong there is told before seconds of imports
+            click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
         with waiting_for(LOADING), collector_off():
+            from mephisto_tasks.commands.launching_again import change_running
+            from mephisto_tasks.running.snapshot import is_alive
             from mephisto_tasks.study import launching, places, settings
             from mephisto_tasks.study.launcher import MOCK_PROVIDER
 
@@ -104,7 +124,7 @@ def launch(
             click.echo("\n".join(settings.conf_names(task)))
             return
         if list_settings:
-            print_settings(settings.describe_settings(task))
+            show_settings(task, chosen, as_json)
             return
         conf, overrides = split_settings(chosen)
         if verbose:
@@ -113,18 +133,18 @@ def launch(
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
         if only_total and not places.is_on_mturk(config):
-            raise click.UsageError("--total tells what a launch costs with place=mturk or place=mturk_sandbox")
+            raise click.UsageError("--total tells what a launch costs on MTurk: add place=mturk or place=mturk_sandbox")
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
-        launching.make_data_directory(directory)
-        if is_alive(directory, task_name) and not only_total:
+        if directory.is_dir() and is_alive(directory, task_name) and not only_total:
             change_running(task, launching.settings_of(config), directory, task_name, yes)
             return
         agree = printer_of_total(as_json) if only_total else asker(yes)
         stop = launching.stop_on_signals()
         try:
             with launching.launched(task, config, directory, waiting_for, agree, stop) as run:
-                announce(run)
+                announce(run, paid_by_hand=not places.is_on_mturk(config))
                 follow(run, stop)
+                tell_answer(run)
                 if not stop.is_set() and (why := run.unfinished()) is not None:
                     console().print(as_written(why, "yellow"), soft_wrap=True)
         except KeyboardInterrupt:
@@ -188,36 +208,56 @@ def print_total(total: LaunchTotal) -> None:
         console().print(as_written(total.remark, "yellow"), soft_wrap=True)
 
 
-def print_settings(described: list[tuple[str, str, str]]) -> None:
-    """A block a setting: name and default, then what it is."""
-    for name, default, text in described:
-        click.echo(f"{name}={default}\n    {text}")
-
-
 def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     """``conf=NAME`` and the hydra overrides."""
     confs = [setting.partition("=")[2] for setting in settings if setting.startswith("conf=")]
     if len(confs) > 1:
-        raise click.UsageError("conf= stands more than once")
+        raise click.UsageError("conf= stands more than once: leave all but one of them out")
+    if torn := _torn_apart(settings):
+        raise click.UsageError(f"{' '.join(torn)} came in {len(torn)} pieces; put it into quotes: '{' '.join(torn)}'")
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
         raise click.UsageError(f"{wrong[0]!r} is not a setting; write NAME=VALUE, or conf=NAME")
     return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
 
 
-def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes on.") -> None:
-    """Where raters go, and how to stop."""
+def _check_order(task: str) -> None:
+    """Raises UsageError where a setting stands in the place of the technique whose settings are to be listed."""
+    known = techniques()
+    if task not in known and nearest(task.replace("-", "_"), known, cutoff=_ALIKE) is None:
+        raise click.UsageError(
+            f"{task!r} stands where a technique belongs; name one first: {PROGRAM} launch pw_turn --list-settings {task}"
+        )
+
+
+def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a list that a shell took apart at its spaces, where there is one: ``models=[a,`` and ``b]``."""
+    for first, setting in enumerate(settings):
+        if setting.count("[") > setting.count("]"):
+            for last in range(first + 2, len(settings) + 1):
+                words = settings[first:last]
+                if "".join(words).count("[") == "".join(words).count("]"):
+                    return words
+    return ()
+
+
+def announce(
+    run: Launched, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
+) -> None:
+    """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched."""
+    from mephisto_tasks.deciding.words import until_decided
+
     out = console()
     groups = run.study.progress()
-    out.print(
-        Text.assemble(
-            "\n", (run.task_name, "bold"), f" is running. {run.study.unit_words.counted.capitalize()} to collect:"
-        )
-    )
+    what = run.study.unit_words.counted
+    deciding = run.study.deciding_now()
+    to_collect = f"{what.capitalize()} to collect:" if deciding is None else until_decided(deciding.standing, what)
+    out.print(Text.assemble("\n", (run.task_name, "bold"), f" is running. {to_collect}"))
     for group in groups:
         done = f", {group.completed} done already" if group.completed else ""
         stopped = f"; none more: {group.stopped}" if group.stopped else ""
-        out.print(f"  {group.wanted} of {group.label}{done}{stopped}", markup=False)
+        number = "" if group.wanted is None else f"{group.wanted} of "
+        out.print(f"  {number}{group.label}{done}{stopped}", markup=False)
     if run.study.steered.paused is not None:
         task = task_options(run.task_name, run.data_dir)
         out.print(
@@ -229,17 +269,24 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print("Raters come by links that you give them:")
         invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
-        if run.study.is_paid:
-            promise = f"The page tells them: “{run.study.instructions.pay}”"
-            how = "" if run.study.config.pay else " (mephisto.task.task_reward=0 promises none)"
-            out.print(as_written(promise + how), soft_wrap=True)
+        _print_promise(run, out)
     elif run.panel_link is None:
         out.print(f"{run.link_words}  [bold cyan]{run.raters_link}[/bold cyan]", soft_wrap=True)
+        if paid_by_hand:
+            _print_promise(run, out)
     else:
         out.print("Link to enter at the panel, which fills in who comes:")
         out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)
+
+
+def _print_promise(run: Launched, out: Console) -> None:
+    """What the page promises raters whom nobody but whoever launched can pay, and how to promise nothing."""
+    if run.study.is_paid:
+        promise = f"The page tells them: “{run.study.instructions.pay}”"
+        how = "" if run.study.config.pay else " (task_reward=0 promises none)"
+        out.print(as_written(promise + how), soft_wrap=True)
 
 
 def announce_partners(run: Launched, out: Console) -> None:
@@ -261,24 +308,44 @@ def follow(run: Launched, stop: threading.Event) -> None:
         click.echo("Stopping: raters are told, everything they did is kept…")
 
 
+def tell_answer(run: Launched) -> None:
+    """Of a study that ends when it is decided: the answer, or how far it is and what can be done."""
+    if (deciding := run.study.deciding_now()) is not None:
+        console().print(as_written(sentence(str(deciding)), "bold"), soft_wrap=True)
+        if deciding.standing.next_step:
+            console().print(as_written(deciding.standing.next_step), soft_wrap=True)
+
+
 def follow_on_screen(run: Launched, stop: threading.Event) -> None:
     """The bar; orders change how far it goes."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    many = run.study.unit_words.counted
-    columns = (TextColumn(many), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[running]}"))
+    columns = (TextColumn("{task.fields[so_far]}"), BarColumn(), TextColumn("{task.fields[running]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
-        bar = progress.add_task(many, running="")
+        bar = progress.add_task("", **_on_bar(run))
         while not stop.is_set() and not run.is_done():
-            now = run.study.progress()
-            running = sum(group.running for group in now)
             if warning := run.warning():
                 progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
-            done, wanted = so_far(now)
-            paused = " (paused)" if run.study.steered.paused else ""
-            progress.update(bar, completed=done, total=wanted, running=f"{running} running{paused}")
+            progress.update(bar, **_on_bar(run))
             stop.wait(0.5)
         while warning := run.warning():  # such as the order that ended it
             progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
-        done, wanted = so_far(run.study.progress())
-        progress.update(bar, completed=done, total=wanted, running="")
+        progress.update(bar, **{**_on_bar(run), "running": ""})
+
+
+def _on_bar(run: Launched) -> dict[str, Any]:
+    """What the bar shows: how much there is of how much, who is under way, and what is still open."""
+    from mephisto_tasks.running.one_line import done_words
+    from mephisto_tasks.running.snapshot import so_far
+
+    groups, deciding = run.study.progress(), run.study.deciding_now()
+    done, wanted = so_far(groups, deciding)
+    running = sum(group.running for group in groups)
+    paused = " (paused)" if run.study.steered.paused else ""
+    still_open = "" if deciding is None or deciding.standing.ended else f"; {deciding.standing.open_words}"
+    return {
+        "completed": done,
+        "total": wanted,
+        "so_far": f"{done_words(done, wanted, deciding)} {run.study.unit_words.counted}",
+        "running": f"{running} running{paused}{still_open}",
+    }

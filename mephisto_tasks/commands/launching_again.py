@@ -35,7 +35,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     if running.task != task:
         raise CannotChange(
             f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}: give this one "
-            "another mephisto.task.task_name=…"
+            "another task_name=…"
         )
     orders = changes(running.settings, asked, snapshot.groups, task_name)
     if not orders:
@@ -43,7 +43,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         raise AlreadyRunning(
             f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these settings, at "
             f"{snapshot.url}. See how it stands: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
-            f"another mephisto.task.task_name=…{stopped}"
+            f"another task_name=…{stopped}"
         )
     click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would be told to:")
     for order in orders:

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-import click
-
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.running.one_line import one_line
-from mephisto_tasks.running.snapshot import so_far
+from mephisto_tasks.stored.saving import passing
+from parlai_humaneval.plain_output import say
 
 EVERY_S = 60.0
 
@@ -35,7 +34,7 @@ def follow_in_lines(
 
 def line(study: Study) -> str:
     """How the launch stands."""
-    done, wanted = so_far(study.progress())
+    done, wanted = study.so_far()
     return one_line(
         done,
         wanted,
@@ -44,8 +43,13 @@ def line(study: Study) -> str:
         door=study.floor.door(),
         models=study.models_now(),
         is_paused=study.steered.paused is not None,
+        deciding=study.deciding_now(),
     )
 
 
 def _say(text: str) -> None:
-    click.echo(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {text}")
+    try:
+        say(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {text}")
+    except OSError as error:  # lines that go into a file of a full disk must not end the study
+        if passing(error) is None:
+            raise

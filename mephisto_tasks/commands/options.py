@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.text import Text
 
+from mephisto_tasks.setting_names import name_of, short_name
 from parlai_humaneval.command_errors import told_plainly
 from parlai_humaneval.one_line import on_one_line
+from parlai_humaneval.plain_output import PlainConsole
+from parlai_humaneval.progress import yielding
+from parlai_humaneval.suggesting import nearest
 from parlai_humaneval.techniques import Engine, techniques
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,6 +34,18 @@ ENGINES: dict[Engine, str] = {
 class TechniqueCommand(click.Command):
     """A command whose help lists the techniques, those of plug-ins too."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; a setting that is typed as an option is told how to be typed."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if nearest(error.option_name, (option for parameter in self.params for option in parameter.opts)) is None:
+                setting = error.option_name.lstrip("-").replace("-", "_")
+                raise click.UsageError(
+                    f"no such option: {error.option_name}; write a setting without dashes: {setting}=…", ctx
+                ) from error
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Techniques first: they are what is chosen."""
         with clear_errors():
@@ -37,6 +53,18 @@ class TechniqueCommand(click.Command):
                 with formatter.section(heading):
                     formatter.write_dl([(name, entry.line) for name, entry in techniques(engine).items()])
         super().format_options(ctx, formatter)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What it does in a sentence, then the examples: they are what is looked for, and stand on the first screen."""
+        first, _, rest = inspect.cleandoc(self.help or "").partition("\n\n")
+        for text in (first, self.epilog, rest):
+            if text:
+                formatter.write_paragraph()
+                with formatter.indentation():
+                    formatter.write_text(text)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples stand above."""
 
 
 def data_dir_option(function: F) -> F:
@@ -55,6 +83,14 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of tables.")(function)
 
 
+def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:
+    """Raises UsageError where a setting is typed whose option (``metric``: ``--metric``) was given, too."""
+    typed = {short_name(name_of(setting)) for setting in chosen}
+    for name, value in options.items():
+        if value is not None and name in typed:
+            raise click.UsageError(f"--{name} and {name}=… are the same setting: leave one of them out")
+
+
 def data_dir_of(value: str | None) -> Path:
     """The chosen data directory."""
     from mephisto_tasks.compat import default_data_dir
@@ -62,8 +98,8 @@ def data_dir_of(value: str | None) -> Path:
     return Path(value).expanduser().resolve() if value else default_data_dir()
 
 
-def console(*, stderr: bool = False) -> Console:
-    return Console(stderr=stderr, highlight=False)
+def console(*, stderr: bool = False) -> PlainConsole:
+    return PlainConsole(stderr=stderr, highlight=False)
 
 
 LONGEST = 2000
@@ -81,13 +117,15 @@ def waiting_for(what: str, *, on_screens_only: bool = False) -> Iterator[None]:
 
     ``on_screens_only``: nothing is said where nobody looks on, for commands whose errors programs read.
     """
-    out = console(stderr=True)
+    out = PlainConsole(
+        file=sys.stderr, highlight=False
+    )  # named now: what libraries print may be led elsewhere meanwhile
     if not out.is_terminal:
         if not on_screens_only:
             out.print(what)
         yield
         return
-    with out.status(what):
+    with out.status(what) as status, yielding(status):
         yield
 
 
@@ -105,6 +143,7 @@ EXPECTED = (
     "ZooError",
     "ResultsError",
     "PortInUse",
+    "CannotBegin",
     "CannotListen",
     "WebAppMissing",
     "AlreadyRunning",
@@ -124,7 +163,11 @@ EXPECTED = (
     "PayError",
     "CrowdError",
     "NamesError",
+    "BookUnusable",
     "InvitationError",
+    "JudgeError",
+    "CannotJudge",
+    "JudgingElsewhere",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

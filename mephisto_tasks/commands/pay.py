@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -21,6 +20,7 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from parlai_humaneval.one_line import on_one_line
+from parlai_humaneval.plain_output import say_json
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.formulas import write_rows
 
@@ -114,6 +114,7 @@ def pay(
         from mephisto_tasks.pay.ledger import only_payer
         from mephisto_tasks.pay.payers import payer_of
         from mephisto_tasks.pay.sending import settle
+        from mephisto_tasks.stored.written_files import note_written
 
         terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
 
@@ -135,8 +136,9 @@ def pay(
             return
         if csv_file is not None:
             _write_csv(books, Path(csv_file))
+            note_written(directory, [task_name], "table", [Path(csv_file)])
         if as_json:
-            click.echo(json.dumps(as_data(books), ensure_ascii=False, indent=2))
+            say_json(as_data(books))
             return
         if not sending:
             show(books)
@@ -304,7 +306,7 @@ def _show_audit(books: Books, as_json: bool) -> None:
     ]
     paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
     if as_json:
-        click.echo(json.dumps({"ledger_total": str(paid), "differences": differences}, ensure_ascii=False, indent=2))
+        say_json({"ledger_total": str(paid), "differences": differences})
     else:
         for difference in differences:
             click.echo(f"{difference}.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +19,9 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.stored.written_files import note_written
 from parlai_humaneval.command_options import repeats_option
+from parlai_humaneval.plain_output import say_json
 
 if TYPE_CHECKING:
     from parlai_humaneval.protocol.records.judgement import Rated
@@ -194,7 +196,8 @@ def report(
                 everywhere=everywhere,
                 repeats=repeats,
             )
-        wanted.report(tables, ", ".join(known.tasks), known)
+        note = partial(note_written, data_dir_of(data_dir), known.tasks)
+        wanted.report(tables, ", ".join(known.tasks), known, note)
 
 
 def _blind_in(folder: Path | None, data_dir: str | None, tasks: tuple[str, ...]) -> Path:
@@ -273,7 +276,7 @@ def list_tasks(data_dir: Path, as_json: bool) -> None:
 
     names = task_names(data_dir)
     if as_json:
-        click.echo(json.dumps({"tasks": names}, ensure_ascii=False))
+        say_json({"tasks": names}, indent=None)
         return
     click.echo("Name one of these with --task-name:" if names else f"There is no task in {data_dir} yet.")
     for name in names:

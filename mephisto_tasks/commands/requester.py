@@ -5,7 +5,6 @@ Mephisto's own command for this does not start on Python 3.11, and writes to ano
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,8 @@ from mephisto_tasks.commands.options import (
     json_option,
     waiting_for,
 )
-from parlai_humaneval.suggesting import SuggestingGroup
+from parlai_humaneval.command_groups import SuggestingGroup
+from parlai_humaneval.plain_output import say_json
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.mturk.requesters import RequesterCheck
@@ -64,7 +64,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
         only_here = keys is None and not has_profile(name)
     if only_here:
         click.echo("Its keys are those of the environment, and are not kept: set them wherever you launch.")
-    click.echo(f"Registered. Launch with:  place={provider} mephisto.provider.requester_name={stored}")
+    click.echo(f"Registered. Launch with:  place={provider} requester_name={stored}")
     click.echo(f"See whether MTurk knows it:  parlai-humaneval requester check {stored}")
 
 
@@ -79,7 +79,7 @@ def list_(data_dir: str | None, as_json: bool) -> None:
         directory = data_dir_of(data_dir)
         found = requesters(directory) if (directory / "database.db").exists() else []
     if as_json:
-        click.echo(json.dumps([{"name": name, "provider": kind} for name, kind in found]))
+        say_json([{"name": name, "provider": kind} for name, kind in found], indent=None)
         return
     for name, kind in found:
         console().print(f"{name}  [dim]{kind}[/dim]")
@@ -103,7 +103,7 @@ def check(name: str | None, data_dir: str | None, as_json: bool) -> None:
         with waiting_for("Asking MTurk…"):
             checks = [each for each in check_requesters(directory) if name in (None, each.name)]
     if as_json:
-        click.echo(json.dumps([each.model_dump(mode="json") for each in checks]))
+        say_json([each.model_dump(mode="json") for each in checks], indent=None)
     else:
         for each in checks:
             click.echo(in_words(each))

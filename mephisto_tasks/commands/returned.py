@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+from parlai_humaneval.plain_output import say_json
 from parlai_humaneval.statistics.wording import counted
 
 EPILOG = """\b
@@ -32,7 +32,7 @@ def returned(task_name: str, file: str, data_dir: str | None, as_json: bool) -> 
 
         result = free_returned(data_dir_of(data_dir), task_name, read_submissions(Path(file)))
     if as_json:
-        click.echo(json.dumps(asdict(result), ensure_ascii=False, indent=2))
+        say_json(asdict(result))
         return
     click.echo(f"{counted(len(result.freed), 'place')} freed.")
     if result.done:

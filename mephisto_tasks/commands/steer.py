@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
-from parlai_humaneval.suggesting import SuggestingGroup
+from parlai_humaneval.command_groups import SuggestingGroup
+from parlai_humaneval.plain_output import say, say_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,7 +71,22 @@ def resume(task_name: str, data_dir: str | None, as_json: bool) -> None:
     _give(Resume(), task_name, data_dir, as_json)
 
 
-@steer.command(epilog=_example("more 20 --pair my_bot --pair baseline --task-name pw-turn-preference"))
+class _More(click.Command):
+    """A command whose argument is a number, so that -3 is one, too, rather than an option that there is not."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, unless one of them is a negative number."""
+        if negative := next((each for each in args if re.fullmatch(r"-\d+", each)), None):
+            raise click.BadParameter(
+                f"{negative} is not in the valid range of 1 to 100000. To collect fewer, stop the pairs that have enough "
+                "(`parlai-humaneval steer stop-pair`), or the launch.",
+                ctx,
+                param_hint="'NUMBER'",
+            )
+        return super().parse_args(ctx, args)
+
+
+@steer.command(cls=_More, epilog=_example("more 20 --pair my_bot --pair baseline --task-name pw-turn-preference"))
 @click.argument("number", type=click.IntRange(1, 100_000))
 @click.option(
     "--pair", "models", multiple=True, metavar="MODEL", help="Of this group only: once for each of its models."
@@ -155,16 +172,12 @@ def list_orders(task_name: str, data_dir: str | None, as_json: bool) -> None:
 
         results = results_of(directory, task_name)
     if as_json:
-        import json
-
         rows = [result.model_dump() for result in results]
-        click.echo(
-            json.dumps({"running": is_alive(directory, task_name), "orders": rows}, ensure_ascii=False, indent=2)
-        )
+        say_json({"running": is_alive(directory, task_name), "orders": rows})
         return
     for result in results:
         refused = "" if result.done else "  refused:"
-        click.echo(f"{datetime.fromtimestamp(result.at):%Y-%m-%d %H:%M:%S}  {result.by}{refused}  {result.text}")
+        say(f"{datetime.fromtimestamp(result.at):%Y-%m-%d %H:%M:%S}  {result.by}{refused}  {result.text}")
     if not results:
         click.echo("No orders were given.")
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mephisto_tasks.collector import collector_off
-from mephisto_tasks.commands.launch import follow
+from mephisto_tasks.commands.launch import follow, split_settings
 from mephisto_tasks.commands.options import (
     LOADING,
     READING,
@@ -19,10 +19,12 @@ from mephisto_tasks.commands.options import (
     console,
     data_dir_of,
     data_dir_option,
+    not_twice,
     report_and_export,
     waiting_for,
 )
 from mephisto_tasks.commands.qr_codes import show_code
+from mephisto_tasks.setting_names import name_of, short_name
 from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.techniques import technique, techniques
 
@@ -33,9 +35,11 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   parlai-humaneval try my_bot.py                              # its function `reply`; my_bot.py:answer names another
-  parlai-humaneval try weights/my_model --turns 4
+  parlai-humaneval try weights/my_model turns=4 metric=humanness
   parlai-humaneval try http://localhost:8000/v1 --opponent eliza --host 0.0.0.0
 """
+OF_TRIAL = ("models", "groups", "embedded", "zoo_files", "place", "task_name")
+"""Settings that a trial has by itself."""
 SHOWN = 200
 """As many letters of the model's answer are printed."""
 MOST_TOLD = 1000
@@ -45,6 +49,7 @@ LASTING_S = 14 * 86400.0
 
 @click.command(name="try", epilog=EPILOG)
 @click.argument("model")
+@click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
 @click.option("--opponent", default="retrieval", show_default=True, help="What it is compared with, of `models list`.")
 @click.option(
     "--technique",
@@ -65,6 +70,7 @@ LASTING_S = 14 * 86400.0
 @data_dir_option
 def try_model(
     model: str,
+    chosen: tuple[str, ...],
     opponent: str,
     task: str,
     turns: int | None,
@@ -80,32 +86,47 @@ def try_model(
     """Let people chat with MODEL and another one, and say which is better: prints a link for them, and in the end who won.
 
     MODEL is a Python file with a function (my_bot.py, or my_bot.py:reply), a folder of weights (Hugging Face, ParlAI), the
-    address of a server (OpenAI-compatible, or of the JSON contract), or a name of `models list`.
+    address of a server (OpenAI-compatible, or of the JSON contract), or a name of `models list`. Settings are as for
+    `launch`, such as metric=humanness.
     """
     directory = data_dir_of(data_dir)
+    conf, overrides = split_settings(chosen)
+    _check_settings(overrides)
+    not_twice({"turns": turns}, overrides)
     with clear_errors():
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
+            from mephisto_tasks.study.typed_values import as_typed
 
         with waiting_for(f"Asking {model}…"):
             given = given_model(model, opponent, served_model, api_key_env)
             answer, seconds = first_answer(given)
         click.echo(f"{given.told} says “{on_one_line(answer, SHOWN)}” to “Hi!” (ready in {seconds:.1f} s)")
         task_name = f"try-{given.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-        chosen = {
+        of_trial = {
             **_study_of(task, given, opponent, directory, task_name, limit, practice),
-            **({} if turns is None else {"mephisto.blueprint.turns": turns}),
-            "mephisto.architect.hostname": host,
-            "mephisto.architect.port": port,
-            "mephisto.architect.public_url": url or "",
+            **({} if turns is None else {"turns": turns}),
+            "hostname": host,
+            "port": port,
+            "public_url": url or "",
         }
-        overrides = ["place=link", *(f"{name}={_hydra(value)}" for name, value in chosen.items())]
-        config = settings.compose_config(task, "local", overrides)
+        beneath = ["place=link", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
+        config = settings.compose_config(task, conf, overrides, beneath=beneath)
         stop = launching.stop_on_signals()
         with launching.launched(task, config, directory, waiting_for, stop=stop) as run:
             announce(run, given.name, opponent, limit)
             follow(run, stop)
         tell_who_won(run)
+
+
+def _check_settings(overrides: Sequence[str]) -> None:
+    """Raises UsageError where a setting is typed that a trial has by itself."""
+    for name in (short_name(name_of(override)) for override in overrides):
+        if name in OF_TRIAL:
+            raise click.UsageError(
+                f"{name}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people; "
+                f"leave {name}=… out"
+            )
 
 
 def given_model(model: str, opponent: str, served_model: str | None, api_key_env: str | None) -> Given:
@@ -150,12 +171,12 @@ def _study_of(
     """Settings of the study: both models, and a chat for each of the people who may come."""
     zoo_files = [str(_zoo_file(given, data_dir, task_name))] if given.options else []
     return {
-        "mephisto.blueprint.models": [given.name, opponent],
-        "mephisto.blueprint.zoo_files": zoo_files,
-        f"mephisto.blueprint.{technique(task).amount}": limit,
-        "mephisto.blueprint.onboarding_qualification": task_name if practice else None,
-        "mephisto.task.task_name": task_name,
-        "mephisto.task.task_reward": 0,  # whoever is asked what they think is promised no pay
+        "models": [given.name, opponent],
+        "zoo_files": zoo_files,
+        technique(task).amount: limit,
+        "onboarding_qualification": task_name if practice else None,
+        "task_name": task_name,
+        "task_reward": 0,  # whoever is asked what they think is promised no pay
     }
 
 
@@ -172,11 +193,6 @@ def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
     return path
 
 
-def _hydra(value: object) -> str:
-    """As hydra reads it on a command line: JSON is understood, but for the word for nothing."""
-    return "null" if value is None else json.dumps(value, ensure_ascii=False)
-
-
 def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
     """The link for whoever should say what they think, as a QR code, too."""
     from mephisto_tasks.commands.invite import links_of
@@ -189,9 +205,9 @@ def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
     for remark in run.study.remarks:
         click.echo(remark)
     click.echo(f"\n{name} against {opponent}. Send this link to up to {limit} people:\n\n  {link}\n")
-    show_code(link)
     if not opens_elsewhere(run.url):
-        click.echo("It opens on this machine only: --host 0.0.0.0 lets others of your network in.")
+        click.echo("It opens on this machine only: --host 0.0.0.0 lets others of your network in.\n")
+    show_code(link)
     click.echo("Ctrl-C ends it and says who is ahead.\n")
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from mephisto_tasks.commands.options import (
     json_option,
 )
 from parlai_humaneval.one_line import on_one_line
+from parlai_humaneval.plain_output import say_json
 
 if TYPE_CHECKING:
     from mephisto_tasks.workers.blocking import Block, Lifted
@@ -71,7 +71,7 @@ def unblock(
 def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: bool) -> None:
     """A line a worker, and how to lift the block."""
     if as_json:
-        click.echo(json.dumps({"blocked": [block.model_dump() for block in found]}, ensure_ascii=False, indent=2))
+        say_json({"blocked": [block.model_dump() for block in found]})
         return
     if not found:
         click.echo(f"Nobody is blocked in task {task_name!r} ({data_dir}).")
@@ -93,7 +93,7 @@ def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None
     """Who may come in again, where the provider did not follow, and which blocks are ``left``."""
     if as_json:
         rows = [{**one.block.model_dump(), "provider_agreed": one.provider_agreed} for one in lifted]
-        click.echo(json.dumps({"unblocked": rows}, ensure_ascii=False, indent=2))
+        say_json({"unblocked": rows})
         return
     for one in lifted:
         why = on_one_line(one.block.reason, LONGEST)

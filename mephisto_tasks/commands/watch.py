@@ -22,6 +22,7 @@ from mephisto_tasks.commands.options import (
     json_option,
     waiting_for,
 )
+from parlai_humaneval.plain_output import say
 
 if TYPE_CHECKING:
     from mephisto_tasks.running.orders import Order
@@ -139,14 +140,15 @@ def watch(
             observer = Observer(directory, task_name)
             standing = observer.standing()
         if as_json:
-            click.echo(standing.model_dump_json(indent=2, by_alias=True))
+            say(standing.model_dump_json(indent=2, by_alias=True))
             return
         if once:
             from mephisto_tasks.watching.terminal import shown, steering
 
             screen = console()
             screen.print(shown(standing, screen, once=True))
-            screen.print(steering(task_name, () if data_dir is None else ("--data-dir", data_dir)))
+            where = () if data_dir is None else ("--data-dir", data_dir)
+            screen.print(steering(task_name, where, is_decided=standing.deciding is not None))
             return
         pages = _serve(stack, directory, standing, observer, wanted)
         for link in pages.links:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,8 +18,9 @@ from mephisto_tasks.commands.options import (
     json_option,
 )
 from mephisto_tasks.commands.unblock import print_lifted, since
+from parlai_humaneval.command_groups import SuggestingGroup
+from parlai_humaneval.plain_output import say_json
 from parlai_humaneval.statistics.wording import counted
-from parlai_humaneval.suggesting import SuggestingGroup
 
 if TYPE_CHECKING:
     from mephisto_tasks.workers.known_workers import KnownWorker
@@ -80,7 +80,7 @@ def list_(task_name: str | None, data_dir: str | None, as_json: bool) -> None:
 
         lines = roll(data_dir_of(data_dir), task_name, read_with_progress)
     if as_json:
-        click.echo(json.dumps([line.model_dump() for line in lines], ensure_ascii=False, indent=2))
+        say_json([line.model_dump() for line in lines])
     else:
         print_lines(lines)
 
@@ -100,7 +100,7 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None
 
         pages = [worker_page(directory, known, read_with_progress) for known in chosen(directory, pseudonyms, ids)]
     if as_json:
-        click.echo(json.dumps([page.model_dump(mode="json") for page in pages], ensure_ascii=False, indent=2))
+        say_json([page.model_dump(mode="json") for page in pages])
         return
     for page in pages:
         print_page(page)
@@ -236,6 +236,29 @@ def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name:
         click.echo(f"{pseudonym}: the crowd provider still holds them disqualified; take it back there, too.", err=True)
 
 
+@workers.command(
+    short_help="Let somebody go on in another browser.",
+    name="new-browser",
+    epilog="\b\nExample:\n  parlai-humaneval workers new-browser w3f9a0c1b2d4e\n",
+)
+@which_workers
+@data_dir_option
+def new_browser(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None) -> None:
+    """Let workers go on in another browser, whose own is lost: the next that comes under their name has it.
+
+    Be sure that it is they who ask: whoever has their link can come first. A running launch follows at once.
+    """
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.workers.browser_book import BrowserBook
+
+        whom, book = chosen(directory, pseudonyms, ids), BrowserBook(directory)
+        for known in whom:
+            book.release(known.name)
+            click.echo(f"{known.pseudonym}: the next browser that comes under their name goes on.")
+        book.close()
+
+
 def must_be_one(task_name: str | None, all_tasks: bool) -> None:
     if (task_name is None) != all_tasks:
         raise click.UsageError("say where: --task-name NAME, or --all-tasks")
@@ -285,7 +308,7 @@ def print_lines(lines: list[WorkerLine]) -> None:
     console().print(table)
     people = sum(not line.simulated for line in lines)
     click.echo(
-        f"{counted(len(lines), 'worker')}, {people} of them people. One in detail:  "
+        f"{counted(len(lines), 'worker')} ({people} real, {len(lines) - people} simulated). One in detail:  "
         f"parlai-humaneval workers show {lines[0].worker}"
     )
 
@@ -309,13 +332,18 @@ def print_page(page: WorkerPage) -> None:
 def print_task(task: TaskOfWorker) -> None:
     """A line a unit, then what was wrong."""
     out = console()
-    practice = f"; practice {task.practice} ({task.practice_tries} tries)" if task.practice else ""
+    tries = f"{task.practice_tries} {'try' if task.practice_tries == 1 else 'tries'}"
+    practice = f"; practice {task.practice} ({tries})" if task.practice else ""
     out.print()
     out.print(as_written(f"{task.task_name}{practice}"), style="bold")
+    for agreed in task.agreed_to:
+        out.print(as_written(f"agreed {since(agreed.at)} to the consent text, version {agreed.version}", indent=2))
     for work in task.work:
         if work.outcome != "practice_only":
             done = f"{work.done} of {work.whole} {work.counted}"
-            out.print(f"  {since(work.begun)}  {work.outcome}, {done}, {work.seconds / 60:.1f} minutes, ${work.reward}")
+            # A unit is paid once, with the visit that ended it.
+            pay = "" if work.outcome == "continued" else f", ${work.reward}"
+            out.print(f"  {since(work.begun)}  {work.outcome}, {done}, {work.seconds / 60:.1f} minutes{pay}")
     for check, reason in task.failed_checks.items():
         out.print(as_written(f"failed {check}: {reason}", indent=2), soft_wrap=True)
     for turned in task.turned_away:

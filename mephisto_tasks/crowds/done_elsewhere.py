@@ -42,5 +42,5 @@ def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
     many = " and ".join(f"{counted(number, 'unit')} done {place}" for place, number in places.most_common())
     return (
         f"Already counted for {task_name!r}, here and in its report: {many}. If that was only a trial, choose another "
-        "mephisto.task.task_name=…"
+        "task_name=…"
     )

@@ -20,13 +20,13 @@ from mephisto.abstractions.databases.local_database import LocalMephistoDB
 import mephisto_tasks.crowds.link.provider
 import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (both register themselves with Mephisto)
 from mephisto_tasks.stored.stores import close_connections
-from parlai_humaneval.private_files import NO_STRANGERS, make_private
+from parlai_humaneval.private_files import make_private, mode_within
 
 
 @contextmanager
 def opened(database: Path) -> Iterator[Any]:
     """The database of this file, for reading and writing; closed after the block."""
-    make_private(database, NO_STRANGERS)
+    make_private(database, mode_within(database.parent))
     db = LocalMephistoDB(str(database))
     try:
         yield db

@@ -17,9 +17,11 @@ from mephisto.utils.qualifications import make_qualification_dict
 from omegaconf import DictConfig
 
 from mephisto_tasks.crowds.mturk.money import LaunchTotal
+from mephisto_tasks.crowds.signed_ids import SignedIds
 from mephisto_tasks.engine.blueprint import StudySharedState
 from mephisto_tasks.engine.study import Study
-from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here
+from mephisto_tasks.router.architect import MOCK_PROVIDER
+from mephisto_tasks.workers.kept_out import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.workers.rules import WorkerRules
 
 if TYPE_CHECKING:
@@ -70,6 +72,10 @@ class Place:
     def receive(self, db: Any) -> Reception | None:
         """What says who a visitor is, where the address of the page does."""
         return None
+
+    def signed_ids(self) -> SignedIds | None:
+        """What makes up raters' names where nobody else does."""
+        return SignedIds(self.data_dir) if self.provider._provider_type == MOCK_PROVIDER else None
 
     def share(self, shared_state: StudySharedState, db: Any) -> None:
         """Hand over what the place adds to what a launch's parts share; who was blocked by hand is everywhere among it."""

@@ -25,8 +25,9 @@ from mephisto_tasks.engine.config import TaskConfig, hydra_arguments
 from mephisto_tasks.engine.runner import StudyTaskRunner, one_unit
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.way_out import NoSite, Site
-from mephisto_tasks.router.server import Guard
+from mephisto_tasks.router.server import FreshIds, Guard
 from mephisto_tasks.router.side_door import SideDoor
+from parlai_humaneval.languages.offered import Offered
 from parlai_humaneval.protocol.records.events import PracticeEnded, parse_events
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
     study: Study | None = None
     side_door: SideDoor | None = None
     guard: Guard | None = None
+    fresh_ids: FreshIds | None = None
     site: Site = field(default_factory=NoSite)
+    languages: Offered = field(default_factory=Offered)
 
 
 class StudyBlueprint(OnboardingRequired, Blueprint):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,26 @@ from mephisto_tasks.running.steering import Steered
 from mephisto_tasks.stored.practice_results import failed_tries
 from mephisto_tasks.stored.results import past_practices
 from mephisto_tasks.workers.practising import resets_by_id
+from parlai_humaneval.languages.speaking import phrase, speaking, t, tn
+from parlai_humaneval.planning.assumptions import ONBOARDING_MINUTES
 from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
 from parlai_humaneval.showing.vocabulary import VocabularyError
+from parlai_humaneval.techniques import techniques
 
-UNPAID = "nothing but our thanks"
-NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
+UNPAID = phrase("nothing but our thanks")
+NUMBERS = {
+    1: phrase("one"),
+    2: phrase("two"),
+    3: phrase("three"),
+    4: phrase("four"),
+    5: phrase("five"),
+    6: phrase("six"),
+    7: phrase("seven"),
+    8: phrase("eight"),
+}
 
 
 class NothingToDo(Exception):
@@ -29,7 +41,12 @@ class NothingToDo(Exception):
 def tries_in_words(config: TaskConfig) -> str:
     """“two tries”."""
     tries = config.onboarding_tries
-    return "one try" if tries == 1 else f"{NUMBERS.get(tries, tries)} tries"
+    return tn("one try", "{number} tries", tries, number=number_in_words(tries))
+
+
+def number_in_words(number: int) -> str:
+    """“two”, in the language in force; “12”."""
+    return t(NUMBERS[number]) if number in NUMBERS else str(number)
 
 
 def is_paid(config: TaskConfig, reward: float) -> bool:
@@ -40,9 +57,31 @@ def is_paid(config: TaskConfig, reward: float) -> bool:
 def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
     """As configured, or the reward for a complete ``unit``."""
     if not is_paid(config, reward):
-        return UNPAID
-    practice = ", practice included" if config.onboarding_qualification else ""
-    return config.pay or f"${reward:.2f} for one complete {unit}{practice}"
+        return t(UNPAID)
+    if config.pay:
+        return t(config.pay)
+    if config.onboarding_qualification:
+        return t("${dollars} for one complete {unit}, practice included", dollars=f"{reward:.2f}", unit=unit)
+    return t("${dollars} for one complete {unit}", dollars=f"{reward:.2f}", unit=unit)
+
+
+def seconds_of(config: TaskConfig) -> float | None:
+    """What a turn that is held takes, or a judgement, as plans count; None where they do not count with the technique."""
+    entry = techniques().get(config.technique)
+    return None if entry is None or entry.habits is None else entry.habits.seconds
+
+
+EXACTLY_UP_TO = 20
+"""Minutes; what takes longer is told in steps of five."""
+
+
+def minutes_of(config: TaskConfig, seconds: float | None, times: int) -> int | None:
+    """About how many minutes a unit takes: as configured, or by the ``seconds`` of what it holds so many ``times``, as plans
+    count. None where neither tells it."""
+    if config.minutes is not None or seconds is None:
+        return config.minutes
+    minutes = times * seconds / 60 + (ONBOARDING_MINUTES if config.onboarding_qualification else 0)
+    return max(1, round(minutes)) if minutes <= EXACTLY_UP_TO else 5 * round(minutes / 5)
 
 
 def study_presenter(
@@ -56,15 +95,24 @@ def study_presenter(
     try:
         return presenter_of(replies, options, compared=compared, ask_again=ask_again)
     except (FilterError, VocabularyError) as error:
-        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
+        raise ConfigError(f"replies: {error}") from error
 
 
 def unfit_practice(path: Path, problem: str) -> ConfigError:
     """What is said of practice items that do not fit a study."""
     return ConfigError(
-        f"{path}: {problem}. Name items that fit (mephisto.blueprint.onboarding_file=…), or have no practice "
-        "(mephisto.blueprint.onboarding_qualification=null)"
+        f"{path}: {problem}. Name items that fit (onboarding_file=…), or have no practice "
+        "(onboarding_qualification=null)"
     )
+
+
+def in_each_language(config: TaskConfig, make: Callable[[], Instructions]) -> Mapping[str, Instructions]:
+    """Tag → what ``make`` says in this language; the study's main one first."""
+    instructions = {}
+    for tag, language in config.languages().languages.items():
+        with speaking(language):
+            instructions[tag] = make()
+    return instructions
 
 
 def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str], flags: set[str]) -> Instructions:
@@ -74,10 +122,28 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
         MaterialError: a file that cannot be used.
     """
     of_metric = task_config / f"instructions_{config.metric}.yaml"
-    path = resolve_file(
-        config.instructions_file, of_metric if of_metric.is_file() else task_config / "instructions.yaml"
-    )
-    return load_instructions(path, values, flags | ({"unpaid"} if values["pay"] == UNPAID else set()))
+    of_task = of_metric if of_metric.is_file() else task_config / "instructions.yaml"
+    all_flags = flags | _of_all_tasks(config) | _of_pay(config, values["pay"])
+    words = load_instructions(resolve_file(config.instructions_file, of_task), values, all_flags)
+    if words.guide is None and config.instructions_file and of_task.is_file():
+        return words.model_copy(update={"guide": load_instructions(of_task, values, all_flags).guide})
+    return words
+
+
+def _of_all_tasks(config: TaskConfig) -> set[str]:
+    """Flags of settings that both engines have."""
+    flags = {
+        "practice": bool(config.onboarding_qualification),
+        "told_at_once": config.onboarding_feedback == "each_item",
+        "own_consent": bool(config.consent_file),
+    }
+    return {name for name, true in flags.items() if true}
+
+
+def _of_pay(config: TaskConfig, pay: str) -> set[str]:
+    """Flags of what raters are promised, for all of the work and for a part of it."""
+    of_part = {"pro_rata": {"part_paid"}, "full": {"left_paid"}, "none": set[str]()}
+    return {"unpaid"} if pay == t(UNPAID) else of_part[config.payment.partial]
 
 
 def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:

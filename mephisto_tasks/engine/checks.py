@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from parlai_humaneval.languages.speaking import t, tn
 from parlai_humaneval.protocol.page.steps import (
     ActionAnswer,
     ChooseAnswer,
@@ -61,11 +62,15 @@ EMPTY_PHRASES = frozenset(
 def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
     """Why a message cannot be sent, or None."""
     if not answer.text.strip():
-        return "Please write a message first."
+        return t("Please write a message first.")
     if len(answer.text) > step.max_chars:
-        return f"Please shorten your message to {step.max_chars} characters (it has {len(answer.text)})."
+        return t(
+            "Please shorten your message to {most} characters (it has {length}).",
+            most=step.max_chars,
+            length=len(answer.text),
+        )
     if count_words(answer.text) < step.min_words:
-        return f"Please write at least {_words(step.min_words)}."
+        return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
     return None
 
 
@@ -73,9 +78,9 @@ def check_action(step: MessageStep, answer: ActionAnswer) -> str | None:
     """Why an action is refused, or None: unknown, not open yet, or without the text that it asks for."""
     action = next((action for action in step.actions if action.action_id == answer.action_id), None)
     if action is None:
-        return "That cannot be done here. Please go on below."
+        return t("That cannot be done here. Please go on below.")
     if not action.enabled:
-        return action.hint or "That is not possible yet. Please go on below."
+        return action.hint or t("That is not possible yet. Please go on below.")
     if action.text_label is None:
         return None
     return _check_text(answer.text, MAX_TOPIC_CHARS)
@@ -88,39 +93,54 @@ def check_write(step: WriteStep, answer: WriteAnswer) -> str | None:
         return problem
     words = [_letters(word) for word in answer.text.split() if _letters(word)]
     if count_words(answer.text) < step.min_words:
-        return f"Please write at least {_words(step.min_words)}."
+        return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
     if _letters(answer.text) in {_letters(card.text) for card in step.cards}:
-        return "That is one of the replies that you did not choose. Please write a better one in your own words."
+        return t("That is one of the replies that you did not choose. Please write a better one in your own words.")
     few = len(set(words)) < min(len(words), step.min_words)
     if few or set(words) <= EMPTY_WORDS or " ".join(words) in EMPTY_PHRASES:
-        return "Please write what your partner should really have said here, as a full reply."
+        return t("Please write what your partner should really have said here, as a full reply.")
     return None
 
 
 def check_choice(step: ChooseStep, answer: ChooseAnswer) -> str | None:
     """Why a choice is refused, or None: unknown or repeated cards, a wrong number of them, a missing reason."""
-    return _check_selection(step, answer, {card.candidate_id for card in step.cards}, "reply", "replies")
+    if not set(answer.selected) <= {card.candidate_id for card in step.cards}:
+        return t("That reply is not among the ones that you were shown. Please choose one of the replies below.")
+    if len(set(answer.selected)) != len(answer.selected):
+        return t("The same reply was chosen twice. Please choose again.")
+    if answer.selected and answer.none:
+        return t("“{none}” and a chosen reply cannot both be true. Please choose again.", none=_none(step))
+    if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
+        return _check_said(step, answer)
+    if step.min_choices == step.max_choices:
+        return tn("Please choose one reply.", "Please choose {n} replies.", step.min_choices)
+    return t("Please choose between {fewest} and {most} replies.", fewest=step.min_choices, most=step.max_choices)
 
 
 def check_ticks(step: TickStep, answer: TickAnswer) -> str | None:
     """Why ticks are refused, or None: as for a choice."""
-    return _check_selection(step, answer, {option.option_id for option in step.options}, "answer", "answers")
+    if not set(answer.selected) <= {option.option_id for option in step.options}:
+        return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
+    if len(set(answer.selected)) != len(answer.selected):
+        return t("The same answer was chosen twice. Please choose again.")
+    if answer.selected and answer.none:
+        return t("“{none}” and a chosen answer cannot both be true. Please choose again.", none=_none(step))
+    if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
+        return _check_said(step, answer)
+    if step.min_choices == step.max_choices:
+        return tn("Please choose one answer.", "Please choose {n} answers.", step.min_choices)
+    return t("Please choose between {fewest} and {most} answers.", fewest=step.min_choices, most=step.max_choices)
 
 
-def _check_selection(
-    step: ChooseStep | TickStep, answer: ChooseAnswer | TickAnswer, shown: set[str], one: str, many: str
-) -> str | None:
-    selected = answer.selected
-    if not set(selected) <= shown:
-        return f"That {one} is not among the ones that you were shown. Please choose one of the {many} below."
-    if len(set(selected)) != len(selected):
-        return f"The same {one} was chosen twice. Please choose again."
-    if not selected and step.min_choices == 0 and not answer.none:
-        return f"Please choose, or say that none fits: “{step.none_label}”."
-    if selected and answer.none:
-        return f"“{step.none_label}” and a chosen {one} cannot both be true. Please choose again."
-    if not step.min_choices <= len(selected) <= step.max_choices:
-        return _how_many(step, one, many)
+def _none(step: ChooseStep | TickStep) -> str:
+    """The explicit “none” of a choice, as it is shown."""
+    return t(step.none_label) if step.none_label else ""
+
+
+def _check_said(step: ChooseStep | TickStep, answer: ChooseAnswer | TickAnswer) -> str | None:
+    """Where nothing was chosen, that must have been said; and the reason must be there."""
+    if not answer.selected and not answer.none:
+        return t("Please choose, or say that none fits: “{none}”.", none=_none(step))
     if step.reason is not None and step.reason.required:
         return _check_reason(step.reason, answer.reason)
     return None
@@ -130,18 +150,24 @@ def check_ratings(step: RateStep, answer: RateAnswer) -> str | None:
     """Why ratings are refused, or None: an unknown scale, one that was not touched, or a value outside of its range."""
     scales = {scale.scale_id: scale for scale in step.scales}
     if not set(answer.values) <= set(scales):
-        return "That is not among the statements that you were shown. Please rate the ones below."
+        return t("That is not among the statements that you were shown. Please rate the ones below.")
     open_ = len(scales) - len(answer.values)
     if open_:
-        return f"Please rate every statement: {'one is' if open_ == 1 else f'{open_} are'} still without an answer."
+        return tn(
+            "Please rate every statement: one is still without an answer.",
+            "Please rate every statement: {n} are still without an answer.",
+            open_,
+        )
     for scale_id, value in answer.values.items():
         scale = scales[scale_id]
         if not scale.minimum <= value <= scale.maximum:
-            return (
-                f"A rating must lie between {scale.minimum:g} and {scale.maximum:g}. Please rate the statements again."
+            return t(
+                "A rating must lie between {lowest} and {highest}. Please rate the statements again.",
+                lowest=f"{scale.minimum:g}",
+                highest=f"{scale.maximum:g}",
             )
         if scale.style == "points" and value != int(value):
-            return "Please choose one of the points of the scale."
+            return t("Please choose one of the points of the scale.")
     return None
 
 
@@ -149,13 +175,17 @@ def check_form(step: FormStep, answer: FormAnswer) -> str | None:
     """Why a form is refused, or None: an unknown question or option, one without an answer, a missing reason."""
     questions = {question.question_id: question for question in step.questions}
     if not {*answer.values, *answer.reasons} <= set(questions):
-        return "That is not among the questions that you were shown. Please answer the ones below."
+        return t("That is not among the questions that you were shown. Please answer the ones below.")
     open_ = len(questions) - len(answer.values)
     if open_:
-        return f"Please answer every question: {'one is' if open_ == 1 else f'{open_} are'} still without an answer."
+        return tn(
+            "Please answer every question: one is still without an answer.",
+            "Please answer every question: {n} are still without an answer.",
+            open_,
+        )
     for name, question in questions.items():
         if answer.values[name] not in {option.option_id for option in question.options}:
-            return "That answer is not among the ones that you were shown. Please choose one of the answers below."
+            return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
         if question.reason is not None and question.reason.required:
             problem = _check_reason(question.reason, answer.reasons.get(name, ""))
             if problem is not None:
@@ -167,14 +197,20 @@ def check_ranking(step: RankStep, answer: RankAnswer) -> str | None:
     """Why a ranking is refused, or None: an unknown reply, one without a place, or a place that is not possible."""
     shown = {card.candidate_id for card in step.cards}
     if not set(answer.ranks) <= shown:
-        return "That reply is not among the ones that you were shown. Please give a place to each of the replies below."
+        return t(
+            "That reply is not among the ones that you were shown. Please give a place to each of the replies below."
+        )
     open_ = len(shown) - len(answer.ranks)
     if open_:
-        return f"Please give every reply a place: {'one has' if open_ == 1 else f'{open_} have'} none yet."
+        return tn(
+            "Please give every reply a place: one has none yet.",
+            "Please give every reply a place: {n} have none yet.",
+            open_,
+        )
     if max(answer.ranks.values()) > len(shown):
-        return f"Places go from 1 to {len(shown)}. Please give every reply one of these."
+        return t("Places go from 1 to {last}. Please give every reply one of these.", last=len(shown))
     if not step.ties and len(set(answer.ranks.values())) < len(shown):
-        return "Two replies have the same place. Please give each a place of its own."
+        return t("Two replies have the same place. Please give each a place of its own.")
     if step.reason is not None and step.reason.required:
         return _check_reason(step.reason, answer.reason)
     return None
@@ -186,7 +222,7 @@ def check_topic(step: TopicStep, answer: TopicAnswer) -> str | None:
     if problem is not None:
         return problem
     if step.opinions and answer.opinion not in {option.option_id for option in step.opinions}:
-        return "Please say what you think of this topic: choose one of the answers below."
+        return t("Please say what you think of this topic: choose one of the answers below.")
     return None
 
 
@@ -198,29 +234,25 @@ def _letters(text: str) -> str:
 
 def _check_text(text: str, max_chars: int) -> str | None:
     if not count_words(text):
-        return "Please write something in words first."
+        return t("Please write something in words first.")
     if len(text) > max_chars:
-        return f"Please shorten your text to {max_chars} characters (it has {len(text)})."
+        return t("Please shorten your text to {most} characters (it has {length}).", most=max_chars, length=len(text))
     return None
 
 
 def _check_reason(field: ReasonField, reason: str) -> str | None:
     needed = max(1, field.min_words)
-    return None if count_words(reason) >= needed else f"Please give your reason in at least {_words(needed)}."
-
-
-def _how_many(step: ChooseStep | TickStep, one: str, many: str) -> str:
-    if step.min_choices == step.max_choices:
-        return f"Please choose {f'one {one}' if step.min_choices == 1 else f'{step.min_choices} {many}'}."
-    return f"Please choose between {step.min_choices} and {step.max_choices} {many}."
-
-
-def _words(number: int) -> str:
-    return "one word" if number == 1 else f"{number} words"
+    if count_words(reason) >= needed:
+        return None
+    return tn("Please give your reason in at least one word.", "Please give your reason in at least {n} words.", needed)
 
 
 def check_feedback(step: FeedbackStep, answer: FeedbackAnswer) -> str | None:
     """Why a comment is refused, or None; an empty one is welcome."""
     if len(answer.text) > step.max_chars:
-        return f"Please shorten your comment to {step.max_chars} characters (it has {len(answer.text)})."
+        return t(
+            "Please shorten your comment to {most} characters (it has {length}).",
+            most=step.max_chars,
+            length=len(answer.text),
+        )
     return None

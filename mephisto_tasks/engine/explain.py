@@ -12,6 +12,7 @@ from mephisto_tasks.pay.work import work_done
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.workers.eligibility import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, Eligibility, Refusal
 from mephisto_tasks.workers.turned_away import TurnedAway, note_turned_away
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 __all__ = [
@@ -28,22 +29,28 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-PAUSED = "The researchers have paused this study. Please come back later, or return the task."
-PRACTICE_FAILED = (
+PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
+PRACTICE_FAILED = phrase(
     "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
     "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
 )
-ALL_TAKEN = (
+ALL_TAKEN = phrase(
     "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
     "later, or return the task."
 )
-INTERRUPTED = "This study has a short technical break. Please try again in a few minutes, or return the task."
-ALL_DONE = "All {many} of this study are done. Thank you for your interest! Please return the task."
-BUSY = (
-    "You have another page of this study open. Please go on there; this one can be closed. If you have closed the other one "
-    "already, please try again in a few minutes."
+INTERRUPTED = phrase("This study has a short technical break. Please try again in a few minutes, or return the task.")
+ALL_DONE = phrase("All {many} of this study are done. Thank you for your interest! Please return the task.")
+BUSY = phrase(
+    "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
+    "other one already, please try again in a few minutes."
 )
 
+
+GIVEN_ON = phrase(
+    "While you were away, your {one} was given to somebody else, or it is not needed any more, and there is nothing "
+    "else for you right now. What you did is saved, and it counts as your work. If it becomes free again, you can go "
+    "on where you were: you may try later, or return the task."
+)
 
 _PASSING = ("paused", "busy", "all_taken", "interrupted")
 """Kinds of refusals that may be over in a minute."""
@@ -60,11 +67,13 @@ class StudyDoor:
     """
 
     busy = BUSY
-    for_now = frozenset({BUSY, PAUSED, INTERRUPTED})
+    for_now = frozenset({"busy", "paused", "interrupted"})
 
     def __init__(
         self, study: Study, worker_of: Callable[[str], Any], eligibility: Eligibility, most_units: int = 0
     ) -> None:
+        self.most_at_once = study.config.most_inside
+        self.languages = study.languages
         self._study = study
         self._worker_of = worker_of
         self._eligibility = eligibility
@@ -72,9 +81,17 @@ class StudyDoor:
         self._pseudonyms = Pseudonymizer.load_or_create(eligibility.data_dir / PSEUDONYM_KEY)
         self._noted: set[tuple[str, str]] = set()
 
+    def begins(self, worker_id: str, *, known_browser: bool) -> None:
+        """A worker is about to be given a unit; what they left is shown to a browser of theirs alone."""
+        (self._study.strangers.discard if known_browser else self._study.strangers.add)(worker_id)
+
+    def goes_on(self, worker_id: str) -> bool:
+        """Whether a worker has something that was cut off, and would go on with it now."""
+        return worker_id in self._study.left and self._study.goes_on(worker_id)
+
     def may_return(self, worker_id: str) -> bool:
-        """Whether a worker who left can be given another dialogue now."""
-        return not self._study.paused and self._study.may_begin(worker_id)
+        """Whether a worker who left comes in anew: to go on or to begin another one, or to hear who has theirs now."""
+        return not self._study.paused and (worker_id in self._study.left or self._study.may_begin(worker_id))
 
     def against_rules(self, worker_id: str) -> Refusal | None:
         """Why the study's rules keep a worker out; None where they may take part. Asked before any practice."""
@@ -114,7 +131,10 @@ class StudyDoor:
         return self._eligibility.refusal(worker, self._pseudonym(worker), new_unit=new)
 
     def _by_standing(self, worker_id: str) -> Refusal | None:
-        match self._study.standing(worker_id):
+        standing = self._study.standing(worker_id)
+        if standing in ("done_all", "all_taken") and worker_id in self._study.left:
+            return self._of_study("all_taken", "others have by now what was cut off", GIVEN_ON)
+        match standing:
             case "busy":
                 return self._of_study("busy", "has another page of the study open", BUSY)
             case "done_all" if self._eligibility.rated_elsewhere(worker_id):

@@ -27,7 +27,12 @@ from mephisto.data_model.exceptions import AgentDisconnectedError, AgentReturned
 from mephisto_tasks.engine import checks
 from mephisto_tasks.engine.agent_state import LiveAgentState
 from mephisto_tasks.engine.answer_reading import read_answer
+from mephisto_tasks.engine.marking_up import marked_up
+from mephisto_tasks.engine.recorded import Recorded
 from mephisto_tasks.running.floor import Visit
+from mephisto_tasks.stored.saving import Saving
+from parlai_humaneval.languages.speaking import ENGLISH, Language, phrase, speaking
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.protocol.page.steps import (
     MAX_TEXT,
     ActionAnswer,
@@ -63,7 +68,13 @@ from parlai_humaneval.protocol.page.steps import (
 from parlai_humaneval.protocol.records.events import REFUSED_EXCERPT, Refused
 
 POLL_S = 0.25
-"""How often a waiting world looks whether its rater is still there."""
+"""How often a world that waits for models looks whether its rater is still there."""
+LOOK_S = 2.0
+"""How often a world that waits for an answer looks by itself. What happens to its rater wakes it at once."""
+CANNOT_SAVE = phrase(
+    "We cannot save at this moment. Your answer is kept on your page, and nothing that you did is lost. It goes on by "
+    "itself as soon as we can: please stay on this page."
+)
 MAX_REFUSED_STORED = 200
 """Refused answers written down per session; a program that floods a world must not fill the disk."""
 
@@ -89,6 +100,9 @@ class PageSession:
         answer_timeout_s: silence after which the rater is taken to have left.
         closing: set when the launch ends; whoever waits here then stops.
         visit: is told what the page shows and when it answers; says which part this is, and whether the rater is a program.
+        saving: who waits in the launch until something can be written down.
+        draws_markdown: whether replies are drawn by their markdown.
+        language: in which the rater reads.
 
     Raises (from the ``ask`` methods):
         mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the run is shutting down.
@@ -102,8 +116,14 @@ class PageSession:
         answer_timeout_s: float,
         closing: threading.Event,
         visit: Visit,
+        saving: Saving | None = None,
+        draws_markdown: bool = False,
+        language: Language = ENGLISH,
     ) -> None:
+        self.language = language
         self.visit = visit
+        self._saving = saving or Saving(closing)
+        self._draws_markdown = draws_markdown
         self.simulated = visit.simulated
         self._agent = agent
         self._closing = closing
@@ -111,6 +131,9 @@ class PageSession:
         self._phase: Literal["practice", "task", "ended"] = visit.phase
         self._version = 0
         self._confirmed: deque[str] = deque(maxlen=50)
+        self._taken: list[str] = []
+        """Update ids of answers that are not confirmed before what comes of them is written down."""
+        self._told_of_trouble = False
         self._refused_stored = 0
         self.transcript: list[Entry] = []
         self.context: Context | None = None
@@ -119,16 +142,45 @@ class PageSession:
         self.topic: str | None = None
         self.columns: list[str] = []
         self.panels: list[Panel] = []
+        self.guided = False
+        """Whether sentences lead through what the rater does for the first time."""
+        self.recorded = Recorded()
+        """What happened in earlier visits of a unit that goes on."""
         self.notice: Notice | None = None
         """Said above the next question, once."""
         self.shown_at = 0.0
         """When the current step was first shown, seconds since the epoch."""
 
     @property
+    def worker_id(self) -> str:
+        """Mephisto's, of the rater."""
+        return str(self._agent.worker_id)
+
+    @property
     def state(self) -> LiveAgentState:
         state = self._agent.state
         assert isinstance(state, LiveAgentState)
+        state.patience = self.patiently
         return state
+
+    def patiently(self, work: Callable[[], T]) -> T:
+        """Do what writes something down, as often as it takes; the rater is told, and waits.
+
+        Raises:
+            mephisto.data_model.exceptions.AbsentAgentError: the launch ended meanwhile, or the rater left.
+            what ``work`` raises for good, and at the end of a launch.
+        """
+        try:
+            return self._saving.until_done(work, self._raise_if_absent)
+        except BaseException:
+            self._taken.clear()  # what was answered is not there: it must not be confirmed
+            raise
+
+    def tell_of_trouble(self) -> None:
+        """Something cannot be saved: the rater is told, once, and waits for the next step."""
+        if not self._told_of_trouble and self._phase != "ended":
+            self._told_of_trouble = True
+            self._send(WaitStep(text=CANNOT_SAVE, idle=True))
 
     def clear(self) -> None:
         """Another conversation begins: nothing of the last one stays in sight."""
@@ -149,12 +201,21 @@ class PageSession:
         self.transcript.append(Entry(entry_id=entry_id, speaker=speaker, text=text, note=note, column=column))
 
     def show(self, step: Step, notice: Notice | None = None) -> None:
-        """Send the page everything that it is to show now."""
+        """Send the page everything that it is to show now; what it answered before is confirmed with it."""
+        self._confirmed.extend(self._taken)
+        self._taken.clear()
+        self._told_of_trouble = False
+        self._send(step, notice)
+
+    def _send(self, step: Step, notice: Notice | None = None) -> None:
         self._version += 1
         self.visit.showed(step.kind, self.progress)
         state = PageState(
             version=self._version,
+            unit=self.state.page_key,
+            language=self.language.tag,
             phase=self._phase,
+            guided=self.guided and self._phase != "ended",
             progress=self.progress,
             within=self.within,
             context=self.context,
@@ -166,7 +227,10 @@ class PageSession:
             notice=notice,
             confirmed=list(self._confirmed),
         )
-        update = {"update_id": uuid4().hex, "kind": "state", "state": state.model_dump(mode="json")}
+        state = marked_up(state) if self._draws_markdown else state
+        with speaking(self.language):
+            shown = state.model_dump(mode="json")
+        update = {"update_id": uuid4().hex, "kind": "state", "state": shown}
         self.state.show(update)
         if self._agent.agent_in_active_run():
             client_io = self._agent.get_live_run().client_io
@@ -187,11 +251,13 @@ class PageSession:
         text: str,
         next_: Literal["submit", "submit_onboarding", "stay"],
         redirect: Redirect | None = None,
+        *,
+        resumes: bool = False,
     ) -> None:
-        """The last step: nothing is asked any more."""
+        """The last step: nothing is asked any more. How far the rater came stays in sight."""
         if next_ != "submit_onboarding":
-            self._phase, self.progress, self.within = "ended", None, None
-        self.show(EndStep(title=title, text=text, next=next_, redirect=redirect))
+            self._phase, self.within = "ended", None
+        self.show(EndStep(title=title, text=text, next=next_, redirect=redirect, resumes=resumes))
 
     def ask_message(self, step: MessageStep) -> MessageAnswer | ActionAnswer:
         """A message, or one of the step's actions."""
@@ -235,6 +301,7 @@ class PageSession:
         return answer
 
     def _ask(self, step: Asked, kinds: tuple[type[A], ...], check: Callable[[Any], str | None]) -> A:
+        self.recorded.must_be_over()
         self.shown_at = time.time()
         self.show(step, self.notice)
         self.notice = None
@@ -246,7 +313,7 @@ class PageSession:
                 problem = check(answer)
             update_id = packet.get("update_id")
             if isinstance(update_id, str):
-                self._confirmed.append(update_id[:100])
+                self._taken.append(update_id[:100])
             if answer is not None and problem is None:
                 return answer
             self._store_refusal(problem or "", packet)
@@ -256,14 +323,18 @@ class PageSession:
         """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
         deadline = time.monotonic() + self._timeout_s
         agent = self._agent
-        while agent.pending_actions.empty():
+        while True:
+            agent.has_live_update.clear()
+            if not agent.pending_actions.empty():
+                break
             if self._closing.is_set():
                 agent.shutdown()
-            if agent.is_shutdown or agent.db_status in _GONE or time.monotonic() > deadline:
+            left_s = deadline - time.monotonic()
+            if agent.is_shutdown or agent.db_status in _GONE or left_s < 0:
                 break
             if self._was_submitted():
                 raise SubmittedEarly
-            agent.has_live_update.wait(POLL_S)
+            agent.has_live_update.wait(min(LOOK_S, left_s))
         packet = agent.get_live_update(timeout=0.001)
         return packet if isinstance(packet, dict) else {}
 
@@ -286,7 +357,8 @@ class PageSession:
 
         def run() -> None:
             try:
-                future.set_result(work())
+                with kept_running():
+                    future.set_result(work())
             except Exception as error:  # noqa: BLE001 - the waiting thread raises it again
                 future.set_exception(error)
 
@@ -298,17 +370,23 @@ class PageSession:
                 # On Python 3.11 this is also what a work that timed out raises: then the future is done.
                 if future.done():
                     return future.result()
-            if self._closing.is_set() or self._agent.is_shutdown:
-                self._agent.shutdown()
-                raise AgentShutdownError(self._agent.db_id)
-            if self._agent.db_status == "disconnect":
-                raise AgentDisconnectedError(self._agent.db_id)
-            if self._agent.db_status == "returned":
-                raise AgentReturnedError(self._agent.db_id)
+            self._raise_if_absent()
             meanwhile()
+
+    def _raise_if_absent(self) -> None:
+        """Raises AbsentAgentError where the launch ends, or the rater has left, before the last words."""
+        if self._phase == "ended":
+            return
+        if self._closing.is_set() or self._agent.is_shutdown:
+            self._agent.shutdown()
+            raise AgentShutdownError(self._agent.db_id)
+        if self._agent.db_status == "disconnect":
+            raise AgentDisconnectedError(self._agent.db_id)
+        if self._agent.db_status == "returned":
+            raise AgentReturnedError(self._agent.db_id)
 
     def _store_refusal(self, reason: str, packet: dict[str, Any]) -> None:
         self._refused_stored += 1
         if self._refused_stored <= MAX_REFUSED_STORED:
             excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
-            self.state.append(Refused(at=time.time(), reason=reason, excerpt=excerpt))
+            self.state.note(Refused(at=time.time(), reason=reason, excerpt=excerpt))

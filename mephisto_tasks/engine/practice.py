@@ -14,13 +14,14 @@ from uuid import uuid4
 
 from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.engine.page_session import PageSession
-from parlai_humaneval.protocol.page.practice import ChooseItem, Practice, PracticeItem, RateItem
+from parlai_humaneval.languages.speaking import joined, phrase, t, tn
+from parlai_humaneval.protocol.page.practice import ChooseItem, Practice, PracticeItem, RateItem, in_language
 from parlai_humaneval.protocol.page.steps import Card, Notice, Progress
 from parlai_humaneval.protocol.records.events import PracticeAnswered, PracticeEnded
 
-PASSED_TITLE = "Practice passed"
-FAILED_TITLE = "The practice ends here"
-FAILED_TEXT = (
+PASSED_TITLE = phrase("Practice passed")
+FAILED_TITLE = phrase("The practice ends here")
+FAILED_TEXT = phrase(
     "Thank you for trying. This task needs a particular way of judging, and some of your practice answers differed from "
     "what we look for. You cannot take part in this one. There is no penalty: please simply return the task."
 )
@@ -52,7 +53,7 @@ class PracticeLoop(ABC):
         on_verdict: Callable[[bool], None],
     ) -> None:
         self._begins = begins
-        self.practice = practice
+        self.practice = practice.model_copy(update={"items": [in_language(item) for item in practice.items]})
         self.page = page
         self.tries = config.onboarding_tries
         self.used = min(used, self.tries - 1)
@@ -70,6 +71,7 @@ class PracticeLoop(ABC):
 
     def run(self) -> bool:
         """True when all items of one attempt were right."""
+        self.page.guided = True
         for attempt in range(self.used + 1, self.tries + 1):
             wrong = self._attempt(attempt)
             self.passed, self.used = not wrong, attempt
@@ -79,7 +81,7 @@ class PracticeLoop(ABC):
             self.page.notice = self._feedback(wrong, self.tries - attempt)
         self._on_verdict(self.passed)
         if self.passed:
-            self.page.end(PASSED_TITLE, f"All right! {self._begins}", "submit_onboarding")
+            self.page.end(PASSED_TITLE, t("All right! {begins}", begins=t(self._begins)), "submit_onboarding")
         else:
             self.page.end(FAILED_TITLE, FAILED_TEXT, "submit_onboarding")
         return self.passed
@@ -102,13 +104,14 @@ class PracticeLoop(ABC):
         return wrong
 
     def _feedback(self, wrong: list[tuple[int, PracticeItem]], tries_left: int) -> Notice:
-        count = "One answer was" if len(wrong) == 1 else f"{len(wrong)} answers were"
-        more = "You have one more try." if tries_left == 1 else f"You have {tries_left} more tries."
-        return Notice(
-            level="info",
-            text=f"{count} not what we look for. {more} Please answer again.{self.again}",
-            points=[f"{self.place(number, item)}: {item.why}" for number, item in wrong],
-        )
+        said = [
+            tn("One answer was not what we look for.", "{n} answers were not what we look for.", len(wrong)),
+            tn("You have one more try.", "You have {n} more tries.", tries_left),
+            t("Please answer again."),
+            *([t(self.again)] if self.again else []),
+        ]
+        points = [t("{place}: {why}", place=self.place(number, item), why=item.why) for number, item in wrong]
+        return Notice(level="info", text=joined(said), points=points)
 
 
 def numbered_cards(item: ChooseItem) -> tuple[list[Card], dict[str, int]]:
@@ -130,5 +133,5 @@ def on_right_sides(given: Mapping[str, float], item: RateItem, middles: Mapping[
 
 def _at_once(right: bool, item: PracticeItem) -> Notice:
     if right:
-        return Notice(level="success", text=f"Your last answer was right. {item.why}")
-    return Notice(level="info", text=f"Your last answer was not what we look for. {item.why}")
+        return Notice(level="success", text=t("Your last answer was right. {why}", why=item.why))
+    return Notice(level="info", text=t("Your last answer was not what we look for. {why}", why=item.why))

@@ -12,7 +12,9 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from mephisto_tasks.engine.config import TaskConfig
+from parlai_humaneval.languages.speaking import phrase, t
 from parlai_humaneval.protocol.asked.criteria import RANGES, Criterion, criteria_for
+from parlai_humaneval.protocol.asked.ending import FINAL_QUESTION, SLIDER_ENDS, VERDICTS
 from parlai_humaneval.protocol.page.practice import (
     ChooseItem,
     PairItem,
@@ -27,30 +29,36 @@ from parlai_humaneval.protocol.page.steps import Card, ChooseStep, Option, RateS
 
 SIDES = ["A", "B"]
 """Names of two partners side by side."""
-VERDICTS = {"a": "A is better", "b": "B is better", "tie": "Tie: both are good", "both_bad": "Both are bad"}
 
 
 class RatingConfig(TaskConfig):
     """Settings of what a rater is asked about a dialogue with models, at its turns and at its end."""
 
     question: str = ""
-    """Asked at each turn, or at the end where turns are not rated. Empty: the published wording of the metric."""
+    """Asked at each turn, or at the end where turns are not rated. Empty: the published wording of the metric. Results
+    can be compared with others' only where the wording is the same."""
     turn_question: Literal["choose", "tick", "none"] = "choose"
-    """What is asked at a turn: choose among the replies, tick what is true of the reply, or nothing."""
+    """What is asked at a turn: choose among the replies, tick what is true of the reply, or nothing. Choices tell
+    replies apart best; ticks rate one model by itself; nothing leaves chats undisturbed."""
     min_choices: int = Field(default=1, ge=0)
-    """Fewest replies to choose at a turn."""
+    """Fewest replies to choose at a turn. With 0 raters may say that no reply is good, instead of forcing a guess."""
     max_choices: int | None = Field(default=1, ge=1)
-    """Most replies to choose at a turn; null: all."""
+    """Most replies to choose at a turn; null: all. One finds the best reply; any number finds all that will do, and is
+    quicker to answer."""
     turn_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """To tick at a turn: names, or {name, text} of one's own."""
-    none_label: str = "None of these"
-    """The explicit “none” of a choice."""
+    """What can be ticked at a turn: names, or {name, text} of one's own. They say what was wrong or right, where a
+    choice says only that."""
+    none_label: str = phrase("None of these")
+    """The explicit “none” of a choice. Word it for your question, such as “None is appropriate”."""
     verdict: bool = False
-    """Whether the rater says which of two partners is better, and ends the dialogue with it."""
+    """Whether the rater says which of two partners is better, and ends the dialogue with it. It is one judgement a
+    chat, by people who stop as soon as they are sure."""
     final_scale: Literal["likert", "slider"] = "slider"
-    """How ``final_criteria`` are rated: Likert 1–5, or continuous 0–100."""
+    """How ``final_criteria`` are rated: Likert 1–5, or continuous 0–100. Likert is known to everybody; a slider tells
+    smaller differences."""
     final_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """Rated at the end of the dialogue: names, or {name, text, reversed} of one's own."""
+    """What is rated at the end of the dialogue: names, or {name, text, reversed} of one's own. They judge the chat as a
+    whole, of which single turns say little."""
 
     @model_validator(mode="after")
     def _known_criteria(self) -> Self:
@@ -71,7 +79,7 @@ def choose_step(config: RatingConfig, step_id: str, cards: list[Card], question:
     """Choose among ``cards``; where equal replies left fewer of them, so many at most."""
     most = len(cards) if config.max_choices is None else min(config.max_choices, len(cards))
     reason = ReasonField(
-        label="Why is this response better? Please say it in your own words.",
+        label=t("Why is this response better? Please say it in your own words."),
         required=True,
         min_words=config.min_reason_words,
     )
@@ -119,14 +127,15 @@ def rate_step(config: RatingConfig, step_id: str, criteria: Sequence[Criterion],
 def _scale(config: RatingConfig, criterion: Criterion) -> Scale:
     minimum, maximum = RANGES[config.final_scale]
     slider = config.final_scale == "slider"
+    left, right = (t(SLIDER_ENDS[0]), t(SLIDER_ENDS[1])) if slider else criterion.ends(minimum, maximum)
     return Scale(
         scale_id=criterion.name,
         statement=criterion.text,
         style="slider" if slider else "points",
         minimum=minimum,
         maximum=maximum,
-        left="strongly disagree" if slider else f"{minimum:g}",
-        right="strongly agree" if slider else f"{maximum:g}",
+        left=left,
+        right=right,
         labels=[] if slider else [str(point) for point in range(int(minimum), int(maximum) + 1)],
     )
 
@@ -135,7 +144,7 @@ def final_question(config: RatingConfig) -> str:
     """Asked above the scales at the end; a study that rates turns has another question there."""
     if config.turn_question == "none":
         return config.question
-    return "The conversation is over. How was your partner?"
+    return FINAL_QUESTION
 
 
 def check_practice(practice: Practice, config: RatingConfig) -> str | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import secrets
+import sqlite3
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks import compat
@@ -19,7 +22,9 @@ from mephisto.data_model.exceptions import (
     AgentShutdownError,
 )
 
+from mephisto_tasks.engine.agent_state import LANGUAGE_KEY, PAGE_KEY
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
+from mephisto_tasks.engine.recorded import Recorded
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.unit import HeldUnit
 from mephisto_tasks.engine.way_out import Outcome, Site
@@ -37,13 +42,16 @@ from mephisto_tasks.engine.words import (
 )
 from mephisto_tasks.running.floor import Ending, Visit
 from mephisto_tasks.running.snapshot import Phase
+from mephisto_tasks.stored.cut_off import CutOff
 from mephisto_tasks.workers.blocked_workers import block_if_failed
 from mephisto_tasks.workers.practising import fail_practice
 from mephisto_tasks.workers.qualifications import grant
 from mephisto_tasks.workers.simulated_workers import is_simulated
+from parlai_humaneval.languages.speaking import ENGLISH, Language, speaking, spoken
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.pool.pool import ModelFailed
 from parlai_humaneval.protocol.page.steps import Notice
-from parlai_humaneval.protocol.records.events import Interrupted
+from parlai_humaneval.protocol.records.events import Interrupted, Resumed, parse_events
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import Agent, OnboardingAgent
@@ -77,9 +85,9 @@ class StudyTaskRunner(TaskRunner):
     def get_init_data_for_agent(self, agent: Agent) -> dict[str, Any]:
         """The plan is made once, at the first call; the page gets nothing of it but the newest state."""
         if agent.state.init_data is None:
-            stored = self.study.begin_unit(agent.worker_id, agent.db_id, f"{agent.task_run_id}-{agent.db_id}")
             try:
-                agent.state.set_init_state({"nothing_left": True} if stored is None else stored)
+                with speaking(self.study.languages.of(agent.get_worker().worker_name)):
+                    self._begin(agent, f"{agent.task_run_id}-{agent.db_id}")
             except BaseException:  # nobody would ever end a unit that did not begin
                 self.study.drop_unit(agent.db_id, None)
                 raise
@@ -87,37 +95,72 @@ class StudyTaskRunner(TaskRunner):
         assert isinstance(page_data, dict)
         return page_data
 
+    def _begin(self, agent: Agent, name: str) -> None:
+        """A new unit, or the worker's own that was cut off, where it was.
+
+        The worker has it then: what they are to do is written down however long that takes.
+        """
+        study, state = self.study, agent.state
+        left = study.take_up(agent.worker_id, agent.db_id, name)
+        if left is None:
+            stored = study.begin_unit(agent.worker_id, agent.db_id, name)
+            plan = _with_key({"nothing_left": True} if stored is None else stored)
+            study.saving.until_done(lambda: state.set_init_state(plan), even_in_a_hurry=True)
+            return
+        resumed = Resumed(at=time.time(), earlier=left.agent)
+        plan = _with_key({**left.plan, LANGUAGE_KEY: left.plan.get(LANGUAGE_KEY) or ENGLISH.tag})
+        events = [e.model_dump(mode="json") for e in (*left.events, resumed)]
+        try:
+            study.saving.until_done(lambda: state.go_on(plan, events), even_in_a_hurry=True)
+        except BaseException:
+            study.note_left(agent.worker_id, left)
+            raise
+
     def run_unit(self, unit: Unit, agent: Agent) -> None:
         """A unit. An exception that leaves here is the rater's absence: the unit is given out again."""
-        page = self._page(agent, "task")
         stored = agent.state.init_data
         assert stored is not None, "a unit must be planned before it runs"
+        page = self._page(agent, "task", self.study.languages.that_began(stored[LANGUAGE_KEY]))
+        with speaking(page.language):
+            self._run(agent, page, stored)
+
+    def _run(self, agent: Agent, page: PageSession, stored: dict[str, Any]) -> None:
         if stored.get("nothing_left"):
             self._leave(page, "nothing")
             self._goodbye(agent, page, NOTHING_LEFT, "stay", "screened_out")
             raise AgentReturnedError(agent.db_id)
         try:
-            self._hold(agent, page, stored)
+            with self.study.saving.telling(page.tell_of_trouble):
+                self._hold(agent, page, stored)
         finally:
+            if page.state.messages:
+                self.study.acquainted.add(agent.worker_id)
             self._leave(page, "failed")
 
     def _hold(self, agent: Agent, page: PageSession, stored: dict[str, Any]) -> None:
+        page.recorded = Recorded(parse_events(page.state.messages))
+        goes_on = bool(page.state.messages)
+        page.guided = not goes_on and agent.worker_id not in self.study.acquainted
         held = self.study.hold_unit(stored, agent.db_id, page)
-        if self.study.take_cut_off(agent.worker_id) and held.greeting is not None:
+        if self.study.take_cut_off(agent.worker_id) and held.greeting is not None and not goes_on:
             page.notice = held.greeting
         elif agent.worker_id in self._passed_just_now:
             page.notice = Notice(level="success", text=filled(PRACTICE_PASSED, self.study.unit_words))
         self._passed_just_now.discard(agent.worker_id)
         self.study.practising.discard(agent.worker_id)
         try:
-            held.run()
+            with kept_running():
+                held.run()
             self.study.finish_unit(agent.db_id)
             self.study.note_complete()
         except AbsentAgentError as absence:
             self._leave(page, _ending(absence))
             held.leave(agent.worker_id, agent.db_id)
             if isinstance(absence, AgentShutdownError):
-                page.state.append(Interrupted(at=time.time()))
+                page.state.note(Interrupted(at=time.time()))
+            elif page.state.messages:
+                left = CutOff(agent.db_id, stored, parse_events(page.state.messages))
+                self.study.note_left(agent.worker_id, left)
             self._say_why(agent, page, absence)
             raise
         except ModelFailed as error:
@@ -129,11 +172,17 @@ class StudyTaskRunner(TaskRunner):
             return
         self._finish(agent, held)
 
-    def _page(self, agent: Any, phase: Phase) -> PageSession:
+    def _page(self, agent: Any, phase: Phase, language: Language) -> PageSession:
         worker = agent.get_worker()
         visit = Visit(worker.worker_name, phase, is_simulated(worker, self.study.expects_simulated))
         page = PageSession(
-            agent, answer_timeout_s=self.study.config.answer_timeout_s, closing=self.study.closing, visit=visit
+            agent,
+            answer_timeout_s=self.study.config.answer_timeout_s,
+            closing=self.study.closing,
+            visit=visit,
+            saving=self.study.saving,
+            draws_markdown=self.study.draws_markdown,
+            language=language,
         )
         visit.is_here = page.is_here
         self.study.floor.enter(visit)
@@ -160,11 +209,11 @@ class StudyTaskRunner(TaskRunner):
     def _finish(self, agent: Agent, held: HeldUnit[Any]) -> None:
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
-        self.site.work_done(agent.db_id)
+        self._see_to(held, lambda: self.site.work_done(agent.db_id))
         launcher, unit = agent.get_live_run().task_launcher, agent.get_unit()
         launcher.note_done(unit.db_id)
         if not self.study.paused:
-            launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
+            self._see_to(held, lambda: launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit))
         task_name = agent.get_task_run().get_task().task_name
         checks, block = self.study.config.blocking_checks, self.study.config.block_qualification
         block_if_failed(checks, block, agent.get_worker(), page.state.messages, task_name)
@@ -172,12 +221,12 @@ class StudyTaskRunner(TaskRunner):
             held.ask_feedback()
             self._leave(page, "done")
             self._goodbye(agent, page, THANKS, "submit", "complete")
-            agent.await_submit(SUBMIT_TIMEOUT_S)
+            self._await_submit(agent)
         except AbsentAgentError:
             logger.info("%s is complete; its rater left before the end page", held.name)
             self._leave(page, "done")
             self._goodbye(agent, page, THANKS, "submit", "complete")
-        self._mark_completed(agent)
+        self._mark_completed(agent, held)
 
     def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str, out_since: float | None = None) -> None:
         """End a unit that cannot go on: keep everything, tell the rater, and give the work out again.
@@ -192,17 +241,32 @@ class StudyTaskRunner(TaskRunner):
             held.fail(reason)
         except Exception:  # the rater must be told and paid, whatever cannot be written
             logger.exception("the end of %s could not be written down", held.name)
-        self.site.work_done(agent.db_id)
+        self._see_to(held, lambda: self.site.work_done(agent.db_id))
         self._goodbye(agent, held.page, STOPPED, "submit", "complete")
         try:
-            agent.await_submit(SUBMIT_TIMEOUT_S)
+            self._await_submit(agent)
         except AbsentAgentError:
             logger.info("the rater of %s, which was stopped, had left", held.name)
-        self._mark_completed(agent)
+        self._mark_completed(agent, held)
         if not self.study.paused:
-            agent.get_live_run().task_launcher.add([one_unit()])
+            self._see_to(held, lambda: agent.get_live_run().task_launcher.add([one_unit()]))
 
-    def _mark_completed(self, agent: Agent) -> None:
+    def _see_to(self, held: HeldUnit[Any], work: Callable[[], object]) -> None:
+        """What is written down besides a unit that is over, as often as it takes; its rater's thanks do not depend on it."""
+        try:
+            self.study.saving.until_done(work)
+        except Exception:
+            logger.exception("not everything after %s could be written down", held.name)
+
+    def _await_submit(self, agent: Any) -> None:
+        """Until the page hands in. Raises AbsentAgentError."""
+        try:
+            agent.await_submit(SUBMIT_TIMEOUT_S)
+        except sqlite3.Error:  # the launch ends, and its database is held still: the work is done all the same
+            logger.warning("it could not be seen whether the rater of agent %s is there", agent.db_id, exc_info=True)
+
+    def _mark_completed(self, agent: Agent, held: HeldUnit[Any]) -> None:
+        self._see_to(held, held.page.state.flush)
         # Mephisto would wait for a submit once more, outside of its own error handling. And it would leave the unit as
         # assigned until the end of the launch, so that its worker could take no other one.
         agent.update_status(AgentState.STATUS_COMPLETED)
@@ -214,10 +278,17 @@ class StudyTaskRunner(TaskRunner):
     ) -> None:
         title, text = title_and_text
         words = self.study.unit_words
-        text = filled(text, words, self.study.instructions.pay, is_paid=self.study.is_paid)
-        redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
-        text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
-        page.end(filled(title, words), text, next_, redirect)
+        # A practice alone is not paid, so that there is no part of it to be paid for.
+        partial = self.study.config.payment.partial if page.visit.phase == "task" else "none"
+        text = filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
+        redirect = None
+        try:
+            redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
+            text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
+        except Exception:  # the last words are said whatever the site's files say
+            logger.exception("it could not be found out where the rater of agent %s goes now", agent.db_id)
+        resumes = title_and_text in (PAUSED, AWAY) and redirect is None
+        page.end(filled(title, words), text, next_, redirect, resumes=resumes)
 
     def cleanup_unit(self, unit: Unit) -> None:
         """The unit is free for everybody: Mephisto would keep it from the worker who left it."""
@@ -225,10 +296,14 @@ class StudyTaskRunner(TaskRunner):
 
     def run_onboarding(self, agent: OnboardingAgent) -> None:
         """The practice conversation, then the page's submit, which asks for the verdict."""
+        language = self.study.languages.of(agent.get_worker().worker_name)
+        with speaking(language):
+            self._practise(agent, self._page(agent, "practice", language))
+
+    def _practise(self, agent: OnboardingAgent, page: PageSession) -> None:
         used = self.study.practice_tries_used
         if used.get(agent.worker_id, 0) >= self.study.config.onboarding_tries:
             del used[agent.worker_id]  # who had failed got in again: somebody has reset their practice meanwhile
-        page = self._page(agent, "practice")
         blueprint = agent.get_live_run().blueprint
         blueprint.remember_onboarding(agent)
         self.study.practising.add(agent.worker_id)
@@ -239,9 +314,11 @@ class StudyTaskRunner(TaskRunner):
             on_verdict=lambda passed: self._grant(agent, passed),
         )
         try:
-            world.run()
-            self._leave(page, "done")
-            agent.await_submit(SUBMIT_TIMEOUT_S)
+            with self.study.saving.telling(page.tell_of_trouble):
+                world.run()
+                self._leave(page, "done")
+                self._await_submit(agent)
+                agent.state.flush()
         except SubmittedEarly:
             logger.warning("onboarding %s was handed in before its end: not passed", agent.db_id)
             self._grant(agent, passed=False)
@@ -272,6 +349,12 @@ class StudyTaskRunner(TaskRunner):
 
     def cleanup_onboarding(self, agent: OnboardingAgent) -> None:
         """Nothing to do."""
+
+
+def _with_key(plan: dict[str, Any]) -> dict[str, Any]:
+    """A plan with its language, and what its page keeps drafts under; those of earlier versions have neither yet."""
+    added = {PAGE_KEY: secrets.token_urlsafe(12), LANGUAGE_KEY: spoken().tag}
+    return {**plan, **{name: plan.get(name) or value for name, value in added.items()}}
 
 
 def _ending(absence: AbsentAgentError) -> Ending:

@@ -7,9 +7,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from mephisto_tasks.deciding.words import why_decided
 from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.engine.practice import PracticeLoop
@@ -18,11 +19,21 @@ from mephisto_tasks.engine.unit import HeldUnit
 from mephisto_tasks.engine.words import UnitWords
 from mephisto_tasks.running.floor import Floor
 from mephisto_tasks.running.orders import Order
-from mephisto_tasks.running.snapshot import GroupNow, ModelNow
+from mephisto_tasks.running.snapshot import DecidingNow, GroupNow, ModelNow, so_far
 from mephisto_tasks.running.steering import Field, Group, Steered, fold
+from mephisto_tasks.stored.cut_off import CutOff, part_name
+from mephisto_tasks.stored.saving import Saving
+from parlai_humaneval.languages.offered import Offered
+from parlai_humaneval.languages.speaking import spoken
 from parlai_humaneval.protocol.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.protocol.materials.files import Instructions
 from parlai_humaneval.protocol.page.practice import Practice
+from parlai_humaneval.protocol.records.events import parse_events
+from parlai_humaneval.protocol.records.rebuilding import build_rated, split_dialogues
+
+if TYPE_CHECKING:
+    from mephisto_tasks.deciding.course import Course
+    from parlai_humaneval.sequential.standing import Standing as SequentialStanding
 
 Standing = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
 """Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a model's
@@ -63,9 +74,17 @@ class Study(ABC):
     seed: int
     practice: Practice | None
     instructions: Instructions
+    """In the main language."""
     allocator: Allocation
+    draws_markdown: bool = False
+    """Whether pages draw the markdown of replies."""
+    instructions_in: Mapping[str, Instructions] = field(default_factory=dict)
+    """The same by each language's tag."""
+    languages: Offered = field(init=False)
     is_paid: bool = True
     """Whether raters are promised money."""
+    minutes: int | None = None
+    """About how many minutes raters are told that a unit takes; None: they are told nothing."""
     asked: Mapping[Cell, int] = field(default_factory=dict)
     """What the settings ask for of each cell; empty: what the allocator begins with."""
     steered: Steered = field(default_factory=lambda: fold([], Field([])))
@@ -75,14 +94,24 @@ class Study(ABC):
     practising: set[str] = field(default_factory=set)
     """Workers who are in the practice, or have just passed it and are about to begin."""
     closing: threading.Event = field(default_factory=threading.Event)
+    saving: Saving = field(init=False)
+    """Who waits until something can be written down."""
     practice_tries_used: dict[str, int] = field(default_factory=dict)
     """Worker → failed attempts at the practice, so that leaving it does not give them back."""
     remarks: list[str] = field(default_factory=list)
     """What whoever launches should know, in sentences."""
     broken: str | None = None
     """Why nothing is given out any more: units failed in a row. None while all is well."""
+    acquainted: set[str] = field(default_factory=set)
+    """Workers who have answered something in an earlier unit, and are not led through a first turn."""
+    left: dict[str, CutOff] = field(default_factory=dict)
+    """Worker → their unit that was cut off, with which they go on as long as it is not given to somebody else."""
+    strangers: set[str] = field(default_factory=set)
+    """Workers who came last with a browser that was never theirs: they begin anew, and see nothing of what was left."""
     shown: ShownModels = field(default_factory=ShownModels)
     """Which model is behind what is on a page."""
+    course: Course | None = None
+    """Of a study that ends when its answer is reached; None: it ends when all is collected."""
     _failures: int = 0
     _outages_counted_at: float = 0.0
     """Outages that had begun by then are counted."""
@@ -91,11 +120,18 @@ class Study(ABC):
 
     def __post_init__(self) -> None:
         self.asked = self.asked or self.allocator.progress().wanted
+        self.saving = Saving(self.closing) if self.course is None else self.course.saving
+        self.languages = self.config.languages()
 
     @property
     @abstractmethod
     def unit_words(self) -> UnitWords:
         """What a unit is called on its rater's page."""
+
+    @property
+    def pay(self) -> str:
+        """What is promised, in the language in force."""
+        return self.instructions_in.get(spoken().tag, self.instructions).pay
 
     @property
     @abstractmethod
@@ -115,6 +151,33 @@ class Study(ABC):
             agent: the key under which it is counted.
             name: of a new unit, in records.
         """
+
+    def take_up(self, worker: str, agent: str, name: str) -> CutOff | None:
+        """The unit with which the worker goes on where they were; None: there is none that can go on.
+
+        Args:
+            worker: who comes back.
+            agent: the key under which it is counted from now on.
+            name: of this visit.
+        """
+        with self._lock:
+            left = None if worker in self.strangers else self.left.pop(worker, None)
+        if left is None:
+            return None
+        plan = self.claim_left(worker, agent, name, left)
+        if plan is None:
+            self.note_left(worker, left)  # whoever has it now may leave it, too
+            return None
+        return replace(left, plan=plan)
+
+    def note_left(self, worker: str, left: CutOff) -> None:
+        """The worker has gone, and this is what they would go on with."""
+        with self._lock:
+            self.left[worker] = left
+
+    @abstractmethod
+    def claim_left(self, worker: str, agent: str, name: str, left: CutOff) -> dict[str, Any] | None:
+        """Count a unit that was cut off as under way again; its plan, or None where others have it by now."""
 
     @abstractmethod
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldUnit[Any]:
@@ -166,21 +229,44 @@ class Study(ABC):
 
     def progress(self) -> list[GroupNow]:
         """How far every group has come."""
-        now, stopped = self.allocator.progress(), self.steered.stopped
-        return [
-            GroupNow(
-                label=str(cell),
-                models=list(cell.models),
-                metric=cell.metric,
-                setting=cell.setting,
-                asked=asked,
-                wanted=now.wanted[cell],
-                completed=now.completed[cell],
-                running=now.running[cell],
-                stopped=stopped.get(str(cell)),
-            )
-            for cell, asked in self.asked.items()
-        ]
+        now = self.allocator.progress()
+        standing = None if self.course is None else self.course.standing()
+        return [self._group_now(cell, now, standing) for cell in (self.asked if standing is None else now.wanted)]
+
+    def _group_now(self, cell: Cell, now: AllocationProgress, standing: SequentialStanding | None) -> GroupNow:
+        stopped = self.steered.stopped.get(str(cell)) if standing is None else why_decided(cell.models, standing)
+        return GroupNow(
+            label=str(cell),
+            models=list(cell.models),
+            metric=cell.metric,
+            setting=cell.setting,
+            asked=self.asked.get(cell, now.wanted[cell]),
+            wanted=now.wanted[cell] if standing is None else None,
+            completed=now.completed[cell],
+            running=now.running[cell],
+            stopped=stopped,
+        )
+
+    def so_far(self) -> tuple[int, int]:
+        """Complete dialogues (judgements), and how many it will be; at most, where answers decide."""
+        return so_far(self.progress(), self.deciding_now())
+
+    def note_ended(self, page: PageSession, name: str) -> None:
+        """A dialogue or judgement of this name came to its end on a page: where answers decide, it counts from now on."""
+        if self.course is None:
+            return
+        from mephisto_tasks.deciding.outcomes import note_record  # tables take a while to load
+
+        parts = split_dialogues(parse_events(page.state.messages))
+        events = next(part for part in reversed(parts) if part_name(part[0]) == name)
+        note_record(self.course, page.worker_id, build_rated(events))
+
+    def deciding_now(self) -> DecidingNow | None:
+        """How far the answer is; None where the study does not end by it."""
+        if self.course is None:
+            return None
+        margin = self.course.rule.margin
+        return DecidingNow(standing=self.course.standing(), margin=margin, forecast=self.course.forecast())
 
     @abstractmethod
     def practice_loop(

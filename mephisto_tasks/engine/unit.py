@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from mephisto_tasks.engine.page_session import PageSession
-from parlai_humaneval.protocol.page.steps import FeedbackStep, Notice
+from parlai_humaneval.languages.speaking import phrase
+from parlai_humaneval.protocol.page.steps import FeedbackStep, Notice, Progress
 from parlai_humaneval.protocol.records.events import Failed, FeedbackGiven
 
 P = TypeVar("P")
+
+WHERE_YOU_WERE = Notice(
+    level="info", text=phrase("Welcome back! You go on where you were: nothing that you did is lost.")
+)
+"""Said to a rater who comes back in the middle of something."""
 
 
 class World(Protocol):
@@ -32,9 +38,9 @@ class HeldUnit(ABC, Generic[P]):
         page: the rater's page.
         parts: what is still to be held.
         name: of the unit in logs, before any part began.
-        go_on: said above the first question of a rater who did some of the unit earlier.
+        go_on: said above the first question of a rater who did some parts of the unit earlier.
         between: said above the first question of every part but the first.
-        over: a sentence that says that nothing else comes.
+        over: says that nothing else comes, and asks for a comment.
     """
 
     greeting: Notice | None = None
@@ -71,16 +77,36 @@ class HeldUnit(ABC, Generic[P]):
         Raises:
             mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the launch ends.
         """
+        held = False
         for part in self.parts:
-            notice = self._between if self.done else self._go_on
-            if notice is not None:
-                self.page.notice = notice
-            self.hold(part)
+            name = self.part_id(part)
+            if not self.page.recorded.finished(name):
+                notice = self._between if held else self._welcome(name)
+                if notice is not None:
+                    self.page.notice = notice
+                self.hold(part)
+                held = True
+            else:
+                self.page.progress = self.progress_at(part)
             self.done.append(part)
+
+    def _welcome(self, part: str) -> Notice | None:
+        """Said above the first question of this visit, which is about a part of this id."""
+        if self.page.recorded.begun(part):
+            return WHERE_YOU_WERE
+        return self._go_on
+
+    @abstractmethod
+    def part_id(self, part: P) -> str:
+        """The part is called so in records."""
 
     @abstractmethod
     def hold(self, part: P) -> None:
         """One part to its end; :attr:`world` is what holds it."""
+
+    @abstractmethod
+    def progress_at(self, part: P) -> Progress | None:
+        """What the page counts at the end of a part, of those that an earlier visit did; None: nothing is known."""
 
     @abstractmethod
     def leave(self, worker: str, agent: str) -> None:
@@ -88,9 +114,9 @@ class HeldUnit(ABC, Generic[P]):
 
     def ask_feedback(self) -> None:
         """The comment box at the end; the unit is complete whatever happens here."""
-        self.page.progress = self.page.within = None
-        label = f"{self._over}, thank you! Is there anything you would like to tell us? (optional)"
-        text = self.page.ask_feedback(FeedbackStep(step_id="feedback", label=label)).text
+        if self.page.recorded.has_feedback:
+            return
+        text = self.page.ask_feedback(FeedbackStep(step_id="feedback", label=self._over)).text
         if text.strip():
             self.page.state.append(FeedbackGiven(at=time.time(), text=text))
 

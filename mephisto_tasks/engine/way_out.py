@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, Protocol
 
+from mephisto_tasks.engine.words import RETURN_THE_TASK, TAKE_ANEW
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.protocol.page.steps import Redirect
 
 Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "returned"]
@@ -37,9 +38,6 @@ class NoSite:
         """Nobody waits to hear it."""
 
 
-_RETURNING = re.compile(r"return the task( and take it anew)?")
-
-
 def instead_of_returning(text: str, what: str) -> str:
-    """Words for a rater who is asked to do something else than to return the task."""
-    return _RETURNING.sub(lambda _: what, text)
+    """Words for a rater who is asked to do something else than to return the task, in the language in force."""
+    return text.replace(t(TAKE_ANEW), what).replace(t(RETURN_THE_TASK), what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mephisto_tasks.judging.config import StaticConfig
+from parlai_humaneval.languages.speaking import phrase, t
 from parlai_humaneval.protocol.asked.dimensions import dimension_records, dimensions_for
 from parlai_humaneval.protocol.asked.judging_questions import (
     DIMENSIONS_QUESTION,
@@ -18,8 +19,8 @@ from parlai_humaneval.protocol.page.panels import FormQuestion, FormStep, RankSt
 from parlai_humaneval.protocol.page.steps import Card, Option, RateStep, ReasonField, Scale
 from parlai_humaneval.protocol.records.judgement import AskedQuestion
 
-WHO = "Human or bot?"
-BETTER = "Who is better?"
+WHO = phrase("Human or bot?")
+BETTER = phrase("Who is better?")
 
 
 def asked(config: StaticConfig) -> list[AskedQuestion]:
@@ -62,7 +63,7 @@ def reason_field(config: StaticConfig) -> ReasonField | None:
     """The written reason, where the study wants one."""
     if not config.reason_required:
         return None
-    label = "Why is this speaker better? Please say it in your own words."
+    label = t("Why is this speaker better? Please say it in your own words.")
     return ReasonField(label=label, min_words=config.min_reason_words)
 
 

@@ -3,40 +3,59 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from mephisto_tasks.deciding.going_on import already_over, refuse_to_go_on_without
 from mephisto_tasks.engine.building import (
+    NothingToDo,
+    in_each_language,
     instructions_of,
     is_paid,
+    minutes_of,
     nothing_to_do,
     pay_in_words,
     restore_practice,
+    seconds_of,
     study_presenter,
     tries_in_words,
     unfit_practice,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.engine.looks import settled
+from mephisto_tasks.engine.mixing import Difference, going_on, settings_that_differ
 from mephisto_tasks.engine.rating import check_practice
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging import asking
-from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.config import APART, Show, StaticConfig
 from mephisto_tasks.judging.gathering import Gathered, gather, own_dialogues
 from mephisto_tasks.judging.golds import PREFIX, GoldDeck, load_golds
 from mephisto_tasks.judging.practice import unfit
 from mephisto_tasks.judging.replaying import CannotReplay, own_settings
 from mephisto_tasks.judging.showing import shown_dialogue
-from mephisto_tasks.judging.study import Study
+from mephisto_tasks.judging.stopping import compared, the_kind
+from mephisto_tasks.judging.study import Study, open_items
 from mephisto_tasks.running.orders import orders
+from mephisto_tasks.stored.cut_off import CutOff, cut_off_units
 from mephisto_tasks.stored.results import past_judgements
-from parlai_humaneval.models.zoo.entries import load_zoo
+from parlai_humaneval.languages.speaking import t
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.planning.assumptions import ONE_DIALOGUE_MINUTES
+from parlai_humaneval.protocol.allocation.drawn_items import DrawnItemAllocator
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
+from parlai_humaneval.protocol.dialogues.sources import PACKAGED
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
-from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.techniques import techniques
 
+if TYPE_CHECKING:
+    from mephisto_tasks.deciding.course import Course
+
+THIRD_PARTY_SECONDS: dict[Show, float] = {"replay": 60 * ONE_DIALOGUE_MINUTES, "whole": 120, "turn": 40}
+"""Of an item, where no plan knows its technique's: a replay takes as long as the dialogue did, the others are assumed."""
 OWN = "own"
 """Metric of replays: whatever the dialogue's own rater was asked."""
 
@@ -52,7 +71,10 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     """
     task_config = _task_config(config, task)
     seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
-    gathered = gather(config, data_dir, _steady(task_name) if config.seed is None else config.seed)
+    gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
+    models = {name for item in gathered.items for name in item.cell.models}
+    specs = known_specs(config, models)
+    config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
     _check_replays(config, gathered)
     practice = _practice(config, task_config, gathered)
     if practice is None:
@@ -60,15 +82,9 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     golds = GoldDeck(_golds(config, task_config), config.golds_per_unit, seed)
     whole = _whole_unit(config, gathered)
     unit = whole + min(config.golds_per_unit, len(golds.items))
-    allocator = ItemAllocator(
-        gathered.items,
-        gathered.wanted(config),
-        per_unit=config.items_per_unit,
-        units_per_worker=config.units_per_worker,
-        per_worker_and_cell=config.items_per_worker_and_group,
-        group_once=config.workers.pair_once,
-        seed=seed,
-    )
+    closing = threading.Event()
+    course = _course(config, gathered, data_dir, task_name, seed, closing)
+    allocator = _allocator(config, gathered, course, seed)
     past, seen_golds = past_judgements(data_dir, task_name)
     cells = {item.item_id: item.cell for item in gathered.items}
     allocator.restore(replace(judgement, cell=cells.get(judgement.item_id, judgement.cell)) for judgement in past)
@@ -78,32 +94,107 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         golds.note_shown(gold.worker, gold.item_id)
         if gold.judged:
             golds.note_judged(gold.session)
+    instructions = in_each_language(
+        config, lambda: instructions_of(config, task_config, _values(config, unit, reward), _flags(config, unit))
+    )
     study = Study(
         config=config,
         seed=seed,
         practice=practice,
+        draws_markdown=config.replies.appearance == "markdown",
         is_paid=is_paid(config, reward),
-        instructions=instructions_of(config, task_config, _values(config, unit, reward), _flags(config, unit)),
+        acquainted={judgement.worker for judgement in past},
+        minutes=minutes_of(config, seconds_of(config) or THIRD_PARTY_SECONDS.get(config.show), unit),
+        instructions=next(iter(instructions.values())),
+        instructions_in=instructions,
         dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
         items={item.item_id: item for item in gathered.items},
         allocator=allocator,
+        course=course,
+        closing=closing,
         golds=golds,
-        presenter=_presenter(config, {name for item in gathered.items for name in item.cell.models}),
-        remarks=_short_units(config, whole),
+        presenter=study_presenter(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk),
+        remarks=[*_samples_named(config), *_short_units(config, whole), *_shrinking_units(config)],
     )
     steered = study.steer(orders(data_dir, task_name))
+    _take_up_left(study, data_dir, task_name)
     restore_practice(study, data_dir, task_name)
+    if course is not None and course.is_over:
+        raise NothingToDo(already_over(task_name, course.standing()))
     if allocator.remaining == 0:
-        more = "mephisto.blueprint.judgements_per_item=… or mephisto.blueprint.judgements_per_group=…"
+        more = "judgements_per_item=… or judgements_per_group=…"
         raise nothing_to_do(task_name, "all judgements", more, steered)
     return study
 
 
-def _presenter(config: StaticConfig, models: Collection[str]) -> Presenter:
+def _course(
+    config: StaticConfig, gathered: Gathered, data_dir: Path, task_name: str, seed: int, closing: threading.Event
+) -> Course | None:
+    """Where answers decide when the study ends: what they have decided so far. Raises ConfigError."""
+    if not config.is_decided:
+        refuse_to_go_on_without(data_dir, task_name)
+        return None
+    from mephisto_tasks.deciding.building import build_course  # its statistics take a while to load
+
+    groups = list(dict.fromkeys(item.cell.models for item in gathered.items))
+    try:
+        kind = the_kind(gathered.items)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    return build_course(
+        config,
+        data_dir,
+        task_name,
+        models=compared(config, groups),
+        groups=groups,
+        technique=config.technique,
+        setting=kind,
+        metric=config.metric,
+        seed=seed,
+        closing=closing,
+    )
+
+
+def _allocator(config: StaticConfig, gathered: Gathered, course: Course | None, seed: int) -> ItemAllocator:
+    if course is not None:
+        return DrawnItemAllocator(
+            course,
+            gathered.items,
+            cap=course.rule.max_dialogues,
+            per_unit=config.items_per_unit,
+            per_worker_and_cell=config.items_per_worker_and_group,
+            group_once=config.workers.pair_once,
+            seed=seed,
+        )
+    return ItemAllocator(
+        gathered.items,
+        gathered.wanted(config),
+        per_unit=config.items_per_unit,
+        units_per_worker=config.units_per_worker,
+        per_worker_and_cell=config.items_per_worker_and_group,
+        group_once=config.workers.pair_once,
+        seed=seed,
+    )
+
+
+def _take_up_left(study: Study, data_dir: Path, task_name: str) -> None:
+    """Units that were cut off wait for their workers, as far as others have not judged what is left. Raises ConfigError."""
+    now = study.config.model_dump(mode="json")
+
+    def differences(left: CutOff) -> Iterator[Difference]:
+        for beginning in left.beginnings if open_items(left) else []:
+            yield from settings_that_differ(beginning.settings, now, APART)
+
+    units = {
+        worker: left for worker, left in cut_off_units(data_dir, task_name).items() if study.can_go_on(worker, left)
+    }
+    study.left.update(going_on(units, differences, anew=study.config.cut_off == "anew"))
+
+
+def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec]:
     """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
     zoo = load_zoo(more=config.zoo_files)
-    options = (zoo[name].options for name in models if name in zoo)
-    return study_presenter(config.replies, options, compared=config.hides_ai_talk)
+    return [zoo[name] for name in sorted(models) if name in zoo]
 
 
 def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
@@ -118,6 +209,12 @@ def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
     return 0 if batch is None else len(batch.items)
 
 
+def _samples_named(config: StaticConfig) -> list[str]:
+    if PACKAGED not in config.dialogues:
+        return []
+    return ["These dialogues are samples that come with this project; yours: 'dialogues=[chats.jsonl]'."]
+
+
 def _short_units(config: StaticConfig, whole: int) -> list[str]:
     if whole >= config.items_per_unit:
         return []
@@ -128,7 +225,17 @@ def _short_units(config: StaticConfig, whole: int) -> list[str]:
     ]
 
 
-def _steady(task_name: str) -> int:
+def _shrinking_units(config: StaticConfig) -> list[str]:
+    each = 1 if config.workers.pair_once else config.items_per_worker_and_group
+    if not config.is_decided or each is None or each >= config.items_per_unit:
+        return []
+    return [
+        f"A rater judges {each} of each pair of models that is still open, so that units of work get shorter as pairs are "
+        f"decided, down to {each}; the pay for a unit is the same. Where that is too dear, raise items_per_worker_and_group."
+    ]
+
+
+def steady(task_name: str) -> int:
     """What a study shows must not change from launch to launch: its counts go on, and a sample stays the one it was."""
     return zlib.crc32(task_name.encode())
 
@@ -189,29 +296,36 @@ def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
     golds = load_golds(path, config)
     problem = unfit(golds, config)
     if problem is not None:
-        raise ConfigError(f"{path}: {problem}. Name {PREFIX[:-1]} items that fit: mephisto.blueprint.gold_file=…")
+        raise ConfigError(f"{path}: {problem}. Name {PREFIX[:-1]} items that fit: gold_file=…")
     return golds
 
 
 def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
     """``items``: of a whole unit, attention checks included."""
-    what = "pairs of conversations" if config.show == "pair" else "conversations"
     questions = asking.asked(config)
     return {
-        "question": questions[0].text if questions else "",
+        "question": t(questions[0].text) if questions else "",
         "items": str(items),
         "judgements": str(config.judgements_per_item),
         "units": str(config.units_per_worker or ""),
         "min_reason_words": str(config.min_reason_words),
         "tries": tries_in_words(config),
-        "pay": pay_in_words(config, reward, f"set of {items} {what}" if items > 1 else "task"),
+        "pay": pay_in_words(config, reward, _unit_of(config, items)),
     }
+
+
+def _unit_of(config: StaticConfig, items: int) -> str:
+    """What is paid for, in words."""
+    if items == 1:
+        return t("task")
+    if config.show == "pair":
+        return t("set of {number} pairs of conversations", number=items)
+    return t("set of {number} conversations", number=items)
 
 
 def _flags(config: StaticConfig, items: int) -> set[str]:
     """What is true of the study, for lines of the instructions that hold only then."""
     flags = {
-        "practice": bool(config.onboarding_qualification),
         "reasons": config.reason_required and config.show in ("pair", "replay"),
         "several_items": items > 1,
         "self_chat": config.setting == "self_chat",

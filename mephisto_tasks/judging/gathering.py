@@ -7,26 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.stopping import check_dialogues
 from mephisto_tasks.stored.results import raters_of_dialogues, read_dialogues
 from parlai_humaneval.models.options import placed
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+from parlai_humaneval.progress import counting
 from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.dialogues import samples
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.files import load_dialogues
 from parlai_humaneval.protocol.dialogues.items import Item
-from parlai_humaneval.protocol.dialogues.pairing import NotEnough, judged_speaker, pair_items
+from parlai_humaneval.protocol.dialogues.pairing import NotEnough, dialogues_of_pairs, judged_speaker, pair_items
 from parlai_humaneval.protocol.dialogues.replays import replay_items, turn_items, whole_items
 from parlai_humaneval.protocol.dialogues.segments import segment_items
 from parlai_humaneval.protocol.dialogues.sources import load_sources
-from parlai_humaneval.protocol.materials.files import packaged
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
-PACKAGED = "packaged"
-"""Names the dialogues between two people that come with this project."""
 SELF_CHATS = "self_chats"
 """Folder, in the data directory, of the dialogues that models hold before a launch."""
 
@@ -52,7 +51,8 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         MaterialError, ZooError: a file or a model that cannot be used.
         ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
     """
-    dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task))
+    fitting = samples.rated if config.show in ("replay", "turn") else samples.with_a_model
+    dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), fitting)
     for path in _generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
         dialogues += load_dialogues(path)[: config.num_dialogues]
     people = _people(config, data_dir) if config.human_dialogues else []
@@ -80,9 +80,6 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     """
     if not config.generate:
         return []
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
     from parlai_humaneval.self_chat.files import ANEW
     from parlai_humaneval.self_chat.settings import checked_settings
@@ -105,14 +102,13 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         / SELF_CHATS
         / _folder_name(settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings))
     )
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        total = bar.add_task("dialogues between models", total=len(pairs) * config.num_dialogues)
+    wanted = len(pairs) * config.num_dialogues
+    with counting(f"Models talk first ({', '.join(config.model_names())})", wanted, "dialogues") as count_to:
         done: dict[Path, int] = {}
 
         def note(file: GenerationProgress) -> None:
             done[file.path] = min(file.done, config.num_dialogues)
-            bar.update(total, completed=sum(done.values()))
+            count_to(sum(done.values()), wanted)
 
         try:
             made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
@@ -150,26 +146,14 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
     """Dialogues between two people, whoever the speakers of their files are called."""
-    entries: list[Any] = [
-        packaged("human_dialogues.jsonl") if entry == PACKAGED else entry for entry in config.human_dialogues
-    ]
-    loaded = load_sources(entries, lambda task: _rated(data_dir, task))
+    loaded = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
     return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
 
 
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
     match config.show:
         case "pair":
-            pairs = pair_items(
-                dialogues,
-                _pairs(config, dialogues),
-                config.metric,
-                config.setting,
-                judged=config.judged_speaker,
-                wanted=config.judgements_per_group or 1,
-                seed=seed,
-            )
-            return _by_kind(pairs, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
+            return _pair_items(config, dialogues, seed)
         case "segment":
             bots = [
                 dialogue for dialogue in dialogues if not config.models or set(dialogue.models) <= set(config.models)
@@ -190,6 +174,26 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
             return turn_items(dialogues, config.judgements_per_item, sample=config.sample, seed=seed)
         case "whole":
             return whole_items(dialogues, config.judgements_per_item, config.metric, sample=config.sample, seed=seed)
+
+
+def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> list[Item]:
+    groups = _pairs(config, dialogues)
+    if config.is_decided:
+        there = dialogues_of_pairs(dialogues, groups)
+        try:
+            check_dialogues(config, there)
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+    items = pair_items(
+        dialogues,
+        groups,
+        config.metric,
+        config.setting,
+        judged=config.judged_speaker,
+        wanted=(config.max_dialogues if config.is_decided else config.judgements_per_group) or 1,
+        seed=seed,
+    )
+    return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
 
 
 def _by_kind(items: list[Item], dialogues: Mapping[str, Dialogue]) -> list[Item]:

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from mephisto_tasks.judging.config import StaticConfig
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.protocol.dialogues.dialogue import Dialogue, SaidLine
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.protocol.page.practice import PairItem, Practice, PracticeItem, SegmentItem, load_practice
@@ -61,6 +62,10 @@ class GoldDeck:
             random.Random(f"golds:{self._seed}:{visit}").shuffle(fresh)
             return fresh[: max(0, self._per_unit - self._judged[session])]
 
+    def has(self, number: int) -> bool:
+        """Whether there is one of this number; there is none any more where a study asks no checks from now on."""
+        return number <= len(self.items)
+
     def item(self, number: int) -> PracticeItem:
         return self.items[number - 1]
 
@@ -101,5 +106,5 @@ def right_side(item: PairItem, swapped: bool = False) -> str:
 
 
 def _dialogue(lines: list[str], name: str) -> Dialogue:
-    said = tuple(SaidLine(f"speaker_{number % 2 + 1}", text) for number, text in enumerate(lines))
+    said = tuple(SaidLine(f"speaker_{number % 2 + 1}", t(text)) for number, text in enumerate(lines))
     return Dialogue(name, said, (), 1, entities={"speaker_1": "practice", "speaker_2": "practice"})

@@ -41,6 +41,10 @@ class ItemPage:
         """Unique among the steps of a unit."""
         return f"{what}-{self.item.number}"
 
+    def is_answered(self) -> bool:
+        """True, once for each step, where it was answered in an earlier visit."""
+        return self.page.recorded.take(Judged) is not None
+
     def store(self, answers: list[GivenAnswer]) -> None:
         """Write answers down, now."""
         self.page.state.append(Judged(at=time.time(), answers=answers))

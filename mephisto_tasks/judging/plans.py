@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
@@ -13,7 +14,8 @@ from parlai_humaneval.protocol.records.judgement import ShownDialogue
 class PlannedItem(BaseModel):
     """An item of the study, or an attention check (``gold``: its number in the file, from 1).
 
-    ``swapped``: the first dialogue stands on the right.
+    ``swapped``: the first dialogue stands on the right. ``visit``: the one that drew it, where that is not the one that the
+    unit was planned for.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -22,13 +24,15 @@ class PlannedItem(BaseModel):
     gold: int | None = None
     swapped: bool = False
     seed: int
+    visit: str = ""
 
 
 class BatchPlan(BaseModel):
-    """The items that are still to be judged of a unit.
+    """The items of a unit; where it goes on under a plan of its own, those that were left.
 
-    ``session`` is its name in records, ``name`` that of this visit. ``wanted``: ordinary items of the whole unit,
-    ``done``: those of them judged in earlier visits; ``number``: place of the first of ``items``, ``numbers``: of the last.
+    ``session`` is its name in records, ``name`` that of the visit that it was planned for. ``wanted``: ordinary items of the
+    whole unit, ``done``: those of them judged before that; ``number``: place of the first of ``items``, ``numbers``: of the
+    last.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,6 +44,32 @@ class BatchPlan(BaseModel):
     number: int
     numbers: int
     items: list[PlannedItem]
+    page_key: str = ""
+    language: str = ""
+
+    def judgement_id(self, index: int) -> str:
+        """Of the item that stands at an index."""
+        return f"{self.items[index].visit or self.name}-{self.number + index}"
+
+    def without(self, lost: Mapping[str, str | None], visit: str) -> BatchPlan:
+        """The same plan where items were ``lost`` to others, or attention checks are asked no more: each with what stands in
+        its place, None for nothing.
+
+        None after the first of them has begun; the ``visit`` names them, so that none is taken for what began there.
+        """
+        items: list[PlannedItem] = []
+        fewer = 0
+        changed = False
+        for item in self.items:
+            other = lost.get(item.item_id, item.item_id)
+            changed = changed or other != item.item_id
+            if other is not None:
+                update = {"item_id": other, "visit": visit} if changed else {}
+                items.append(item.model_copy(update=update))
+            elif item.gold is None:
+                fewer += 1
+        numbers = self.numbers - (len(self.items) - len(items))
+        return self.model_copy(update={"items": items, "numbers": numbers, "wanted": self.wanted - fewer})
 
 
 @dataclass(frozen=True)

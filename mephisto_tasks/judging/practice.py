@@ -12,6 +12,7 @@ from mephisto_tasks.judging import asking
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.golds import right_side, shown_pair, shown_segment
 from mephisto_tasks.judging.showing import REPLAYED, panel
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.protocol.asked.dimensions import dimensions_for
 from parlai_humaneval.protocol.page.panels import Panel, PanelLine
 from parlai_humaneval.protocol.page.practice import ChooseItem, PairItem, Practice, PracticeItem, RateItem, SegmentItem
@@ -39,8 +40,10 @@ class JudgingPractice(PracticeLoop):
     def place(self, number: int, item: PracticeItem) -> str:
         """Which of the items it was."""
         if isinstance(item, PairItem):
-            return f"Pair {number}"
-        return f"After “{item.human}”" if isinstance(item, ChooseItem) else f"Conversation {number}"
+            return t("Pair {number}", number=number)
+        if isinstance(item, ChooseItem):
+            return t("After “{line}”", line=item.human)
+        return t("Conversation {number}", number=number)
 
     def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
         self.page.clear()
@@ -90,7 +93,7 @@ class JudgingPractice(PracticeLoop):
             cards=cards,
             min_choices=1 if exactly_one else 0,
             max_choices=1 if exactly_one else len(cards),
-            none_label=None if exactly_one else "None of these",
+            none_label=None if exactly_one else t("None of these"),
         )
         given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
         return given == sorted(item.right), given
@@ -116,7 +119,7 @@ class JudgingPractice(PracticeLoop):
         return on_right_sides(given, item, middles), given
 
     def _show(self, shown: list[ShownDialogue], how: Any) -> None:
-        titles = ["Conversation"] if len(shown) == 1 else ["Conversation 1", "Conversation 2"]
+        titles = [t("Conversation")] if len(shown) == 1 else [t("Conversation 1"), t("Conversation 2")]
         self.page.panels = [panel(dialogue, how, title=title) for dialogue, title in zip(shown, titles, strict=True)]
 
     def _show_lines(self, lines: list[str]) -> None:
@@ -125,7 +128,7 @@ class JudgingPractice(PracticeLoop):
             PanelLine(line_id=uuid4().hex, speaker=REPLAYED[number % 2], judged=number % 2 == 1, text=text)
             for number, text in enumerate(lines)
         ]
-        self.page.panels = [Panel(title="Conversation", judged_label=REPLAYED[1], lines=on_page)]
+        self.page.panels = [Panel(title=t("Conversation"), judged_label=REPLAYED[1], lines=on_page)]
 
 
 def unfit(practice: Practice, config: StaticConfig) -> str | None:

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from mephisto_tasks.engine.rating import (
     SIDES,
-    VERDICTS,
     RatingConfig,
     choose_step,
     final_question,
@@ -24,8 +23,10 @@ from mephisto_tasks.judging import asking
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.item_page import ItemPage
 from mephisto_tasks.judging.showing import panel, speakers_of
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.models.speaker.cards import shown_cards, standing_for
 from parlai_humaneval.protocol.asked.criteria import criterion_records
+from parlai_humaneval.protocol.asked.ending import VERDICTS
 from parlai_humaneval.protocol.page.steps import Card, Progress
 from parlai_humaneval.protocol.records.dialogue import Turn
 from parlai_humaneval.protocol.records.judgement import (
@@ -128,7 +129,8 @@ class Replay:
         panels, speakers = [], []
         for shown in self._dialogues:
             lines = shown.lines if before is None else self._lines_before(shown, before)
-            title = f"Conversation with partner {SIDES[shown.position - 1]}" if several else "Conversation"
+            side = SIDES[shown.position - 1]
+            title = t("Conversation with partner {name}", name=side) if several else t("Conversation")
             with_lines = panel(shown, "replay", title=title, lines=lines, context=True)
             panels.append(with_lines)
             speakers.append(speakers_of(with_lines, lines, shown))
@@ -146,6 +148,8 @@ class Replay:
         return [Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in candidates]
 
     def _ask_turn(self, on_page: ItemPage, turn: Turn) -> None:
+        if on_page.is_answered():
+            return
         self._show(on_page, turn)
         cards = self._cards(on_page, turn)
         page, number = on_page.page, turn.turn
@@ -173,6 +177,8 @@ class Replay:
         )
 
     def _rank(self, on_page: ItemPage, turn: Turn) -> None:
+        if on_page.is_answered():
+            return
         self._show(on_page, turn)
         question = self.questions()[0].text
         step = asking.rank_step(self._config, on_page.step_id("rank"), question, self._cards(on_page, turn))
@@ -188,6 +194,8 @@ class Replay:
         )
 
     def _ask_verdict(self, on_page: ItemPage) -> None:
+        if on_page.is_answered():
+            return
         answer = on_page.page.ask_ticks(verdict_step(self._own, on_page.step_id("verdict"), self.rating.question))
         now = time.time()
         on_page.store(
@@ -195,6 +203,8 @@ class Replay:
         )
 
     def _ask_final(self, on_page: ItemPage) -> None:
+        if on_page.is_answered():
+            return
         step = rate_step(self._own, on_page.step_id("final"), self._own.scales(), final_question(self._own))
         values = on_page.page.ask_ratings(step).values
         now = time.time()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 from uuid import uuid4
 
+from parlai_humaneval.languages.speaking import phrase, t
 from parlai_humaneval.protocol.asked.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.protocol.dialogues.items import Item
 from parlai_humaneval.protocol.materials.persona_lines import persona_line
 from parlai_humaneval.protocol.page.panels import Panel, PanelLine
 from parlai_humaneval.protocol.records.dialogue import Candidate
@@ -16,9 +18,9 @@ from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.identity import TALK_MASK
 from parlai_humaneval.showing.presentation import AS_SAID, Presented, Presenter
 
-OTHER = "Partner"
+OTHER = phrase("Partner")
 """What the speaker is called who is not judged."""
-REPLAYED = ("Person", "Partner")
+REPLAYED = (phrase("Person"), phrase("Partner"))
 """What the two speakers of a dialogue with a chatbot are called where it is rated once more."""
 
 Said = TypeVar("Said", ShownLine, Candidate)
@@ -52,6 +54,23 @@ def shown_dialogue(
         settings=dict(dialogue.settings),
         replayed=dialogue.rating,
     )
+
+
+def shown_item(
+    item: Item, dialogues: Mapping[str, Dialogue], seeded: int, *, swapped: bool = False
+) -> list[ShownDialogue]:
+    """The dialogues of an item in their places; ``swapped``: the second stands on the left.
+
+    Raises:
+        ValueError: as :func:`shown_dialogue`.
+    """
+    order = list(zip(item.dialogues, item.judged, strict=True))
+    if swapped:
+        order.reverse()
+    return [
+        shown_dialogue(dialogues[name], position=position, judged=judged, k=item.k, seeded=seeded)
+        for position, (name, judged) in enumerate(order, start=1)
+    ]
 
 
 def masked(shown: ShownDialogue, models: Sequence[str], presenter: Presenter = AS_SAID) -> ShownDialogue:
@@ -130,6 +149,7 @@ def _plain(line: str, rated: bool) -> str:
     """A persona's sentence under the name of its speaker on the page; in a ``rated`` dialogue the rest is its topic."""
     persona = persona_line(line)
     if persona is None:
-        return f"Topic: {line}" if rated else line
+        return t("Topic: {topic}", topic=line) if rated else line
     whose, sentence = persona  # written as the bot would hear it
-    return f"{REPLAYED[1] if whose == 'own' else REPLAYED[0]}: {sentence}"
+    speaker = REPLAYED[whose == "own"]
+    return t("{speaker}: {sentence}", speaker=t(speaker), sentence=sentence)

@@ -16,10 +16,12 @@ from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.golds import GoldDeck, right_side, shown_pair, shown_segment
 from mephisto_tasks.judging.plans import BatchPlan, ItemToJudge, PlannedItem, plan_batch
 from mephisto_tasks.judging.practice import JudgingPractice
-from mephisto_tasks.judging.showing import masked, shown_dialogue
+from mephisto_tasks.judging.showing import masked, shown_item
 from mephisto_tasks.judging.world import JudgingWorld
 from mephisto_tasks.running.snapshot import ModelNow
 from mephisto_tasks.running.steering import Field
+from mephisto_tasks.stored.cut_off import CutOff
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
 from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
@@ -28,16 +30,15 @@ from parlai_humaneval.protocol.page.practice import PairItem, SegmentItem
 from parlai_humaneval.protocol.page.steps import Notice, Progress
 from parlai_humaneval.showing.presentation import AS_SAID, Presenter
 
-GO_ON = Notice(level="info", text="Welcome back! Your earlier answers are saved. Please go on here.")
+GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier answers are saved. Please go on here."))
 JUDGING = UnitWords(
-    done="answers are",
-    whole="task",
-    again="go on",
-    one="task",
-    begins="Now the real conversations begin.",
+    complete=phrase("Your answers are complete and saved."),
+    whole=phrase("task"),
+    one=phrase("task"),
+    begins=phrase("Now the real conversations begin."),
     counted="judgements",
 )
-JUDGING_PAIRS = replace(JUDGING, many="pairs", begins="Now the real pairs of conversations begin.")
+JUDGING_PAIRS = replace(JUDGING, many=phrase("pairs"), begins=phrase("Now the real pairs of conversations begin."))
 
 
 @dataclass(kw_only=True)
@@ -89,6 +90,18 @@ class Study(engine.Study):
         )
         return plan.model_dump(mode="json")
 
+    def claim_left(self, worker: str, agent: str, name: str, left: CutOff) -> dict[str, Any] | None:
+        plan, open_ = BatchPlan.model_validate(left.plan), open_items(left)
+        ordinary = [item.item_id for item in open_ if item.gold is None]
+        claimed = self.allocator.claim_again(worker, agent, plan.session, ordinary)
+        if ordinary and not claimed:
+            return None
+        self._worker_of[agent] = worker
+        others = {was: claimed[was].item_id if was in claimed else None for was in ordinary}
+        lost = {was: now for was, now in others.items() if was != now}
+        lost |= {item.item_id: None for item in open_ if item.gold is not None and not self.golds.has(item.gold)}
+        return plan.without(lost, name).model_dump(mode="json")
+
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldBatch:
         return HeldBatch(self, BatchPlan.model_validate(stored), agent, page)
 
@@ -104,12 +117,22 @@ class Study(engine.Study):
     def standing(self, worker: str) -> engine.Standing:
         if self.allocator.is_busy(worker):
             return "busy"
+        if self._can_go_on(worker):
+            return "open"
         if self.allocator.available(worker):
             return "open"
         return "done_all" if self.allocator.has_done_all(worker) else "all_taken"
 
     def goes_on(self, worker: str) -> bool:
-        return self.allocator.goes_on(worker)
+        return self._can_go_on(worker) or self.allocator.goes_on(worker)
+
+    def _can_go_on(self, worker: str) -> bool:
+        left = self.left.get(worker)
+        return left is not None and self.can_go_on(worker, left)
+
+    def can_go_on(self, worker: str, left: CutOff) -> bool:
+        """Whether others have left anything of a worker's unit that was cut off."""
+        return self.allocator.can_go_on(worker, [item.item_id for item in open_items(left) if item.gold is None])
 
     def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
         self.allocator.bar_groups(worker, groups)
@@ -120,7 +143,8 @@ class Study(engine.Study):
         return self.allocator.most() if self.config.show == "pair" else {}
 
     def steered_by(self) -> Field:
-        return Field(engine.groups_of(self.asked, self._most), counted=JUDGING.counted)
+        groups = engine.groups_of(self.asked, self._most)
+        return Field(groups, counted=JUDGING.counted, drawn=self.config.is_decided)
 
     def models_now(self) -> list[ModelNow]:
         return []
@@ -147,10 +171,11 @@ class Study(engine.Study):
         else:
             self.golds.note_judged(plan.session)
 
-    def item_to_judge(self, plan: BatchPlan, planned: PlannedItem, number: int) -> ItemToJudge:
-        """What a rater is shown and asked as ``number`` of their unit."""
+    def item_to_judge(self, plan: BatchPlan, index: int) -> ItemToJudge:
+        """What a rater is shown and asked at an index of their unit."""
+        planned, number = plan.items[index], plan.number + index
         common: dict[str, Any] = {
-            "judgement_id": f"{plan.name}-{number}",
+            "judgement_id": plan.judgement_id(index),
             "item_id": planned.item_id,
             "seed": planned.seed,
             "session": plan.session,
@@ -160,22 +185,9 @@ class Study(engine.Study):
         if planned.gold is not None:
             return self._gold(planned, planned.gold, common)
         item = self.items[planned.item_id]
-        order = list(zip(item.dialogues, item.judged, strict=True))
-        if planned.swapped:
-            order.reverse()
         shown = [
-            masked(
-                shown_dialogue(
-                    self.dialogues[name],
-                    position=position,
-                    judged=judged,
-                    k=item.k,
-                    seeded=self.config.seed_exchanges,
-                ),
-                self.rated_models,
-                self.presenter,
-            )
-            for position, (name, judged) in enumerate(order, start=1)
+            masked(dialogue, self.rated_models, self.presenter)
+            for dialogue in shown_item(item, self.dialogues, self.config.seed_exchanges, swapped=planned.swapped)
         ]
         setting = item.cell.setting if self.config.show == "pair" else self.config.setting
         return ItemToJudge(**common, setting=setting, group=item.cell.models, dialogues=shown, turn=item.turn)
@@ -207,22 +219,29 @@ class HeldBatch(HeldUnit[PlannedItem]):
             page,
             plan.items,
             name=f"unit {plan.name}",
-            over="That was the last one",
-            go_on=GO_ON if plan.number > 1 else None,
+            over=phrase("That was the last one, thank you! Is there anything you would like to tell us? (optional)"),
+            go_on=GO_ON if plan.number > 1 or page.recorded.finished(plan.judgement_id(0)) else None,
         )
         self._study = study
         self._plan = plan
         self._agent = agent
 
+    def part_id(self, part: PlannedItem) -> str:
+        return self._plan.judgement_id(len(self.done))
+
     def hold(self, part: PlannedItem) -> None:
-        study, number = self._study, self._plan.number + len(self.done)
-        item = study.item_to_judge(self._plan, part, number)
+        study = self._study
+        item = study.item_to_judge(self._plan, len(self.done))
         self.world = JudgingWorld(study.config, item, self.page, study.shown, study.recorded_settings)
-        unit = "pair" if study.config.show == "pair" else "conversation"
-        self.page.progress = Progress(unit=unit, current=number, total=self._plan.numbers)
+        self.page.progress = self.progress_at(part)
         study.note_shown_item(self._agent, part)
         self.world.run()
         study.note_judged_item(self._agent, self._plan, part)
+        study.note_ended(self.page, item.judgement_id)
+
+    def progress_at(self, part: PlannedItem) -> Progress:
+        unit = "pair" if self._study.config.show == "pair" else "conversation"
+        return Progress(unit=unit, current=self._plan.number + len(self.done), total=self._plan.numbers)
 
     def leave(self, worker: str, agent: str) -> None:
         """The rater went away: what they answered counts, the rest is given out again."""
@@ -231,3 +250,9 @@ class HeldBatch(HeldUnit[PlannedItem]):
     def ask_feedback(self) -> None:
         self.page.clear()
         super().ask_feedback()
+
+
+def open_items(left: CutOff) -> list[PlannedItem]:
+    """What is still to be judged of a unit that was cut off."""
+    plan, finished = BatchPlan.model_validate(left.plan), left.finished
+    return [item for index, item in enumerate(plan.items) if plan.judgement_id(index) not in finished]

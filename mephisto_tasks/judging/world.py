@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from mephisto_tasks.engine.page_session import PageSession
@@ -14,6 +15,7 @@ from mephisto_tasks.judging.item_page import ItemPage
 from mephisto_tasks.judging.plans import ItemToJudge
 from mephisto_tasks.judging.replaying import Replay
 from mephisto_tasks.judging.showing import panel, speakers_of
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION
 from parlai_humaneval.protocol.records.events import Finished, JudgingStarted
 from parlai_humaneval.protocol.records.judgement import AskedQuestion, GivenAnswer
@@ -29,12 +31,18 @@ class JudgingWorld:
         shown: is told who said each line on the page.
         settings: as they stand with every judgement.
 
+    What stands on record of it, because an earlier visit was cut off, is shown as it was, and not asked again.
+
     :meth:`run` raises what the page raises when the rater leaves; what was answered up to there is stored.
     """
 
     def __init__(
         self, config: StaticConfig, item: ItemToJudge, page: PageSession, shown: ShownModels, settings: dict[str, Any]
     ) -> None:
+        page.recorded.open(item.judgement_id)
+        self._begun = page.recorded.take(JudgingStarted)
+        if self._begun is not None:
+            item = replace(item, dialogues=self._begun.dialogues, expected=self._begun.expected)
         self.config = config
         self.item = item
         self.page = page
@@ -53,7 +61,8 @@ class JudgingWorld:
         )
         questions = asking.asked(self.config) if replay is None else replay.questions()
         self.page.clear()
-        self._start(questions)
+        if self._begun is None:
+            self._start(questions)
         try:
             match self.config.show:
                 case "pair" | "segment":
@@ -63,6 +72,7 @@ class JudgingWorld:
                 case "replay" | "turn":
                     assert replay is not None
                     replay.run(self._item_page)
+            self.page.recorded.must_be_over()
             self.page.state.append(Finished(at=time.time()))
         finally:
             self._item_page.forget()
@@ -73,6 +83,7 @@ class JudgingWorld:
             JudgingStarted(
                 at=time.time(),
                 simulated=self.page.simulated,
+                language=self.page.language.tag,
                 schema_version=SCHEMA_VERSION,
                 judgement_id=item.judgement_id,
                 item_id=item.item_id,
@@ -105,8 +116,10 @@ class JudgingWorld:
         )
 
     def _ask_form(self, questions: list[AskedQuestion]) -> None:
+        if self._item_page.is_answered():
+            return
         pair = self.config.show == "pair"
-        titles = ("Conversation 1", "Conversation 2") if pair else ("Conversation",)
+        titles = (t("Conversation 1"), t("Conversation 2")) if pair else (t("Conversation"),)
         self._show_whole("pair" if pair else "segment", titles)
         answer = self.page.ask_form(asking.form_step(self.config, self._item_page.step_id("form"), questions))
         now = time.time()
@@ -125,7 +138,9 @@ class JudgingWorld:
         )
 
     def _ask_scales(self, question: AskedQuestion) -> None:
-        self._show_whole("replay", ("Conversation",), context=True)
+        if self._item_page.is_answered():
+            return
+        self._show_whole("replay", (t("Conversation"),), context=True)
         step = asking.scales_step(self.config, self._item_page.step_id("rate"), question.text)
         values = self.page.ask_ratings(step).values
         now = time.time()

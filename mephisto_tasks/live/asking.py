@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from mephisto_tasks.engine.checks import MAX_TOPIC_CHARS
-from mephisto_tasks.engine.rating import VERDICTS
 from mephisto_tasks.live.config import InteractiveConfig
+from parlai_humaneval.languages.speaking import phrase, t, tn
+from parlai_humaneval.protocol.asked.ending import VERDICTS
 from parlai_humaneval.protocol.page.steps import Action, Card, Option, TopicStep, WriteStep
 
-OPINIONS = {"liked": "I like it", "ambivalent": "I have no strong feelings about it", "disliked": "I dislike it"}
+OPINIONS = {
+    "liked": phrase("I like it"),
+    "ambivalent": phrase("I have no strong feelings about it"),
+    "disliked": phrase("I dislike it"),
+}
 """Ji et al. 2022, §4: liked, ambivalent about it, or disliked."""
 END_ACTION, TOPIC_ACTION = "end", "topic"
 
@@ -16,7 +21,7 @@ def write_step(config: InteractiveConfig, step_id: str, cards: list[Card]) -> Wr
     """Write what the partner should have said (Liu et al. 2023, SATA-User)."""
     return WriteStep(
         step_id=step_id,
-        label="None of the responses fits. Please write a better one: what should your partner have said?",
+        label=t("None of the responses fits. Please write a better one: what should your partner have said?"),
         cards=cards,
         min_words=config.min_written_words,
         max_chars=config.max_message_chars,
@@ -30,7 +35,8 @@ def verdict_actions(config: InteractiveConfig) -> list[Action]:
             action_id=verdict,
             label=label,
             group=config.question,
-            confirm=f"“{label}” ends the conversation. Is that your answer?",
+            hint=t("Your answer ends the conversation."),
+            confirm=t("“{verdict}” ends the conversation. Is that your answer?", verdict=t(label)),
         )
         for verdict, label in VERDICTS.items()
     ]
@@ -39,19 +45,23 @@ def verdict_actions(config: InteractiveConfig) -> list[Action]:
 def end_action(config: InteractiveConfig, complete_turns: int) -> Action:
     """End the conversation; from ``turns`` complete turns on."""
     missing = config.turns - complete_turns
-    more = "one more message" if missing == 1 else f"{missing} more messages"
+    hint = tn(
+        "You can end the conversation after one more message.",
+        "You can end the conversation after {n} more messages.",
+        missing,
+    )
     return Action(
         action_id=END_ACTION,
-        label="End the conversation",
+        label=t("End the conversation"),
         enabled=missing <= 0,
-        hint=None if missing <= 0 else f"You can end the conversation after {more}.",
-        confirm="Do you want to end this conversation now?",
+        hint=None if missing <= 0 else hint,
+        confirm=t("Do you want to end this conversation now?"),
     )
 
 
 def topic_action() -> Action:
     """Note that the talk has come to something else (Ji et al. 2022, Fig. 5)."""
-    return Action(action_id=TOPIC_ACTION, label="Topic", text_label="What are you talking about now?")
+    return Action(action_id=TOPIC_ACTION, label=t("Topic"), text_label=t("What are you talking about now?"))
 
 
 def topic_step(config: InteractiveConfig) -> TopicStep:
@@ -59,8 +69,8 @@ def topic_step(config: InteractiveConfig) -> TopicStep:
     opinions = [Option(option_id=name, label=label) for name, label in OPINIONS.items()] if config.ask_opinion else []
     return TopicStep(
         step_id="topic",
-        label="What would you like to talk about? Name a topic of your choice.",
-        opinion_label="What do you think of this topic?",
+        label=t("What would you like to talk about? Name a topic of your choice."),
+        opinion_label=t("What do you think of this topic?"),
         opinions=opinions,
         max_chars=MAX_TOPIC_CHARS,
     )

@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 import secrets
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from mephisto_tasks.deciding.going_on import already_over, refuse_to_go_on_without
 from mephisto_tasks.engine.building import (
-    NUMBERS,
+    NothingToDo,
+    in_each_language,
     instructions_of,
     is_paid,
+    minutes_of,
     nothing_to_do,
+    number_in_words,
     pay_in_words,
     restore_practice,
+    seconds_of,
     study_presenter,
     tries_in_words,
     unfit_practice,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.engine.looks import settled
+from mephisto_tasks.engine.mixing import Difference, going_on, options_that_differ, settings_that_differ
 from mephisto_tasks.engine.rating import check_practice
 from mephisto_tasks.engine.study import steer
 from mephisto_tasks.engine.task_folder import task_dir
-from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.engine.words import conversations as conversations_in_a_unit
+from mephisto_tasks.live.config import APART, InteractiveConfig
 from mephisto_tasks.live.plans import Planner, UnitPlan
-from mephisto_tasks.live.study import Study, field_of, restore_allocation
+from mephisto_tasks.live.study import Study, field_of, open_cells, restore_allocation
 from mephisto_tasks.running.orders import orders
 from mephisto_tasks.running.steering import fold
-from mephisto_tasks.stored.results import past_dialogues, stored_states, task_names
+from mephisto_tasks.stored.cut_off import CutOff, cut_off_units
+from mephisto_tasks.stored.results import past_dialogues
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.models.options import placed
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.protocol.materials.contexts import SpeakerContext, load_contexts
 from parlai_humaneval.protocol.materials.files import load_personas
 from parlai_humaneval.protocol.materials.openers import load_openers, load_topics
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
-from parlai_humaneval.protocol.records.rebuilding import build_record, split_dialogues
+from parlai_humaneval.protocol.records.events import Started
+
+if TYPE_CHECKING:
+    from mephisto_tasks.deciding.course import Course
 
 PACKAGED = "packaged"
 
@@ -48,10 +66,14 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     """
     task_config = task_dir(task) / "task_config"
     seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
-    allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
+    past = past_dialogues(data_dir, task_name)
+    closing = threading.Event()
+    course = _course(config, data_dir, task_name, seed, closing)
+    allocator = restore_allocation(config, past, course, seed=seed)
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
+    config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
     # What orders say holds from the start: a model that was retired is not loaded any more.
     asked = allocator.progress().wanted
     given = orders(data_dir, task_name)
@@ -63,6 +85,12 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     planner = _planner(config, seed)
     unit = allocator.per_unit + bool(config.quality_control_model)
     person = any(is_person(spec) for spec in spoken)
+    instructions = in_each_language(
+        config,
+        lambda: instructions_of(
+            config, task_config, _values(config, unit, reward), _flags(config, planner.begun, person)
+        ),
+    )
     study = Study(
         config=config,
         seed=seed,
@@ -75,6 +103,8 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             seed=seed,
         ),
         allocator=allocator,
+        course=course,
+        closing=closing,
         asked=asked,
         planner=planner,
         presenter=study_presenter(
@@ -84,59 +114,86 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             ask_again=config.replies.ask_again,
         ),
         practice=practice,
+        draws_markdown=config.replies.appearance == "markdown",
         is_paid=is_paid(config, reward),
-        instructions=instructions_of(
-            config, task_config, _values(config, unit, reward), _flags(config, planner.begun, person)
-        ),
+        acquainted={dialogue.worker for dialogue in past},
+        minutes=minutes_of(config, seconds_of(config), unit * config.turns),
+        instructions=next(iter(instructions.values())),
+        instructions_in=instructions,
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
-        unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
     )
     study.steer(given)
+    _take_up_left(study, data_dir, task_name, past)
     restore_practice(study, data_dir, task_name)
+    if course is not None and course.is_over:
+        raise NothingToDo(already_over(task_name, course.standing()))
     if allocator.remaining == 0:
         what = f"all {config.dialogues_per_group} dialogues per group"
-        raise nothing_to_do(task_name, what, "mephisto.blueprint.dialogues_per_group=…", steered)
+        raise nothing_to_do(task_name, what, "dialogues_per_group=…", steered)
     return study
 
 
-def unfinished_units(data_dir: Path, task_name: str) -> dict[str, UnitPlan]:
-    """Mephisto's worker id → what is left of their newest unit of several conversations that was cut off between two.
+def _course(
+    config: InteractiveConfig, data_dir: Path, task_name: str, seed: int, closing: threading.Event
+) -> Course | None:
+    """Where answers decide when the study ends: what they have decided so far. Raises ConfigError."""
+    if not config.is_decided:
+        refuse_to_go_on_without(data_dir, task_name)
+        return None
+    from mephisto_tasks.deciding.building import build_course  # its statistics take a while to load
 
-    Of such a unit at least one conversation is complete; its rater can go on.
-
-    A unit may have gone on in several visits; no database, or no such task, is an empty past.
-
-    Raises:
-        ResultsError: stored files that cannot be read.
-    """
-    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
-        return {}
-    plans: dict[str, UnitPlan] = {}
-    done: dict[str, set[int]] = {}
-    newest: dict[str, str] = {}
-    for agent, state in stored_states(data_dir, task_name):
-        if not state.inputs or "plans" not in state.inputs or state.inputs["conversations"] < 2:
-            continue
-        plan = UnitPlan.restored(state.inputs)
-        plans.setdefault(plan.session, plan)
-        newest[agent.worker_id] = plan.session
-        records = [build_record(events) for events in split_dialogues(state.outputs.messages)]
-        done.setdefault(plan.session, set()).update(r.conversation for r in records if r.status == "complete")
-    left = {worker: plans[session].without(sorted(done[session])) for worker, session in newest.items()}
-    return {worker: plan for worker, plan in left.items() if plan.plans and len(plan.plans) < plan.conversations}
+    (setting,) = config.settings()
+    return build_course(
+        config,
+        data_dir,
+        task_name,
+        models=config.model_names(),
+        groups=config.model_groups(),
+        technique=config.technique,
+        setting=setting,
+        metric=config.metric,
+        seed=seed,
+        closing=closing,
+    )
 
 
-def _still_asked_for(units: dict[str, UnitPlan], config: InteractiveConfig) -> dict[str, UnitPlan]:
-    """Units that were cut off and whose models, metric and setting this study has, too; raters of others begin anew."""
-    models, settings = set(config.model_names()), config.settings()
-    return {
-        worker: unit
-        for worker, unit in units.items()
-        if all(
-            set(cell.models) <= models and cell.metric == config.metric and cell.setting in settings
-            for cell in unit.cells
-        )
-    }
+def _take_up_left(study: Study, data_dir: Path, task_name: str, past: Sequence[PastDialogue]) -> None:
+    """Units that were cut off wait for their workers, as far as others have not been given them. Raises ConfigError."""
+    config, done = study.config, Counter(dialogue.cell.key for dialogue in past if dialogue.complete)
+
+    def gone(left: CutOff) -> list[Cell]:
+        """What is left of a unit, and not asked for any more."""
+        open_ = open_cells(UnitPlan.restored(left.plan), left)
+        return [cell for cell in open_ if cell not in study.asked and cell.models != (config.quality_control_model,)]
+
+    def can_go_on(worker: str, left: CutOff) -> bool:
+        unit = UnitPlan.restored(left.plan)
+        open_ = open_cells(unit, left)
+        if not open_ or study.allocator.wants_again(worker, unit.cells, open_):
+            return True
+        return any(done[cell.key] < config.dialogues_per_group for cell in gone(left))
+
+    def differences(left: CutOff) -> Iterator[Difference]:
+        open_ = open_cells(UnitPlan.restored(left.plan), left)
+        for beginning in left.beginnings if open_ else []:
+            assert isinstance(beginning, Started)
+            if beginning.setting not in config.settings():
+                yield "setting", beginning.setting, config.setting
+                continue
+            now = config.of(beginning.setting).model_dump(mode="json")
+            yield from settings_that_differ(beginning.settings, now, APART)
+            for model in beginning.models:
+                spec = study.specs.get(model.name)
+                if spec is None:
+                    yield "models", f"with {model.name}", config.model_names()
+                else:
+                    yield from options_that_differ(model.name, model.options, spec.options)
+        for cell in gone(left):
+            yield f"the group {cell}", "asked for", "not asked for"
+
+    units = {worker: left for worker, left in cut_off_units(data_dir, task_name).items() if can_go_on(worker, left)}
+    for worker, left in going_on(units, differences, anew=config.cut_off == "anew").items():
+        study.note_left(worker, left)
 
 
 def _file(configured: str) -> Path | None:
@@ -185,18 +242,17 @@ def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
 
 
 def _values(config: InteractiveConfig, conversations: int, reward: float) -> dict[str, str]:
-    unit = "conversation" if conversations == 1 else f"set of {conversations} conversations"
     return {
-        "question": config.question or config.of(config.settings()[0]).question,
+        "question": t(config.question or config.of(config.settings()[0]).question),
         "turns": str(config.turns),
         "max_turns": str(config.max_turns),
-        "models": NUMBERS[config.group_size],
+        "models": number_in_words(config.group_size),
         "conversations": str(conversations),
         "min_reason_words": str(config.min_reason_words),
         "min_written_words": str(config.min_written_words),
         "tries": tries_in_words(config),
         "settings": str(len(config.settings())),
-        "pay": pay_in_words(config, reward, unit),
+        "pay": pay_in_words(config, reward, conversations_in_a_unit(conversations).whole_in_words),
     }
 
 
@@ -217,7 +273,6 @@ def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[
         "topic_icebreaker": config.topic == "icebreaker",
         "topic_changes": config.topic_changes,
         "offer_topics": config.offer_topics,
-        "practice": bool(config.onboarding_qualification),
         "several_settings": len(configs) > 1,
         "none_allowed": any(variant.min_choices == 0 for variant in configs),
         "several_choices": any(variant.max_choices != 1 for variant in configs),

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
+from mephisto_tasks.engine.config import APART as APART_IN_ALL
 from mephisto_tasks.engine.rating import RatingConfig
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.protocol.several_models import History
 from parlai_humaneval.showing.reply_settings import ReplySettings
 from parlai_humaneval.techniques import picking, technique
@@ -22,74 +24,105 @@ VARIABLE = frozenset(
 """What the variants of a technique may differ in."""
 
 
+APART = APART_IN_ALL | {
+    "variants", "dialogues_per_group", "dialogues_per_worker", "model_timeout_s", "model_retries", "model_outage_s",
+}  # fmt: skip
+"""What may change while a dialogue is cut off."""
+
+
 class InteractiveConfig(RatingConfig):
     """Settings of engine 1 (a person talks to models and rates)."""
 
     setting: str | list[str] = ""
-    """The technique's setting, several ([soba,sata_user]: run side by side), or all; those of the task are its variants."""
+    """The technique's setting, several ([soba,sata_user]: run side by side), or all; those of the task are its
+    variants. Settings are compared where the same models are rated in each."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Set by the task: setting → what it changes of how a turn is rated."""
+    """Set by the task: setting → what it changes of how a turn is rated. Change a setting itself rather than this."""
     group_size: int = Field(default=2, ge=1, le=8)
-    """Models that speak in a dialogue."""
+    """Models that speak in a dialogue. More show more models in one chat, but are more to read at every turn."""
     history: History = "shared"
-    """What the models hear: one history, or each its own replies."""
+    """What the models hear: one history, or each its own replies. Where replies are compared at every turn, all models must
+    have heard the same; partners that are judged as wholes each keep their own."""
     dialogues_per_group: int = Field(default=10, ge=1)
-    """Complete dialogues to collect for each group and setting."""
+    """Complete dialogues to collect for each group and setting; with ``stop=decided`` it is as many as it takes.
+    `parlai-humaneval plan` says how many a difference takes."""
     dialogues_per_worker: int = Field(default=1, ge=1)
-    """Dialogues that one worker may have of the same group and setting."""
+    """Dialogues that one worker may have of the same group and setting. One keeps a study from resting on a few busy
+    workers; more need fewer workers."""
     conversations_per_unit: int = Field(default=1, ge=1, le=20)
-    """Conversations that a rater holds one after another, each with another group."""
+    """Conversations that a rater holds one after another, each with another group. Several save the practice of further
+    workers, and let one person compare models."""
     quality_control_model: str = ""
-    """A model known to be bad that takes one of the conversations (Ji et al. 2022); empty: none."""
+    """A model known to be bad that takes one of the conversations (Ji et al. 2022); empty: none. Who does not rate it
+    below the others was not attentive."""
 
     turns: int = Field(default=6, ge=1, le=100)
-    """Messages of each side in a dialogue; the fewest, where the rater ends it."""
+    """Messages of each side in a dialogue; the fewest, where the rater ends it. Longer chats show more of a model, and cost
+    each rater more time. Smith et al. 2022 have 6; Ji et al. 2022 have 10, after which the rater ends it."""
     rater_ends: bool = False
-    """Whether the rater may go on after ``turns``, and ends the dialogue when they like."""
+    """Whether the rater may go on after ``turns``, and ends the dialogue when they like. Chats then end where they
+    would; people who are bored stop early, which lengths show."""
     max_turns: int = Field(default=100, ge=1, le=500)
-    """Where the rater ends it: the most turns."""
-    first_message: str = "Hi!"
-    """Sent for the rater as their first message; empty: they write it."""
+    """Where the rater ends it: the most turns. It bounds what one chat can cost in time and in replies of the
+    models."""
+    first_message: str = phrase("Hi!")
+    """Sent for the rater as their first message; empty: they write it. All dialogues then begin alike, as in Smith et al.
+    2022."""
     openers: str = ""
-    """First lines to draw from: “packaged”, or a text file with one a line; in place of ``first_message``."""
+    """First lines to draw from: “packaged”, or a text file with one a line; in place of ``first_message``. Various
+    first lines show more of what a model can do than one greeting."""
     opener_speaker: Literal["human", "bot"] = "human"
-    """Who says the opener."""
+    """Who says the opener. With bot the rater answers a line, which is easier than to begin."""
     persona: bool = True
-    """Whether raters play a character."""
+    """Whether raters play a character. A character gives raters something to talk about, and keeps their own lives out
+    of it."""
     persona_file: str = ""
-    """JSONL; empty: the packaged set."""
+    """Characters for raters: a JSONL file; empty: the packaged set. Give your own where models were trained on the
+    packaged characters."""
     bot_persona: bool | list[str] = False
-    """Whether models are given a persona; or the names of those that are."""
+    """Whether models are given a persona; or the names of those that are. Models that were trained to play a character
+    talk better with one."""
     context_kind: Literal["jsonl", "bst", "convai2"] = "jsonl"
-    """Format of ``context_file``: ours, or ParlAI's files of BlendedSkillTalk or ConvAI2."""
+    """Format of ``context_file``: ours, or ParlAI's files of BlendedSkillTalk or ConvAI2. Files of those data sets can
+    then be used as they are."""
     context_file: str = ""
-    """Personas of both sides, and lines said before; empty: the packaged set, where ``bot_persona`` needs one."""
+    """Personas of both sides, and lines said before; empty: the packaged set, where ``bot_persona`` needs one. Models
+    that were trained with personas or earlier lines are then asked as they were trained."""
     topic: Literal["none", "free", "icebreaker"] = "none"
-    """free: the rater names a topic first; icebreaker: a sentence of the model's persona is the topic."""
+    """free: the rater names a topic first; icebreaker: a sentence of the model's persona is the topic. none: people
+    talk about anything. A topic keeps chats from staying with greetings, and makes them comparable."""
     ask_opinion: bool = False
-    """With a free topic: whether the rater says what they think of it (liked, ambivalent, disliked)."""
+    """With a free topic: whether the rater says what they think of it (liked, ambivalent, disliked). What people think
+    of a topic may colour what they think of the chat about it."""
     topic_changes: bool = False
-    """Whether the rater notes changes of the topic with a button."""
+    """Whether the rater notes changes of the topic with a button. It shows which models lose the thread, and how long a
+    topic lasts."""
     offer_topics: bool = False
-    """Whether a button offers topics to begin with."""
+    """Whether a button offers topics to begin with. It helps people who do not know what to say."""
     topics_file: str = ""
-    """Those topics: a text file with one a line; empty: the packaged set."""
+    """Topics for ``offer_topics``: a text file with one a line; empty: the packaged set. Give your own where models are
+    for one field, or speak another language."""
 
     fallback: Literal["random", "write"] = "random"
-    """If none is chosen: a random reply continues, or the rater writes a better one."""
+    """If none is chosen: a random reply continues, or the rater writes a better one. A random reply costs raters
+    nothing; a written one is a line that models can learn from."""
     min_written_words: int = Field(default=3, ge=1, le=200)
-    """Shortest written reply, in words."""
+    """Shortest written reply, in words. It keeps out “ok”, from which nobody learns anything."""
     min_message_words: int = Field(default=1, ge=1, le=200)
-    """Shortest message of a rater, in words."""
+    """Shortest message of a rater, in words. Longer messages give models more to answer; short ones are as people
+    chat."""
     max_message_chars: int = Field(default=2000, ge=1, le=10_000)
-    """Longest message of a rater, in characters."""
+    """Longest message of a rater, in characters. It keeps pasted texts out, which small models cannot read anyway."""
 
     model_timeout_s: float = Field(default=60.0, gt=0)
-    """Seconds after which a model is late, and asked again."""
+    """Seconds after which a model is late, and asked again. People leave a chat that stands still; large models on slow
+    machines need longer."""
     model_retries: int = Field(default=2, ge=0)
-    """How often a late or failing model is asked again."""
+    """How often a late or failing model is asked again. A moment's failure then costs no dialogue; each try makes the
+    rater wait longer."""
     model_outage_s: float = Field(default=300.0, ge=0, allow_inf_nan=False)
-    """Seconds for which dialogues wait for a model's server that is not there; after that they end. 0: not at all."""
+    """Seconds for which dialogues wait for a model's server that is not there; after that they end. 0: not at all. A
+    server that is started anew is waited for, instead of losing who is talking to it."""
 
     replies: ReplySettings = Field(default_factory=ReplySettings)
     """How replies look and when they appear."""
@@ -114,9 +147,10 @@ class InteractiveConfig(RatingConfig):
         if self.variants:
             for setting in self.settings():
                 self.of(setting)
+            self.check_stopping(self.model_names(), self.model_groups(), self.settings())
             return self
         self.question = self.question or technique(self.technique).question(self.metric, self.settings()[0])
-        for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns):
+        for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns, _stopping):
             rule(self)
         self.check_blocking()
         return self
@@ -208,7 +242,7 @@ def _groups(config: InteractiveConfig) -> None:
         raise ValueError("the same models stand twice among the groups; each group is compared once")
     if not sets:
         needed = f"{config.group_size} models" if config.group_size > 1 else "one model"
-        raise ValueError(f"name at least {needed} (mephisto.blueprint.models=[a,b]); {len(config.models)} named")
+        raise ValueError(f"name at least {needed} ('models=[a,b]'); {len(config.models)} named")
 
 
 def _choices(config: InteractiveConfig) -> None:
@@ -237,9 +271,7 @@ def _asked(config: InteractiveConfig) -> None:
         if not ticks:
             raise ValueError("turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]")
     if config.turn_question == "none" and not config.final_criteria and not config.verdict:
-        raise ValueError(
-            "nothing would be rated: turns are not, so name final_criteria or set mephisto.blueprint.verdict=true"
-        )
+        raise ValueError("nothing would be rated: turns are not, so name final_criteria or set verdict=true")
     if config.final_criteria and config.group_size != 1:
         raise ValueError("final_criteria are about one partner: group_size must be 1")
 
@@ -269,6 +301,20 @@ def _units(config: InteractiveConfig) -> None:
         )
     if config.quality_control_model in {name for group in config.model_groups() for name in group}:
         raise ValueError(f"{config.quality_control_model!r} is the quality-control model and cannot be rated as well")
+
+
+def _stopping(config: InteractiveConfig) -> None:
+    if config.is_decided and config.quality_control_model:
+        raise ValueError(
+            "stop=decided draws all conversations of a unit from the models that it compares, and one with a "
+            "quality_control_model is none of them: leave it out. Checks that block (blocking_checks) go with stop=decided"
+        )
+    config.check_stopping(config.model_names(), config.model_groups(), config.settings())
+    if config.is_decided and config.dialogues_per_worker > 1:
+        raise ValueError(
+            "stop=decided draws all dialogues of a worker when they come: leave dialogues_per_worker at 1, and say how many "
+            "different ones a worker has with conversations_per_unit"
+        )
 
 
 def _topics(config: InteractiveConfig) -> None:

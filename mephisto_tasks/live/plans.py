@@ -6,10 +6,11 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from mephisto_tasks.live.config import InteractiveConfig
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.materials.contexts import SpeakerContext
 from parlai_humaneval.protocol.materials.files import Persona
@@ -31,9 +32,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class UnitPlan:
-    """The dialogues that are still to be held of a unit of ``conversations``; ``session`` is the unit's name in records.
+    """The dialogues of a unit of ``conversations``; ``session`` is the unit's name in records.
 
-    ``held``: what those were about that its rater has held in earlier visits.
+    ``held``: what those were about that are not among ``plans``, because an earlier version of this program counted the
+    visits apart.
     """
 
     session: str
@@ -62,17 +64,6 @@ class UnitPlan:
         plans = tuple(_restored(plan) for plan in stored["plans"])
         held = tuple(_restored_cell(cell) for cell in stored["held"])
         return cls(session=stored["session"], conversations=stored["conversations"], plans=plans, held=held)
-
-    def without(self, done: Sequence[int]) -> UnitPlan:
-        """What is left when the conversations numbered in ``done`` have been held."""
-        left = tuple(plan for plan in self.plans if plan.conversation not in done)
-        held = tuple(plan.cell for plan in self.plans if plan.conversation in done)
-        return replace(self, plans=left, held=(*self.held, *held))
-
-    def renamed(self, unit: str) -> UnitPlan:
-        """The same dialogues under new ids: those of the old ones belong to what was cut off."""
-        plans = tuple(replace(plan, dialogue_id=f"{unit}-{plan.conversation}") for plan in self.plans)
-        return replace(self, plans=plans)
 
 
 def _stored(plan: Plan) -> dict[str, Any]:
@@ -180,22 +171,27 @@ class Planner:
         record = ContextRecord() if given is None else self._of_context(given, cell, chance)
         if self._config.persona and not record.persona and self._personas:
             persona = self._personas.draw()
-            record.persona = persona.sentences
+            record.persona = _said(persona.sentences)
             record.context_id = record.context_id or persona.persona_id
         if not record.opening and self._openers:
-            record.opening = [OpeningLine(speaker=self._config.opener_speaker, text=self._openers.draw())]
+            record.opening = [OpeningLine(speaker=self._config.opener_speaker, text=t(self._openers.draw()))]
         return record
 
     def _of_context(self, given: SpeakerContext, cell: Cell, chance: random.Random) -> ContextRecord:
         playing = [model for model in cell.models if self._config.has_persona(model)]
         record = ContextRecord(
             context_id=given.context_id,
-            persona=given.human_persona if self._config.persona else [],
-            bot_personas={model: given.bot_persona for model in playing if given.bot_persona},
-            opening=[OpeningLine(speaker=speaker, text=text) for speaker, text in given.opening],
+            persona=_said(given.human_persona) if self._config.persona else [],
+            bot_personas={model: _said(given.bot_persona) for model in playing if given.bot_persona},
+            opening=[OpeningLine(speaker=speaker, text=t(text)) for speaker, text in given.opening],
         )
         if self._config.topic == "icebreaker":
-            record.topic, record.topic_source = chance.choice(given.bot_persona), "icebreaker"
+            record.topic, record.topic_source = t(chance.choice(given.bot_persona)), "icebreaker"
         elif given.topic and self._config.topic == "none":
-            record.topic, record.topic_source = given.topic, "context"
+            record.topic, record.topic_source = t(given.topic), "context"
         return record
+
+
+def _said(sentences: Sequence[str]) -> list[str]:
+    """In the language in force, as far as its catalogue has them."""
+    return [t(sentence) for sentence in sentences]

@@ -16,6 +16,7 @@ from mephisto_tasks.engine.practice import PracticeLoop, numbered_cards, on_righ
 from mephisto_tasks.engine.rating import SIDES, choose_step, rate_step, tick_step, verdict_step
 from mephisto_tasks.engine.words import UnitWords
 from mephisto_tasks.live.config import InteractiveConfig
+from parlai_humaneval.languages.speaking import phrase, t
 from parlai_humaneval.protocol.asked.criteria import RANGES
 from parlai_humaneval.protocol.page.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.protocol.page.steps import Card
@@ -47,15 +48,15 @@ class PracticeWorld(PracticeLoop):
         self.config = config
         self.question = practice.question or config.question
         if any(isinstance(item, ChooseItem) for item in practice.items):
-            self.again = " The replies may stand in another order."
+            self.again = phrase("The replies may stand in another order.")
         self._random = random.Random(f"practice:{seed}")
 
     def place(self, number: int, item: PracticeItem) -> str:
         """The line that was answered."""
         if isinstance(item, (ChooseItem, TickItem, VerdictItem)):
-            return f"After “{item.human}”"
+            return t("After “{line}”", line=item.human)
         assert isinstance(item, RateItem)
-        return f"After “{item.lines[-1]}”"
+        return t("After “{line}”", line=item.lines[-1])
 
     def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
         """Show an item; returns whether the answer was right, and the answer in terms of the item."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.engine import study as engine
 from mephisto_tasks.engine.page_session import PageSession
@@ -19,16 +19,27 @@ from mephisto_tasks.live.world import ConversationWorld
 from mephisto_tasks.running.orders import Order
 from mephisto_tasks.running.snapshot import ModelNow
 from mephisto_tasks.running.steering import Field, Steered
+from mephisto_tasks.stored.cut_off import CutOff
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.trained_here import check_trained
+from parlai_humaneval.protocol.allocation.drawn import DrawnAllocator
 from parlai_humaneval.protocol.allocation.groups import Allocator, Cell, PastDialogue
-from parlai_humaneval.protocol.page.steps import Notice
+from parlai_humaneval.protocol.page.steps import Notice, Progress
 from parlai_humaneval.protocol.records.dialogue import ModelRecord
 from parlai_humaneval.showing.presentation import AS_SAID, Presenter
 
-NEXT = Notice(level="success", text="That conversation is saved. Here comes the next one, with another partner.")
-GO_ON = Notice(level="info", text="Welcome back! Your earlier conversations are saved. Here is the next one.")
+if TYPE_CHECKING:
+    from mephisto_tasks.deciding.course import Course
+
+NEXT = Notice(
+    level="success", text=phrase("That conversation is saved. Here comes the next one, with another partner.")
+)
+GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
+OVER = phrase("That was the conversation, thank you! Is there anything you would like to tell us? (optional)")
+ALL_OVER = phrase("Those were all conversations, thank you! Is there anything you would like to tell us? (optional)")
 
 
 @dataclass(kw_only=True)
@@ -44,8 +55,6 @@ class Study(engine.Study):
     """How replies are shown, and which are not."""
     topics: list[str] = field(default_factory=list)
     """Openings that the page offers; empty where it offers none."""
-    unfinished: dict[str, UnitPlan] = field(default_factory=dict)
-    """Mephisto's worker id → what is left of a unit of several conversations that was cut off."""
 
     @property
     def unit_words(self) -> UnitWords:
@@ -56,12 +65,23 @@ class Study(engine.Study):
         return self.config.model_names()
 
     def resources(self) -> AbstractContextManager[Any]:
-        """The loaded models."""
+        """The loaded models. Raises ZooError where one is still to be trained, before others load for minutes."""
+        check_trained([spec for spec in self.pool.specs.values() if not spec.running.elsewhere])
         return self.pool
 
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
         plan = self.take_unit(worker, agent, name)
         return None if plan is None else plan.stored()
+
+    def claim_left(self, worker: str, agent: str, name: str, left: CutOff) -> dict[str, Any] | None:
+        unit = UnitPlan.restored(left.plan)
+        open_ = open_cells(unit, left)
+        return left.plan if not open_ or self.allocator.claim_again(worker, agent, unit.cells, open_) else None
+
+    def note_left(self, worker: str, left: CutOff) -> None:
+        super().note_left(worker, left)
+        if open_ := open_cells(UnitPlan.restored(left.plan), left):
+            self.allocator.note_left(worker, open_)
 
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldConversations:
         return HeldConversations(self, UnitPlan.restored(stored), page)
@@ -78,9 +98,9 @@ class Study(engine.Study):
 
     def standing(self, worker: str) -> engine.Standing:
         busy = self.allocator.is_busy(worker)
-        left = self._left_of(worker)
-        if left is not None and not busy:
-            return self._open_for([plan.cell for plan in left.plans], len(left.plans))
+        left = None if busy else self._open_of(worker)
+        if left is not None:
+            return self._open_for(left, len(left))
         if self.allocator.has_done_all(worker):
             return "busy" if busy else "done_all"
         if busy:
@@ -89,27 +109,31 @@ class Study(engine.Study):
         return self._open_for(cells, self.allocator.per_unit) if cells else "all_taken"
 
     def _open_for(self, cells: Sequence[Cell], needed: int) -> engine.Standing:
-        """Whether so many of ``cells`` can be begun, as far as their models' servers go."""
+        """Whether so many of ``cells`` can be begun, as far as their models' servers go; all, where they are drawn."""
         gone = self.pool.out(for_good=True)
+        needed = needed if self.allocator.goes_around else len(cells)
         able = [cell for cell in cells if gone.isdisjoint(cell.models)]
         return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
 
     def goes_on(self, worker: str) -> bool:
-        return worker in self.unfinished
+        return self._open_of(worker) is not None
 
     def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
         self.allocator.bar(worker, groups)
 
-    def _left_of(self, worker: str) -> UnitPlan | None:
-        """What is left of a worker's unit that was cut off; if a group of it was stopped meanwhile, they begin anew."""
-        left = self.unfinished.get(worker)
-        stopped = self.steered.stopped
-        return None if left is None or any(str(plan.cell) in stopped for plan in left.plans) else left
+    def _open_of(self, worker: str) -> list[Cell] | None:
+        """What is left of a worker's unit that was cut off and can go on; None: there is none such."""
+        left = self.left.get(worker)
+        if left is None:
+            return None
+        unit = UnitPlan.restored(left.plan)
+        open_ = open_cells(unit, left)
+        return open_ if not open_ or self.allocator.wants_again(worker, unit.cells, open_) else None
 
     def steer(self, orders: Sequence[Order]) -> Steered:
-        before = self.unit_words.whole
+        before = self.unit_words.whole_in_words
         steered = super().steer(orders)
-        now = self.unit_words.whole
+        now = self.unit_words.whole_in_words
         if now != before:
             self.remarks.append(
                 f"What a rater has is one {now} from now on, and no {before} as the page's instructions say until the next "
@@ -133,19 +157,13 @@ class Study(engine.Study):
         return PracticeWorld(self.practice, self.practice_config(), page, seed=seed, used=used, on_verdict=on_verdict)
 
     def take_unit(self, worker: str, agent: str, name: str) -> UnitPlan | None:
-        """The dialogues of a worker's new unit, or those that an earlier one of theirs still lacks; None: there are none.
+        """The dialogues of a worker's new unit; None: there are none.
 
         Args:
             worker: Mephisto's id of the worker.
             agent: the key under which the unit is counted.
             name: of a new unit, in records.
         """
-        with self._lock:
-            left = self._left_of(worker)
-            self.unfinished.pop(worker, None)
-        if left is not None:
-            self.allocator.claim_again(worker, agent, left.cells)
-            return left.renamed(name)
         cells = self.allocator.claim(worker, agent, rather_without=self.pool.out())
         if cells is None:
             return None
@@ -154,16 +172,6 @@ class Study(engine.Study):
         except BaseException:  # nobody would ever end a unit that did not begin
             self.allocator.abandon(agent, rated=[])
             raise
-
-    def leave_unit(self, worker: str, agent: str, unit: UnitPlan, done: Sequence[int], begun: Sequence[Cell]) -> None:
-        """The worker went away. ``done``: conversations that are complete; ``begun``: what they have rated anything of.
-
-        Of several conversations those that are left wait for the worker; the unit is given out anew all the same.
-        """
-        self.allocator.abandon(agent, rated=[*unit.held, *begun])
-        if unit.conversations > 1 and (done or len(unit.plans) < unit.conversations):
-            with self._lock:
-                self.unfinished[worker] = unit.without(done)
 
     def practice_config(self) -> InteractiveConfig:
         """The settings that the practice asks by: of several, the first that its items fit."""
@@ -219,8 +227,8 @@ class HeldConversations(HeldUnit[Plan]):
             page,
             unit.plans,
             name=f"dialogue {unit.plans[0].dialogue_id}",
-            over="That was the conversation" if unit.conversations == 1 else "Those were all conversations",
-            go_on=GO_ON if len(unit.plans) < unit.conversations else None,
+            over=OVER if unit.conversations == 1 else ALL_OVER,
+            go_on=GO_ON if page.recorded.finished(unit.plans[0].dialogue_id) or unit.held else None,
             between=NEXT,
         )
         again = AGAIN if unit.conversations == 1 else AGAIN_OF_SEVERAL
@@ -230,6 +238,9 @@ class HeldConversations(HeldUnit[Plan]):
         self._study = study
         self._unit = unit
 
+    def part_id(self, part: Plan) -> str:
+        return part.dialogue_id
+
     def hold(self, part: Plan) -> None:
         world = self.world = self._study.world(self._unit, part, self.page)
         try:
@@ -237,9 +248,21 @@ class HeldConversations(HeldUnit[Plan]):
         finally:
             if world.rated_turns:
                 self.begun.append(part.cell)
+        self._study.note_ended(self.page, part.dialogue_id)
+
+    def progress_at(self, part: Plan) -> Progress | None:
+        if self._unit.conversations > 1:
+            return Progress(unit="conversation", current=part.conversation, total=self._unit.conversations)
+        config = self._study.config
+        return None if config.rater_ends else Progress(unit="turn", current=config.turns, total=config.turns)
 
     def leave(self, worker: str, agent: str) -> None:
-        self._study.leave_unit(worker, agent, self._unit, [plan.conversation for plan in self.done], self.begun)
+        self._study.allocator.abandon(agent, rated=[*self._unit.held, *(plan.cell for plan in self.done), *self.begun])
+
+
+def open_cells(unit: UnitPlan, left: CutOff) -> list[Cell]:
+    """What is still to be rated of a unit that was cut off; nothing, where only its rater was not told of its end."""
+    return [plan.cell for plan in unit.plans if plan.dialogue_id not in left.finished]
 
 
 def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
@@ -253,18 +276,40 @@ def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Colle
         counted=conversations(1).counted,
         kept=kept if control else {},
         loaded=loaded,
+        drawn=config.is_decided,
     )
 
 
-def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], *, seed: int) -> Allocator:
+def restore_allocation(
+    config: InteractiveConfig, past: Iterable[PastDialogue], course: Course | None = None, *, seed: int
+) -> Allocator:
     """The allocator of a launch, with the counts of earlier launches of the same task."""
+    allocator = _allocator(config, seed) if course is None else _drawn(config, course, seed)
+    allocator.restore(past)
+    return allocator
+
+
+def _drawn(config: InteractiveConfig, course: Course, seed: int) -> DrawnAllocator:
+    (setting,) = config.settings()
+    return DrawnAllocator(
+        course,
+        config.model_groups(),
+        config.metric,
+        setting,
+        cap=course.rule.max_dialogues,
+        per_unit=config.conversations_per_unit,
+        seed=seed,
+    )
+
+
+def _allocator(config: InteractiveConfig, seed: int) -> Allocator:
     cells = [
         Cell(models=group, metric=config.metric, setting=setting)
         for setting in config.settings()
         for group in config.model_groups()
     ]
     per_unit = config.conversations_per_unit - bool(config.quality_control_model)
-    allocator = Allocator(
+    return Allocator(
         cells,
         config.dialogues_per_group,
         seed=seed,
@@ -272,5 +317,3 @@ def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], 
         per_worker=config.dialogues_per_worker,
         group_once=config.workers.pair_once,
     )
-    allocator.restore(past)
-    return allocator

@@ -14,20 +14,23 @@ import time
 from collections.abc import Iterable
 
 from mephisto_tasks.engine.page_session import PageSession
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.records.events import Delayed
 from parlai_humaneval.showing.reply_settings import ReplySettings
 
-PARTNER_TYPING = "Your partner is typing…"
-PARTNERS_TYPING = "Your partners are typing…"
+PARTNER_TYPING = phrase("Your partner is typing…")
+PARTNERS_TYPING = phrase("Your partners are typing…")
 TYPING = (PARTNER_TYPING, PARTNERS_TYPING)
-PARTNER_AWAY = "Your partner is not there just now. The reply may take some minutes. Please stay on this page."
-PARTNERS_AWAY = "Your partners are not all there just now. The replies may take some minutes. Please stay on this page."
-INTERRUPTED = (
-    "One moment, please: the connection to your partner was interrupted. The conversation goes on by itself as soon as it "
-    "is back, and nothing you wrote is lost. Please stay on this page."
+PARTNER_AWAY = phrase("Your partner is not there just now. The reply may take some minutes. Please stay on this page.")
+PARTNERS_AWAY = phrase(
+    "Your partners are not all there just now. The replies may take some minutes. Please stay on this page."
 )
-PARTNER_SLOW = "Your partner needs a little longer than usual. Please stay on this page."
+INTERRUPTED = phrase(
+    "One moment, please: the connection to your partner was interrupted. The conversation goes on by itself as "
+    "soon as it is back, and nothing you wrote is lost. Please stay on this page."
+)
+PARTNER_SLOW = phrase("Your partner needs a little longer than usual. Please stay on this page.")
 WORDS_PER_S = 4.0
 """Several times as fast as people type: the wait is to hide the models' speed, not to cost raters their time."""
 THINKING_S = 1.0
@@ -72,7 +75,7 @@ class Waiting:
         with self._lock:
             if not self._open:
                 return
-            self._page.state.append(Delayed(at=time.time(), turn=self._turn, reason=reason))
+            self._page.state.note(Delayed(at=time.time(), turn=self._turn, reason=reason))
             if self._now() != self._said:
                 self._say()
             elif self._said in TYPING:

@@ -13,15 +13,17 @@ from collections.abc import Callable, Sequence
 from typing import Literal, cast
 
 from mephisto_tasks.engine.page_session import PageSession
-from mephisto_tasks.engine.rating import SIDES, VERDICTS, final_question, rate_step, verdict_step
+from mephisto_tasks.engine.rating import SIDES, final_question, rate_step, verdict_step
 from mephisto_tasks.engine.shown_models import ShownModels
 from mephisto_tasks.live import asking
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Plan, UnitPlan
 from mephisto_tasks.live.turns import TurnRating
 from mephisto_tasks.live.waiting import Waiting, typing_seconds
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.asked.criteria import criterion_records
+from parlai_humaneval.protocol.asked.ending import VERDICTS
 from parlai_humaneval.protocol.page.steps import (
     Action,
     ActionAnswer,
@@ -32,6 +34,7 @@ from parlai_humaneval.protocol.page.steps import (
 from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, Candidate, ModelRecord
 from parlai_humaneval.protocol.records.events import (
     CandidatesShown,
+    EndChosen,
     FinalRated,
     Finished,
     HumanMessage,
@@ -60,6 +63,8 @@ class ConversationWorld:
         shown: is told which model is behind each reply on the page.
         topics: openings that the page offers; empty where it offers none.
         study_seed: of the launch, for the record.
+
+    What stands on record of it, because an earlier visit was cut off, is not asked again: the dialogue goes on where it was.
 
     :meth:`run` raises what the page raises when the rater leaves, and
     :class:`~parlai_humaneval.models.pool.pool.ModelFailed` when the models cannot answer; the events up to there are stored.
@@ -90,7 +95,9 @@ class ConversationWorld:
         self._shown = shown
         self._topics = topics
         self._study_seed = study_seed
+        self._recorded = page.recorded
         self._heard_at = 0.0
+        self._waits_in = 0
         self._on_page: list[str] = []
         self._suggestions: list[str] = []
 
@@ -102,7 +109,9 @@ class ConversationWorld:
     def run(self) -> None:
         """The whole dialogue, up to and including the last rating. Ends with ``finished``."""
         self.page.clear()
-        self._start()
+        self._recorded.open(self.plan.dialogue_id)
+        if self._recorded.take(Started) is None:
+            self._start()
         speaker = self._open_speaker()
         rating = TurnRating(self.config, self.plan, self.page, speaker)
         self._waiting = Waiting(self.page, speaker)
@@ -111,6 +120,7 @@ class ConversationWorld:
             given = self._open(speaker)
             verdict, by_rater = self._converse(speaker, rating, given)
             self._final(verdict)
+            self._recorded.must_be_over()
             self.page.state.append(Finished(at=time.time(), by_rater=by_rater))
             self.finished = True
         finally:
@@ -123,6 +133,7 @@ class ConversationWorld:
             Started(
                 at=time.time(),
                 simulated=self.page.simulated,
+                language=self.page.language.tag,
                 schema_version=SCHEMA_VERSION,
                 dialogue_id=plan.dialogue_id,
                 technique=config.technique,
@@ -149,22 +160,24 @@ class ConversationWorld:
         if self.config.verdict:
             self.page.columns = SIDES
         if context.persona:
-            self.page.context = Context(title="Your character", lines=context.persona)
+            self.page.context = Context(title=t("Your character"), lines=context.persona)
         self.page.topic = context.topic
         if self.config.topic == "free":
-            answer = self.page.ask_topic(asking.topic_step(self.config))
-            text, opinion = answer.text.strip(), answer.opinion or None
-            self.page.state.append(TopicChosen(at=time.time(), text=text, opinion=opinion))
-            self.page.topic = text
+            chosen = self._recorded.take(TopicChosen)
+            if chosen is None:
+                answer = self.page.ask_topic(asking.topic_step(self.config))
+                chosen = TopicChosen(at=time.time(), text=answer.text.strip(), opinion=answer.opinion or None)
+                self.page.state.append(chosen)
+            self.page.topic = chosen.text
         if self.config.offer_topics:
             chance = random.Random(f"topics:{self.plan.seed}")
-            self._suggestions = chance.sample(self._topics, min(SUGGESTIONS, len(self._topics)))
+            self._suggestions = [t(topic) for topic in chance.sample(self._topics, min(SUGGESTIONS, len(self._topics)))]
 
     def _open(self, speaker: BotSpeakerAgent) -> str | None:
         """Say the lines of the context; returns the rater's first message where it is given to them."""
         lines = list(self.plan.context.opening)
         if not lines:
-            return self.config.first_message or None
+            return t(self.config.first_message) or None
         given = lines.pop().text if lines[-1].speaker == "human" else None
         for line in lines:
             if line.speaker == "human":
@@ -209,29 +222,43 @@ class ConversationWorld:
 
     def _human_message(self, speaker: BotSpeakerAgent, turn: int, given: str | None) -> str | None:
         """The rater's next message, heard by the models; or the id of the action that ended the conversation."""
-        text = given
-        if text is None:
-            answer = self.page.ask_message(self._message_step(turn))
-            while isinstance(answer, ActionAnswer):
-                if answer.action_id != asking.TOPIC_ACTION:
-                    return answer.action_id
-                self._note_topic(turn, answer.text.strip())
+        while (change := self._recorded.take(TopicChanged)) is not None:
+            self.page.topic = change.text
+        if self._recorded.take(EndChosen) is not None:
+            return asking.END_ACTION
+        if (verdict := self._recorded.next(VerdictGiven)) is not None:
+            return verdict.verdict
+        said = self._recorded.take(HumanMessage)
+        if said is not None:
+            self.page.say("you", said.text)
+        else:
+            text = given
+            if text is None:
                 answer = self.page.ask_message(self._message_step(turn))
-            text = answer.text
-        suggested = given is None and text.strip() in self._suggestions
-        self.page.state.append(
-            HumanMessage(at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested)
-        )
-        self.page.say("you", text)
-        self._waiting.begin(turn)
-        self._heard_at = time.monotonic()
-        speaker.observe({"id": "Human Speaker", "text": text.strip(), "episode_done": False})
+                while isinstance(answer, ActionAnswer):
+                    if answer.action_id == asking.END_ACTION:
+                        self.page.state.append(EndChosen(at=time.time(), turn=turn))
+                    if answer.action_id != asking.TOPIC_ACTION:
+                        return answer.action_id
+                    self._note_topic(turn, answer.text.strip())
+                    answer = self.page.ask_message(self._message_step(turn))
+                text = answer.text
+            suggested = given is None and text.strip() in self._suggestions
+            said = HumanMessage(at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested)
+            self.page.state.append(said)
+            self.page.say("you", text)
+            self._wait_for_replies(turn)
+        speaker.observe({"id": "Human Speaker", "text": said.text.strip(), "episode_done": False})
         return None
+
+    def _wait_for_replies(self, turn: int) -> None:
+        self._waiting.begin(turn)
+        self._heard_at, self._waits_in = time.monotonic(), turn
 
     def _message_step(self, turn: int) -> MessageStep:
         return MessageStep(
             step_id=f"message-{turn}",
-            label="Write your next message" if self.page.transcript else "Write your first message",
+            label=t("Write your next message") if self.page.transcript else t("Write your first message"),
             min_words=self.config.min_message_words,
             max_chars=self.config.max_message_chars,
             suggestions=self._suggestions,
@@ -253,6 +280,21 @@ class ConversationWorld:
         self.page.topic = text
 
     def _candidates(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:
+        shown = self._recorded.take(CandidatesShown)
+        if shown is None:
+            candidates = self._asked_for(speaker, turn)
+            shown = CandidatesShown(at=time.time(), turn=turn, candidates=candidates)
+            self.page.state.append(shown)
+        else:
+            speaker.recall(shown.candidates)
+        self._on_page += [candidate.candidate_id for candidate in shown.candidates]
+        self._shown.note((candidate.candidate_id, candidate.model) for candidate in shown.candidates)
+        return shown.candidates
+
+    def _asked_for(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:
+        self._recorded.must_be_over()
+        if self._waits_in != turn:  # the message was taken in an earlier visit
+            self._wait_for_replies(turn)
         waiting = self._waiting
         try:
             message = self.page.while_open(lambda: speaker.act(on_delay=waiting.delayed), waiting.look)
@@ -260,9 +302,6 @@ class ConversationWorld:
             waiting.end()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
         self._let_type(message["text_candidates"], turn)
-        self._on_page += [candidate.candidate_id for candidate in candidates]
-        self._shown.note((candidate.candidate_id, candidate.model) for candidate in candidates)
-        self.page.state.append(CandidatesShown(at=time.time(), turn=turn, candidates=candidates))
         return candidates
 
     def _let_type(self, texts: Sequence[str], turn: int) -> None:
@@ -280,17 +319,17 @@ class ConversationWorld:
         """What is asked of the whole conversation."""
         config = self.config
         self.page.within = None  # no turn any more
-        if self._conversations == 1:
-            self.page.progress = None
         if config.verdict:
             self._give_verdict(verdict)
-        if config.final_criteria:
+        if config.final_criteria and self._recorded.take(FinalRated) is None:
             step = rate_step(config, "final", config.scales(), final_question(config))
             values = self.page.ask_ratings(step).values
             now = time.time()
             self.page.state.append(FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
 
     def _give_verdict(self, verdict: Verdict | None) -> None:
+        if self._recorded.take(VerdictGiven) is not None:
+            return
         if verdict is None:
             answer = self.page.ask_ticks(verdict_step(self.config, "verdict"))
             verdict = cast("Verdict", answer.selected[0])

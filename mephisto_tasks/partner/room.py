@@ -19,6 +19,8 @@ from mephisto_tasks.engine.answer_reading import read_answer
 from mephisto_tasks.partner import view, words
 from mephisto_tasks.router import packets as p
 from mephisto_tasks.router.core import Router
+from parlai_humaneval.languages.offered import Offered
+from parlai_humaneval.languages.speaking import Language, joined, speaking, t
 from parlai_humaneval.models.outside.desk import Desk, Errand
 from parlai_humaneval.protocol.page.steps import MAX_TEXT, MessageAnswer, MessageStep, Notice, PageState
 
@@ -26,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 0.5
 """How often it looks which pages are there."""
+LANGUAGE = "language"
+"""In a registration: the tag of the language in which the page speaks."""
 AWAY_S = 10.0
 """A page that is gone for longer has left; a reload takes a second or two."""
 MAX_PARTNERS = 64
@@ -38,6 +42,7 @@ class _Partner:
     """One partner's page. ``here``: they sit at the desk. ``shown``: the last state sent."""
 
     agent_id: str
+    language: Language
     here: bool = False
     seen_at: float = 0.0
     version: int = 0
@@ -60,9 +65,10 @@ class PartnerRoom:
     :meth:`start` once the router runs; :meth:`say_goodbye` while it still does.
     """
 
-    def __init__(self, desk: Desk, router: Router) -> None:
+    def __init__(self, desk: Desk, router: Router, languages: Offered | None = None) -> None:
         self._desk = desk
         self._router = router
+        self._languages = languages or Offered()
         self._partners: dict[str, _Partner] = {}
         self._inbox: queue.SimpleQueue[p.Packet | None] = queue.SimpleQueue()
         self._over = threading.Event()
@@ -104,9 +110,11 @@ class PartnerRoom:
                     logger.exception("a packet of a partner's page could not be dealt with")
             self._look_around()
             for partner in self._partners.values():
-                self._show(partner)
+                with speaking(partner.language):
+                    self._show(partner)
         for partner in self._partners.values():
-            self._send(partner, view.ended())
+            with speaking(partner.language):
+                self._send(partner, view.ended())
 
     def _arrived(self) -> list[p.Packet]:
         """All that has come; waits a moment when there is nothing."""
@@ -121,13 +129,15 @@ class PartnerRoom:
     def _hear(self, packet: p.Packet) -> None:
         kind, data = packet["packet_type"], packet.get("data") or {}
         if kind == p.REGISTER_AGENT:
-            self._register(data)
+            language = self._languages.named(data["provider_data"].get(LANGUAGE))
+            with speaking(language):
+                self._register(data, language)
         elif kind == p.MEPHISTO_BOUND and packet["subject_id"] in self._partners:
-            self._answered(self._partners[packet["subject_id"]], data)
-        elif kind == p.LOG_ERROR:
-            logger.warning("A partner's page reports: %.500s", data)
+            partner = self._partners[packet["subject_id"]]
+            with speaking(partner.language):
+                self._answered(partner, data)
 
-    def _register(self, data: dict[str, Any]) -> None:
+    def _register(self, data: dict[str, Any], language: Language) -> None:
         name = str(data["provider_data"]["worker_name"])
         agent_id = f"partner-{name}"
         if len(self._partners) >= MAX_PARTNERS:
@@ -137,9 +147,10 @@ class PartnerRoom:
         full = agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS
         details: dict[str, Any] = {"request_id": data["request_id"], "worker_id": None, "agent_id": None}
         if full:
-            details |= {"init_task_data": None, "failure_reason": words.TOO_MANY}
+            details |= {"init_task_data": None, "failure_reason": t(words.TOO_MANY)}
         else:
-            partner = self._partners.setdefault(agent_id, _Partner(agent_id))
+            partner = self._partners.setdefault(agent_id, _Partner(agent_id, language))
+            partner.language = language
             update = self._update(partner, partner.shown or self._state(partner))
             details |= {
                 "agent_id": agent_id,
@@ -197,17 +208,17 @@ class PartnerRoom:
         before, now = partner.errand, self._desk.in_hand(partner.agent_id)
         if before is now:
             return
-        said = [] if before is None else [words.NO_LONGER]
+        said = [] if before is None else [t(words.NO_LONGER)]
         if now is not None:
             last = before or (partner.sent[0] if partner.sent else None)
             known = partner.numbers.get(now.conversation)
             number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
             if partner.sent is not None and partner.sent[0].heard == now.heard:
-                said.append(words.NOT_SHOWN)
+                said.append(t(words.NOT_SHOWN))
             elif last is not None and last.conversation != now.conversation:
-                said.append(words.ANOTHER if known is None else words.BACK.format(number=number))
+                said.append(t(words.ANOTHER) if known is None else t(words.BACK, number=number))
         partner.errand = now
-        notice = Notice(level="info", text=" ".join(said))
+        notice = Notice(level="info", text=joined(said))
         partner.notice = ("" if now is None else now.errand_id, notice) if said else None
 
     def _state(self, partner: _Partner) -> PageState:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from mephisto_tasks.engine.checks import check_message
 from mephisto_tasks.partner import words
+from parlai_humaneval.languages.speaking import spoken, t
 from parlai_humaneval.models.dialogue_agent import Line
 from parlai_humaneval.models.outside.desk import Errand
 from parlai_humaneval.protocol.page.steps import (
@@ -34,13 +35,14 @@ def to_answer(errand: Errand, number: int, mine: Collection[str], queue: words.Q
     """
     heard = errand.heard
     turns = sum(speaker == "human" for speaker, _ in heard.dialogue)
-    persona = [*heard.persona, *(f"The other person: {line}" for line in heard.partner_persona)]
+    persona = [*heard.persona, *(t(words.OTHER_PERSON, line=line) for line in heard.partner_persona)]
     return PageState(
         version=FIRST_VERSION,
+        language=spoken().tag,
         phase="task",
         progress=Progress(unit="conversation", current=number, total=None),
         within=Progress(unit="turn", current=max(turns, 1), total=None),
-        context=Context(title=words.CHARACTER, lines=persona) if persona else None,
+        context=Context(title=t(words.CHARACTER), lines=persona) if persona else None,
         transcript=_lines(number, heard.dialogue, mine),
         step=MessageStep(step_id=errand.errand_id, label=words.label(turns, queue)),
     )
@@ -49,19 +51,23 @@ def to_answer(errand: Errand, number: int, mine: Collection[str], queue: words.Q
 def after_reply(answered: PageState, text: str) -> PageState:
     """The same dialogue with the reply, until the next message comes."""
     said = Entry(entry_id=f"{len(answered.transcript)}-sent", speaker="you", text=text)
-    wait = WaitStep(text=words.AFTER_REPLY, idle=True)
+    wait = WaitStep(text=t(words.AFTER_REPLY), idle=True)
     return answered.model_copy(update={"transcript": [*answered.transcript, said], "step": wait})
 
 
 def idle() -> PageState:
     """Nothing to do."""
-    return PageState(version=FIRST_VERSION, phase="task", step=WaitStep(text=words.IDLE, idle=True))
+    return PageState(
+        version=FIRST_VERSION, language=spoken().tag, phase="task", step=WaitStep(text=t(words.IDLE), idle=True)
+    )
 
 
 def ended() -> PageState:
     """The launch has ended."""
-    title, text = words.ENDED
-    return PageState(version=FIRST_VERSION, phase="ended", step=EndStep(title=title, text=text, next="stay"))
+    title, text = map(t, words.ENDED)
+    return PageState(
+        version=FIRST_VERSION, language=spoken().tag, phase="ended", step=EndStep(title=title, text=text, next="stay")
+    )
 
 
 def problem_with(step: MessageStep, answer: MessageAnswer) -> str | None:
@@ -70,7 +76,7 @@ def problem_with(step: MessageStep, answer: MessageAnswer) -> str | None:
     if problem is not None:
         return problem
     offensive = offensive_spans(answer.text)
-    return words.OFFENSIVE.format(words="”, “".join(dict.fromkeys(offensive))) if offensive else None
+    return t(words.OFFENSIVE, words="”, “".join(dict.fromkeys(offensive))) if offensive else None
 
 
 def _lines(number: int, dialogue: Sequence[Line], mine: Collection[str]) -> list[Entry]:
@@ -79,7 +85,7 @@ def _lines(number: int, dialogue: Sequence[Line], mine: Collection[str]) -> list
             entry_id=f"{number}-{place}",
             speaker="partner" if speaker == "human" else "you",
             text=text,
-            note=words.NOT_YOURS if speaker == "bot" and text not in mine else None,
+            note=t(words.NOT_YOURS) if speaker == "bot" and text not in mine else None,
         )
         for place, (speaker, text) in enumerate(dialogue)
     ]

@@ -15,6 +15,7 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.mturk.names import SANDBOX
 from mephisto_tasks.pay.ledger import OPEN, SETTLED, Kind, Ledger, Payment
 from mephisto_tasks.pay.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.pay.policy import Due, PayError, Terms, due, failed_checks
@@ -98,6 +99,13 @@ class Books:
         for payment in [*(one for one in self.payments if one.state in SETTLED), *found]:
             paid[payment.worker] += payment.amount
         return [_line(worker, dues, paid[worker]) for worker, dues in lines.items()]
+
+    @property
+    def in_sandbox(self) -> tuple[Decimal, Decimal]:
+        """Of what people are owed, and of what the ledger says was paid: what is in MTurk's sandbox, and no real money."""
+        owed = [one.amount for one in self.dues if one.work.provider == SANDBOX and not one.work.simulated]
+        paid = [one.amount for one in self.payments if one.state in SETTLED and one.account.startswith(f"{SANDBOX}:")]
+        return sum(owed, NOTHING), sum(paid, NOTHING)
 
     @property
     def median_hourly(self) -> Decimal | None:

@@ -32,8 +32,8 @@ BY_PANEL = (
     "complete has all that they are owed among the bonuses: do not approve those submissions as well"
 )
 BY_HAND = (
-    "Nobody pays ${total} of this by machine: --send writes a list of who is owed what in {folder}, and the ledger has it "
-    "as paid from then on"
+    "You pay ${total} of this by hand: --send writes a list of who is owed what in {folder}, and the ledger has it as paid "
+    "from then on"
 )
 
 

@@ -7,12 +7,11 @@ refused). Its token is made from what is paid, so that the same payment has the 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +21,8 @@ from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.pay.policy import PayError
 from mephisto_tasks.pay.work import CENT
+from mephisto_tasks.stored.only_one import only_one
+from mephisto_tasks.stored.sqlite_reading import open_to_read
 from mephisto_tasks.stored.study_folder import study_folder
 
 VERSION = 1
@@ -98,20 +99,14 @@ def only_payer(data_dir: Path, task_name: str) -> Iterator[None]:
     Raises:
         PayError: somebody else does already.
     """
-    folder = _made(study_folder(data_dir, task_name))
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        yield
-    except BlockingIOError:
-        holder = os.pread(descriptor, 20, 0).decode() or "unknown"
-        raise PayError(
+
+    def refusal(holder: str) -> PayError:
+        return PayError(
             f"task {task_name!r} is being paid already (process {holder}). Wait until that has ended, and look again"
-        ) from None
-    finally:
-        os.close(descriptor)
+        )
+
+    with only_one(study_folder(data_dir, task_name) / LOCK, refusal):
+        yield
 
 
 def _made(folder: Path) -> Path:
@@ -164,7 +159,7 @@ class Ledger:
     def _open(self) -> Iterator[sqlite3.Connection]:
         _made(self.path.parent)
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        with self._connected(str(self.path)) as connection:
+        with self._connected(lambda path: sqlite3.connect(path, timeout=30)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
             if self._version(connection) < VERSION:
                 with connection:
@@ -175,14 +170,14 @@ class Ledger:
     @contextmanager
     def _open_to_read(self) -> Iterator[sqlite3.Connection]:
         """On a disk that cannot be written, a backup's say."""
-        with self._connected(f"{self.path.resolve().as_uri()}?mode=ro") as connection:
+        with self._connected(open_to_read) as connection:
             self._version(connection)
             yield connection
 
     @contextmanager
-    def _connected(self, place: str) -> Iterator[sqlite3.Connection]:
+    def _connected(self, connect: Callable[[Path], sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
         try:
-            with closing(sqlite3.connect(place, timeout=30, uri=place.startswith("file:"))) as connection:
+            with closing(connect(self.path)) as connection:
                 yield connection
         except sqlite3.OperationalError as error:  # of the disk, or of another process: the file is whole
             raise PayError(

@@ -87,8 +87,13 @@ def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payme
             (account, one) for account in books.accounts for one in account.proposal.remaining if one.worker == worker
         ]
         if not remaining:
-            known = ", ".join(sorted({one.worker for one in books.remaining})) or "nobody"
-            raise PayError(f"nothing remains to be paid to {worker}. It does to: {known}")
+            known = ", ".join(sorted({one.worker for one in books.remaining}))
+            others = (
+                f"Something does to: {known}"
+                if known
+                else "Nor does anything to anybody else: there is nothing to note"
+            )
+            raise PayError(f"nothing remains to be paid to {worker}. {others}")
         settled += [one.owed.payment(account.payer.account, "bonus", "", one.amount) for account, one in remaining]
     ledger = Ledger(data_dir, books.task_name)
     ledger.intend(settled)

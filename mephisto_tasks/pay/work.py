@@ -29,7 +29,7 @@ from mephisto_tasks.stored.results import (
 )
 from mephisto_tasks.stored.stored_state import StateFile, StateFiles
 from mephisto_tasks.stored.task_lock import running_task_run
-from parlai_humaneval.protocol.records.events import Event, Failed, Interrupted
+from parlai_humaneval.protocol.records.events import Event, Failed, Interrupted, Resumed
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records.rebuilding import EventLogError, build_rated, split_dialogues
@@ -159,7 +159,7 @@ class _Visit:
         return cls(
             agent=agent,
             session=unit_of(last),
-            begun=events[0].at,
+            begun=next((event.at for event in reversed(events) if isinstance(event, Resumed)), events[0].at),
             ended=events[-1].at,
             done={_number(record): _done(record, parts) for record in records},
             complete=frozenset(_number(record) for record in records if record.status == "complete"),
@@ -224,7 +224,7 @@ def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None
         whole=visit.whole,
         counted=visit.counted,
         reward=cents(visit.agent.reward),
-        resumable=outcome == "partial" and alive is not None and visit.numbers > 1 and bool(visit.complete),
+        resumable=outcome == "partial" and alive is not None,
         simulated=visit.simulated,
     )
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mephisto_tasks.router.packets import Packet
-from mephisto_tasks.router.security import RateLimit, new_token, same_token
+from mephisto_tasks.router.packets import CLIENT_BOUND, Packet
+from mephisto_tasks.router.security import ANSWER_BURST, ANSWERS_PER_SECOND, RateLimit, new_token, same_token
 
 if TYPE_CHECKING:
     from mephisto_tasks.router.connection import Connection
@@ -26,13 +26,15 @@ class Outbox:
     """Packets for one page, numbered 1, 2, 3 …, kept until confirmed.
 
     ``confirm(n)`` is cumulative: everything up to ``n`` arrived. ``resume(n)`` gives what a page that
-    has everything up to ``n`` still lacks, in order.
+    has everything up to ``n`` still lacks, in order. The newest state is kept though it was confirmed: that may have been
+    another window of the same page, while this one was being opened.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._waiting: deque[Packet] = deque()
         self._last = 0
         self._capacity = capacity
+        self._newest: Packet | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -47,6 +49,8 @@ class Outbox:
         self._last += 1
         numbered = {**packet, "router_seq": self._last}
         self._waiting.append(numbered)
+        if packet.get("packet_type") == CLIENT_BOUND:
+            self._newest = numbered
         if len(self._waiting) > self._capacity:
             lost = self._waiting.popleft()
             logger.warning(
@@ -73,17 +77,28 @@ class Outbox:
             self._last = seq + len(self._waiting)
         else:
             self.confirm(seq)
+        unseen = self._newest is not None and seq < self._newest["router_seq"]
+        if self._newest is not None and unseen and all(packet is not self._newest for packet in self._waiting):
+            return [self._newest, *self._waiting]
         return list(self._waiting)
 
     def clear(self) -> None:
         """Forgets all: nobody will ask again."""
         self._waiting.clear()
+        self._newest = None
 
 
+ERRORS_PER_SECOND = 0.1
+ERROR_BURST = 5.0
+"""Of one page. It reports what it cannot understand, which happens never, or again and again."""
+
+NEVER_CAME_S = 60.0
+"""How long a place is kept for a page that asked for a task and never came to it: programs could fill a study so."""
 DISCONNECT = "disconnect"
+ONBOARDING = "onboarding"
 DONE = frozenset({"completed", "approved", "rejected", "soft_rejected"})
 """Mephisto's statuses of work that was taken."""
-_LIVE = frozenset({"onboarding", "waiting", "in task"})
+LIVE = frozenset({ONBOARDING, "waiting", "in task"})
 """Mephisto's statuses in which a page must be there (node/server.js watches the same three)."""
 
 
@@ -92,6 +107,8 @@ class Agent:
     """One agent of Mephisto, as the router sees it.
 
     ``last_seen``: when its page last said something (monotonic seconds), None before a page got it.
+    ``came``: its page has opened a websocket; until then nobody has seen more of it than one request.
+    ``practises``: it is the agent of a practice, which a task cannot be handed in for, nor the other way about.
     ``submitted``: its page has handed the work in; the operator may still refuse that, and the page goes on.
     ``over``: nothing can be changed any more.
     """
@@ -102,7 +119,11 @@ class Agent:
     last_seen: float | None = None
     outbox: Outbox = field(default_factory=Outbox)
     limit: RateLimit = field(default_factory=RateLimit)
+    answer_limit: RateLimit = field(default_factory=lambda: RateLimit(ANSWERS_PER_SECOND, ANSWER_BURST))
+    error_limit: RateLimit = field(default_factory=lambda: RateLimit(ERRORS_PER_SECOND, ERROR_BURST))
     connection: Connection | None = None
+    came: bool = False
+    practises: bool = False
     onboarding_answer: asyncio.Future[Packet] | None = None
     submitted: bool = False
     over: bool = False
@@ -116,6 +137,15 @@ class Agent:
     def admits(self, token: str) -> bool:
         """Whether ``token`` is this agent's; an agent that was never handed to a page admits nobody."""
         return self.token is not None and same_token(token, self.token)
+
+    def become(self, status: str) -> None:
+        """The operator says how it stands."""
+        self.status = status
+        self.practises = self.practises or status == ONBOARDING
+        if status in DONE:
+            self.finish()
+        elif status in LIVE:
+            self.submitted = False  # it was handed in too early: it may be handed in again, or refused again
 
     def finish(self) -> None:
         """Its work is done: nothing more has to be kept for its page."""
@@ -155,6 +185,7 @@ class AgentBook:
         return {agent.agent_id: agent.status for agent in working}
 
     def _is_gone(self, agent: Agent, now: float) -> bool:
-        if agent.status not in _LIVE or agent.last_seen is None:
+        if agent.status not in LIVE or agent.last_seen is None:
             return False
-        return now - agent.last_seen > self._disconnect_after_s
+        patience_s = self._disconnect_after_s if agent.came else min(self._disconnect_after_s, NEVER_CAME_S)
+        return now - agent.last_seen > patience_s

@@ -16,13 +16,16 @@ from urllib.parse import urlsplit
 
 from mephisto_tasks import compat
 from mephisto_tasks.router.core import Router
+from mephisto_tasks.router.hosts import Hosts, public_names
+from mephisto_tasks.router.listening import CannotListen, PortInUse, listen
 from mephisto_tasks.router.packets import Packet as WirePacket
-from mephisto_tasks.router.security import origin
-from mephisto_tasks.router.server import Guard, create_app
+from mephisto_tasks.router.security import THIS_MACHINE, origin
+from mephisto_tasks.router.server import FreshIds, Guard, create_app
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.static_files import STATIC
-from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
-from mephisto_tasks.router.visitors import Visitors, trusted_networks
+from mephisto_tasks.router.thread import RouterThread
+from mephisto_tasks.router.visitors import Visitors, address_of, trusted_networks
+from parlai_humaneval.languages.offered import Offered
 
 compat.prepare()
 
@@ -112,6 +115,13 @@ class HumanevalLocalArchitectArgs(ArchitectArgs):
             "address is believed, so that no address can send too many requests."
         },
     )
+    public_names: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Names under which raters may ask for the pages, besides this machine's own and that of public_url, "
+            "as [study.example.org]: any other is refused."
+        },
+    )
     disconnect_after_s: float = field(
         default=120.0, metadata={"help": "Seconds without a sign of life after which a worker has left."}
     )
@@ -122,7 +132,7 @@ def parse_port(value: object) -> int:
     text = str(value).strip()
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
-    raise CannotListen(f"mephisto.architect.port={value!r} is no port: a number from 0 to 65535 is expected.")
+    raise CannotListen(f"port={value!r} is no port: a number from 0 to 65535 is expected.")
 
 
 def address_of_page(public_url: str) -> str:
@@ -148,10 +158,15 @@ class HumanevalLocalArchitect(Architect):
         self._public_url = address_of_page(str(args.architect.get("public_url") or ""))
         self._visitors = Visitors(trusted_networks(args.architect.get("trusted_proxies") or ()))
         self._static_dir = Path(build_dir_root) / "router" / "static"
+        here = "" if address_of(self._hostname) else self._hostname  # on an address, other programs listen as well
+        names = public_names(args.architect.get("public_names") or ())
+        self._hosts = Hosts((here, urlsplit(self._public_url).hostname or "", *names), self._visitors.is_proxy)
         self._frame_sites = [origin(site) for site in args.architect.get("frame_sites") or ()]
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
         self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
         self._guard: Guard | None = getattr(shared_state, "guard", None)
+        self._fresh_ids: FreshIds | None = getattr(shared_state, "fresh_ids", None)
+        self._languages: Offered | None = getattr(shared_state, "languages", None)
         self._thread: RouterThread | None = None
 
     @classmethod
@@ -159,9 +174,10 @@ class HumanevalLocalArchitect(Architect):
         """Finds a port in use before anything is written. Raises PortInUse, CannotListen or ValueError."""
         for site in args.architect.get("frame_sites") or ():
             origin(site)
+        public_names(args.architect.get("public_names") or ())
         port = parse_port(args.architect.port)
         if float(args.architect.disconnect_after_s) <= 0:
-            raise ValueError("mephisto.architect.disconnect_after_s must be greater than 0.")
+            raise ValueError("disconnect_after_s must be greater than 0.")
         listen(str(args.architect.hostname), port).close()
 
     def prepare(self) -> str:
@@ -196,8 +212,14 @@ class HumanevalLocalArchitect(Architect):
             visitors=self._visitors,
             frame_sites=self._frame_sites,
             guard=self._guard,
+            hosts=self._hosts,
+            fresh_ids=self._fresh_ids,
+            secure=self._public_url.startswith("https://"),
+            languages=self._languages,
         )
-        thread = RouterThread(app, self._hostname, self._port)
+        if self._hostname not in THIS_MACHINE:
+            self._hosts.look_up_full_name()
+        thread = RouterThread(app, self._hostname, self._port, self._visitors.is_one_visitor)
         thread.start()
         self._thread, self._port = thread, thread.port
         host = f"[{self._hostname}]" if ":" in self._hostname else self._hostname

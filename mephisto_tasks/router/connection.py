@@ -5,28 +5,37 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 
 from aiohttp import WSCloseCode, web
 
 from mephisto_tasks.router.packets import Packet, encode, error_packet
-from mephisto_tasks.router.security import RateLimit
+from mephisto_tasks.router.security import STRANGERS_BURST, STRANGERS_PER_SECOND, RateLimit
+from parlai_humaneval.languages.speaking import t
 
 _CLOSE_S = 5.0
+"""How long the other side may take to close, too; meanwhile what it sends is read."""
+SEND_S = 30.0
+"""How long one packet may stay unread before its connection is cut; what was in it waits in the agent's outbox."""
+MOST_WAITING = 3000
+"""Packets that wait to be sent on one connection: more than an outbox holds."""
 
 
 class Connection:
     """Packets given to :meth:`send` leave in that order; a page that reads slowly delays only itself.
 
-    ``agent_id`` is None until an ``alive`` packet showed the right token.
+    ``agent_id`` is None until an ``alive`` packet showed the right token. ``cut``: ends it at once, whatever is unread.
     """
 
-    def __init__(self, socket: web.WebSocketResponse) -> None:
+    def __init__(self, socket: web.WebSocketResponse, cut: Callable[[], None]) -> None:
         self.agent_id: str | None = None
         self.page_id = ""
-        self.limit = RateLimit()
+        self.limit = RateLimit(STRANGERS_PER_SECOND, STRANGERS_BURST)
         self._socket = socket
+        self._cut = cut
         self._queue: asyncio.Queue[Packet | None] = asyncio.Queue()
         self._close_code = int(WSCloseCode.OK)
+        self._close_s = _CLOSE_S
         self._closing = False
 
     @property
@@ -34,23 +43,36 @@ class Connection:
         return self._closing
 
     def send(self, packet: Packet) -> None:
-        if not self._closing:
+        if self._closing:
+            return
+        if self._queue.qsize() < MOST_WAITING:
             self._queue.put_nowait(packet)
+        else:  # nobody reads
+            self._closing = True
+            self._cut()
 
     def error(self, sentence: str, *, fatal: bool = False, reason: str | None = None) -> None:
-        self.send(error_packet(self.agent_id or "", sentence, fatal=fatal, reason=reason))
+        self.send(error_packet(self.agent_id or "", t(sentence), fatal=fatal, reason=reason))
 
-    def close(self, code: int) -> None:
-        """Closes after everything that was given before has been sent."""
+    def close(self, code: int, within_s: float = _CLOSE_S) -> None:
+        """Closes after everything that was given before has been sent; who has not closed ``within_s``, too, is cut off."""
         if not self._closing:
             self._closing = True
-            self._close_code = int(code)
+            self._close_code, self._close_s = int(code), within_s
             self._queue.put_nowait(None)
 
     async def write(self) -> None:
         """Sends until :meth:`close`; ends quietly when the page has gone (its outbox has it all)."""
-        with contextlib.suppress(ConnectionError, RuntimeError):
+        try:
             while (packet := await self._queue.get()) is not None:
-                await self._socket.send_str(encode({**packet, "router_outgoing_timestamp": time.time()}))
-        with contextlib.suppress(ConnectionError, RuntimeError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._socket.close(code=self._close_code), _CLOSE_S)
+                text = encode({**packet, "router_outgoing_timestamp": time.time()})
+                await asyncio.wait_for(self._socket.send_str(text), SEND_S)
+        except (ConnectionError, RuntimeError):
+            pass
+        except asyncio.TimeoutError:
+            self._cut()
+        try:
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                await asyncio.wait_for(self._socket.close(code=self._close_code), self._close_s)
+        except asyncio.TimeoutError:
+            self._cut()

@@ -7,6 +7,7 @@ It knows nothing of HTTP: :mod:`server` brings it what pages say, an
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import time
@@ -17,13 +18,15 @@ from typing import Any, Protocol
 from aiohttp import WSCloseCode
 
 from mephisto_tasks.router import packets as p
-from mephisto_tasks.router.agents import DONE, Agent, AgentBook
+from mephisto_tasks.router.agents import Agent, AgentBook
 from mephisto_tasks.router.connection import Connection
 from mephisto_tasks.router.packets import Packet
+from mephisto_tasks.router.page_errors import PageErrors
+from parlai_humaneval.languages.speaking import phrase
 
 logger = logging.getLogger(__name__)
 
-OTHER_WINDOW = "This task was opened in another window. Please go on there; this window can be closed."
+OTHER_WINDOW = phrase("This task was opened in another window. Please go on there; this window can be closed.")
 
 
 class OperatorLink(Protocol):
@@ -34,7 +37,15 @@ class OperatorLink(Protocol):
 
 
 class OperatorSilent(Exception):
-    """The operator did not answer a request in time, or has left."""
+    """The operator did not answer a request in time, could not answer it now, or has left; the text is for the page."""
+
+
+SOON_S = 4.0
+"""How long a page waits for an answer before it is told that there is none yet; it asks again by itself."""
+BUSY = phrase(
+    "The study is busy for a moment. This page asks again by itself: please keep it open, you need not do anything. "
+    "Nothing that you did is lost."
+)
 
 
 class Router:
@@ -43,19 +54,20 @@ class Router:
     Other threads may call only :meth:`from_operator`, :meth:`connect_operator`, :meth:`disconnect_operator` and
     :meth:`is_here`.
 
-    ``operator_timeout_s``: how long a page's request waits for the operator.
+    ``operator_timeout_s``: after how long a request of a page counts as lost, so that the page's next one is a new one.
     ``disconnect_after_s``: after how long a silence of its page an agent is reported as disconnected.
     """
 
-    def __init__(self, *, operator_timeout_s: float = 30.0, disconnect_after_s: float = 120.0) -> None:
+    def __init__(self, *, operator_timeout_s: float = 300.0, disconnect_after_s: float = 120.0) -> None:
         self.agents = AgentBook(disconnect_after_s)
+        self.page_errors = PageErrors()
         self._operator_timeout_s = operator_timeout_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._link: OperatorLink | None = None
         self._operator_left = False
         self._unheard: deque[Packet] = deque()
         self._requests: dict[str, asyncio.Future[Packet]] = {}
-        self._registrations: dict[str, asyncio.Future[Packet]] = {}
+        self._registrations: dict[bytes, asyncio.Future[Packet]] = {}
         self._connections: set[Connection] = set()
         self._last_operator_ping = 0.0
 
@@ -70,6 +82,7 @@ class Router:
         for connection in list(self._connections):
             connection.close(WSCloseCode.GOING_AWAY)
         self._disconnect()
+        self.page_errors.close()
 
     def health(self) -> dict[str, Any]:
         return {
@@ -133,9 +146,7 @@ class Router:
             self._deliver(self.agents.find_or_create(packet["subject_id"]), packet)
         elif kind == p.UPDATE_STATUS:
             agent = self.agents.find_or_create(packet["subject_id"])
-            agent.status = data.get("status") or agent.status
-            if agent.status in DONE:
-                agent.finish()
+            agent.become(data.get("status") or agent.status)
             self._deliver(agent, packet)
         elif kind == p.REQUEST_STATUSES:
             self._report_statuses(packet)
@@ -167,7 +178,12 @@ class Router:
             data["agent_token"] = agent.issue_token()
             agent.last_seen = time.monotonic()
         waiting = self._requests.pop(data.get("request_id", ""), None)
-        if waiting is not None and not waiting.done():
+        if waiting is None or waiting.done():
+            return
+        if "try_again" in data:
+            waiting.set_exception(OperatorSilent(data["try_again"]))
+            waiting.exception()  # nobody need be there to hear it
+        else:
             waiting.set_result(details)
 
     # -- requests of pages ----------------------------------------------------------------------
@@ -176,31 +192,37 @@ class Router:
         """The operator's ``agent_details`` for a page that registers.
 
         A page that asks again while its first request is still open gets the answer to that one: two would
-        make two agents. Raises :class:`OperatorSilent`.
+        make two agents. Raises :class:`OperatorSilent`; asking again then waits for the same answer.
         """
-        key = json.dumps(provider_data, sort_keys=True)
+        # All that a page sends may stand in it: what is kept of a request, and for how long, must not be up to a stranger.
+        key = hashlib.sha256(json.dumps(provider_data, sort_keys=True).encode()).digest()
         answer = self._registrations.get(key)
         if answer is None:
             request_id, answer = self._open_request()
             self._registrations[key] = answer
+            lost = asyncio.get_running_loop().call_later(self._operator_timeout_s, self._forget, key, answer)
+            answer.add_done_callback(lambda _: lost.cancel())
+            answer.add_done_callback(lambda done: self._forget(key, done))
             data = {"provider_data": provider_data, "request_id": request_id}
             self._tell_operator(self._packet(p.REGISTER_AGENT, request_id, data, client_timestamp))
-        try:
-            return await self._wait_for(answer)
-        finally:
-            if self._registrations.get(key) is answer:
-                del self._registrations[key]
+        return await self._wait_for(answer)
+
+    def _forget(self, key: bytes, answer: asyncio.Future[Packet]) -> None:
+        if self._registrations.get(key) is answer:
+            del self._registrations[key]
 
     async def submit_onboarding(self, agent: Agent, provider_data: dict[str, Any], client_timestamp: object) -> Packet:
         """Hands the practice in, once however often asked, and returns the ``agent_details`` that follow.
 
-        Raises :class:`OperatorSilent`; asking again then waits for the same answer.
+        Raises :class:`OperatorSilent`; asking again then waits for the same answer, or hands in again what failed.
         """
-        if agent.onboarding_answer is None:
+        answer = agent.onboarding_answer
+        if answer is None or (answer.done() and answer.exception() is not None):
             request_id, agent.onboarding_answer = self._open_request()
             data = {**provider_data, "request_id": request_id}
             self._tell_operator(self._packet(p.SUBMIT_ONBOARDING, agent.agent_id, data, client_timestamp))
             agent.finish()
+        assert agent.onboarding_answer is not None
         return await self._wait_for(agent.onboarding_answer)
 
     def submit_task(self, agent: Agent, final_data: dict[str, Any], client_timestamp: object) -> None:
@@ -214,8 +236,12 @@ class Router:
             agent.submitted = True
 
     def forward(self, packet_type: str, subject_id: str, data: dict[str, Any], client_timestamp: object) -> None:
-        """Passes on what needs no answer: live updates, metadata, error logs."""
+        """Passes on what needs no answer: live updates, metadata."""
         self._tell_operator(self._packet(packet_type, subject_id, data, client_timestamp))
+
+    def log_error(self, agent: Agent, report: dict[str, Any]) -> bool:
+        """Has a page's report of an error written down, which the operator need not hear; False: too many came."""
+        return agent.error_limit.allows() and self.page_errors.take(f"agent {agent.agent_id}", report)
 
     def _need_operator(self) -> None:
         if self._operator_left:
@@ -230,9 +256,9 @@ class Router:
 
     async def _wait_for(self, answer: asyncio.Future[Packet]) -> Packet:
         try:
-            return await asyncio.wait_for(asyncio.shield(answer), self._operator_timeout_s)
+            return await asyncio.wait_for(asyncio.shield(answer), min(SOON_S, self._operator_timeout_s))
         except asyncio.TimeoutError as error:
-            raise OperatorSilent from error
+            raise OperatorSilent(BUSY) from error
 
     @staticmethod
     def _packet(kind: str, subject_id: str, data: dict[str, Any], client_timestamp: object) -> Packet:
@@ -259,7 +285,7 @@ class Router:
             self._release(connection)
             self._supersede(agent, connection)
             agent.connection, connection.agent_id = connection, agent.agent_id
-        agent.last_seen = time.monotonic()
+        agent.last_seen, agent.came = time.monotonic(), True
         status = {"status": agent.status}
         connection.send({"packet_type": p.UPDATE_STATUS, "subject_id": agent.agent_id, "data": status})
         for packet in agent.outbox.resume(last_seq):

@@ -31,7 +31,9 @@ OPERATOR = "mephisto"
 """``subject_id`` of what concerns no single agent."""
 
 MAX_BODY = 256 * 1024
-"""Most bytes of one HTTP body or one websocket message."""
+"""Most bytes of one websocket message."""
+MAX_REQUEST = 64 * 1024
+"""Most bytes of one HTTP body: a page sends who it is, and what it wants."""
 
 MAX_SEQ = 2**53 - 1
 """Greatest integer that a browser's number holds exactly."""
@@ -46,14 +48,16 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """One JSON object. Refuses NaN, Infinity and halves of characters, which Python would read.
+    """One JSON object, in UTF-8. Refuses NaN, Infinity and halves of characters, which Python would read.
 
     Raises:
         BadPacket: not JSON, nested too deeply, not an object, or text that no file could hold.
     """
     try:
+        text = text if isinstance(text, str) else text.decode()
         value = json.loads(text, parse_constant=_refuse_constant)
-        json.dumps(value, ensure_ascii=False).encode()
+        if "\\u" in text:  # halves of characters come in no other way
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise BadPacket("That message is not valid JSON.") from error
     if not isinstance(value, dict):
@@ -114,9 +118,30 @@ class SubmitTaskBody(_Body):
     client_timestamp: Any = None
 
 
+class _Tip(_Body):
+    header: Annotated[str, Field(max_length=300)]
+    text: Annotated[str, Field(max_length=2000)]
+
+
+class _Feedback(_Body):
+    question: Annotated[str, Field(max_length=2000)]
+    text: Annotated[str, Field(max_length=2000)]
+
+
+class _Feedbacks(_Body):
+    data: Annotated[list[_Feedback], Field(max_length=20)]
+
+
+class Metadata(_Body):
+    """What Mephisto's own pages say of a task. It reads these keys without looking whether they are there."""
+
+    tips: _Tip | None = None
+    feedback: _Feedbacks | None = None
+
+
 class SubmitMetadataBody(_Body):
     USED_AGENT_ID: ShortText
-    metadata: dict[str, Any]
+    metadata: Metadata
     agent_token: str = ""
     client_timestamp: Any = None
 
@@ -124,6 +149,7 @@ class SubmitMetadataBody(_Body):
 class LogErrorBody(_Body):
     USED_AGENT_ID: str | None = None
     error_data: dict[str, Any]
+    agent_token: str = ""
     client_timestamp: Any = None
 
 

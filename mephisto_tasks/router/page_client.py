@@ -21,9 +21,10 @@ from typing import Any, TypeVar
 import aiohttp
 
 from mephisto_tasks.router import packets as p
+from mephisto_tasks.router.browsers import SECRETS, Browser
 from mephisto_tasks.router.packets import Packet
 from mephisto_tasks.router.page_socket import HEARTBEAT_S, Backoff, PageSocket
-from parlai_humaneval.protocol.page.steps import PageState
+from parlai_humaneval.protocol.page.steps import EndStep, PageState
 
 Details = dict[str, Any]
 """The ``data`` of an ``agent_details`` packet."""
@@ -48,6 +49,9 @@ class PageClient:
     ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
     ``provider_data``: what a crowd's page tells beside these, such as MTurk's ``hit_id``.
     ``parameters``: of the page's address, where the server makes out of them who the worker is.
+    ``browser``: theirs; clients that share it are one browser's, as after a reload or in a second tab. By default it is a
+    new one, which nobody knows yet.
+    ``agrees``: to a study's consent text, where it has one; else :attr:`details` hold the text.
     ``request_timeout_s``: how long a request is tried again before TimeoutError. ``certificates``: which of an https
     address are believed; None: those that this machine believes.
     """
@@ -64,7 +68,11 @@ class PageClient:
         heartbeat_s: float = HEARTBEAT_S,
         request_timeout_s: float = 90.0,
         certificates: ssl.SSLContext | None = None,
+        browser: Browser | None = None,
+        agrees: bool = True,
     ) -> None:
+        self._agrees = agrees
+        self.browser = browser or Browser()
         self.refused: str | None = None
         self.details: Details = {}
         self.state: PageState | None = None
@@ -119,8 +127,20 @@ class PageClient:
 
         ``here_to``: what a visitor by link wants: look, begin, decline or give_back.
         """
-        body = {"provider_data": self._registration | ({} if here_to is None else {"here_to": here_to})}
-        return await self._become(await self._post("/request_agent", body))
+        purpose = {} if here_to is None else {"here_to": here_to}
+        body = {"provider_data": {**self._registration, **purpose, SECRETS: [self.browser.secret]}}
+        details = await self._become(await self._post("/request_agent", body))
+        form = details.get("consent")
+        if form is None or not self._agrees:
+            return details
+        self._registration["consent"] = {"version": form["version"], "digest": form["digest"]}
+        return await self.register(here_to)
+
+    async def enter(self, here_to: str | None = None) -> Details:
+        """:meth:`register`, and again as often as the page would by itself, where a study is full for now."""
+        while (wait_s := (await self.register(here_to)).get("try_again_s")) is not None:
+            await asyncio.sleep(wait_s)
+        return self.details
 
     async def submit_onboarding(self) -> Details:
         """Hands the practice in; then this client speaks for the agent of the task, or is ``refused``."""
@@ -148,15 +168,19 @@ class PageClient:
     async def answer(self, answer: dict[str, Any], timeout: float = 60.0) -> PageState:
         """Sends ``answer`` (an ``update_id`` is made unless it has one) until it is confirmed.
 
-        Returns the state that confirmed it; its notice tells whether the answer was refused.
+        Returns the state that confirmed it; its notice tells whether the answer was refused. Where the page comes to its
+        end meanwhile, by the same answer sent before a reload, say, it is that last state, as nothing is confirmed after it.
         """
         socket = self._need_socket()
         data = {"update_id": uuid.uuid4().hex, **answer}
         await socket.answer(data)
         try:
-            return await self._until(lambda: self._confirming.get(data["update_id"]), timeout)
+            return await self._until(lambda: self._confirming.get(data["update_id"]) or self._end(), timeout)
         finally:
             socket.confirmed(data["update_id"])
+
+    def _end(self) -> PageState | None:
+        return self.state if self.state is not None and isinstance(self.state.step, EndStep) else None
 
     async def send_raw(self, packet: Packet | str) -> None:
         """Sends anything at all over the websocket, once."""

@@ -104,6 +104,9 @@ class PageSocket:
             self._url, compress=_DEFLATE_WINDOW, heartbeat=4 * self._heartbeat_s, max_msg_size=0
         )
         socket = await asyncio.wait_for(connect, _HANDSHAKE_S)
+        if self._closed:  # Python 3.11 loses a cancellation that comes with the connection
+            await socket.close()
+            return
         self.reconnects += 1
         beat: asyncio.Task[None] | None = None
         try:

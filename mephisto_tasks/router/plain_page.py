@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mephisto_tasks.router.static_files import STATIC
+from parlai_humaneval.languages.speaking import spoken, t
 
 _STYLE = """
 :root { color-scheme: light dark; --page: #f3f5f8; --surface: #fff; --line: #d5dbe5; --text: #1a2230; }
@@ -40,6 +41,6 @@ _PAGE = Environment(loader=FileSystemLoader(STATIC), autoescape=True, undefined=
 
 
 def plain_page(status: int, title: str, text: str) -> web.Response:
-    """The page; nothing of the study is on it."""
-    page = _PAGE.render(title=title, text=text, style=Markup(_STYLE))
+    """The page, in the language in force; nothing of the study is on it."""
+    page = _PAGE.render(title=t(title), text=t(text), style=Markup(_STYLE), language=spoken())
     return web.Response(status=status, text=page, content_type="text/html", headers=_HEADERS)

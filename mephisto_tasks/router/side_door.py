@@ -11,10 +11,11 @@ from aiohttp.typedefs import Handler
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.plain_page import plain_page
 from mephisto_tasks.router.security import same_token
+from parlai_humaneval.languages.speaking import phrase
 
-WRONG_LINK = (
-    "This address is not the right one; a part of the link may be missing. Please copy the whole link once more, or ask "
-    "whoever gave it to you. The right link does not change while the study goes on."
+WRONG_LINK = phrase(
+    "This address is not the right one; a part of the link may be missing. Please copy the whole link once more, or "
+    "ask whoever gave it to you. The right link does not change while the study goes on."
 )
 
 

@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from mephisto_tasks.router.security import RateLimit
+from parlai_humaneval.languages.speaking import phrase
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,9 @@ MOST_ADDRESSES = 20_000
 """So many are remembered; those unseen for longest are forgotten first."""
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
-TOO_MANY = "Too many requests came from your network at once. Please wait a minute; the page tries again by itself."
+TOO_MANY = phrase(
+    "Too many requests came from your network at once. Please wait a minute; the page tries again by itself."
+)
 
 
 def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
@@ -39,8 +42,7 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
             networks.append(ipaddress.ip_network(str(text), strict=False))
         except ValueError as error:
             raise ValueError(
-                f"mephisto.architect.trusted_proxies: {text!r} is no address and no network; write them as "
-                "[127.0.0.1,10.0.0.0/8]"
+                f"trusted_proxies: {text!r} is no address and no network; write them as [127.0.0.1,10.0.0.0/8]"
             ) from error
     return tuple(networks)
 
@@ -65,20 +67,30 @@ class Visitors:
 
     def address_of(self, request: web.Request) -> Address | None:
         """The visitor's address; None where there is none that can be read (a socket that is closed already)."""
-        address = _address(request.remote or "")
+        address = address_of(request.remote or "")
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", [])).split(",")
         for text in reversed(forwarded):
             if address is None or not self._trusts(address):
                 break
-            address = _address(text) or address
+            address = address_of(text) or address
         return address
+
+    def is_one_visitor(self, peer: str) -> bool:
+        """Whether a connection's other end is a single visitor: neither a trusted proxy, nor a program on this machine."""
+        address = address_of(peer)
+        return address is not None and not address.is_loopback and not self._trusts(address)
+
+    def is_proxy(self, request: web.BaseRequest) -> bool:
+        """Whether a trusted proxy passes the request on."""
+        address = address_of(request.remote or "")
+        return address is not None and self._trusts(address)
 
     def allows(self, request: web.Request) -> bool:
         """Takes one of the requests that its address may send now; False where there is none left."""
         address = self.address_of(request)
         if address is None or self._is_program_here(request, address):
             return True
-        key = _household(address)
+        key = household(address)
         limit = self._limits.setdefault(key, RateLimit(self._per_second, self._burst))
         self._limits.move_to_end(key)
         if len(self._limits) > MOST_ADDRESSES:
@@ -106,12 +118,13 @@ class Visitors:
             self._warned = True
             logger.warning(
                 "Requests come through a proxy on this machine, so that raters' addresses are not seen and nobody's "
-                "requests are limited. If it is yours: mephisto.architect.trusted_proxies=[127.0.0.1]"
+                "requests are limited. If it is yours: trusted_proxies=[127.0.0.1]"
             )
         return True
 
 
-def _address(text: str) -> Address | None:
+def address_of(text: str) -> Address | None:
+    """The address that is written there; None where there is none."""
     try:
         address = ipaddress.ip_address(text.strip().strip("[]").partition("%")[0])
     except ValueError:
@@ -120,7 +133,8 @@ def _address(text: str) -> Address | None:
     return mapped or address
 
 
-def _household(address: Address) -> str:
+def household(address: Address) -> str:
+    """Whose it is: of an address of IPv6, the network of the household."""
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
     return str(ipaddress.ip_network((address, IPV6_NETWORK), strict=False))

@@ -69,12 +69,17 @@ class Floor:
         self._endings: Counter[Ending] = Counter()
         self._verdicts: Counter[bool] = Counter()
         self._passed: set[str] = set()
-        self._came = self._let_in = 0
+        self._came = self._let_in = self._waited = 0
 
     def came(self) -> None:
         """Somebody's page asks for work."""
         with self._lock:
             self._came += 1
+
+    def waits(self) -> None:
+        """Somebody's page was told that the study is full; it waits outside."""
+        with self._lock:
+            self._waited += 1
 
     def turned_away(self, kind: str) -> None:
         """Somebody's page was told why there is none; ``kind`` is the reason in a word."""
@@ -120,6 +125,7 @@ class Floor:
             return Door(
                 came=self._came,
                 let_in=self._let_in,
+                waited=self._waited,
                 turned_away=dict(self._turned_away.most_common()),
                 practice_passed=self._verdicts[True],
                 practice_failed=self._verdicts[False],

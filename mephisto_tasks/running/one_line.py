@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mephisto_tasks.running.snapshot import Door, Inside, ModelNow
+from mephisto_tasks.running.snapshot import DecidingNow, Door, Inside, ModelNow
 from parlai_humaneval.statistics.wording import counted
 
 
@@ -17,17 +17,28 @@ def one_line(
     door: Door,
     models: Sequence[ModelNow],
     is_paused: bool,
+    deciding: DecidingNow | None = None,
 ) -> str:
-    """“12 of 40 conversations complete, 3 inside, 1 left early, …”; ``what``: is counted by ``done`` and ``wanted``."""
+    """“12 of 40 conversations complete, 3 inside, 1 left early, …”; ``what``: is counted by ``done`` and ``wanted``.
+
+    Of a study that ends when it is decided: “12 of at most 400 conversations complete, …; 4 of 6 pairs open; …”.
+    """
     words = [
-        f"{done:,} of {wanted:,} {what} complete",
+        f"{done_words(done, wanted, deciding)} {what} complete",
         inside_words(inside),
         f"{sum(left.count for left in door.left):,} left early",
         f"{sum(door.turned_away.values()):,} turned away",
         counted(door.failed + sum(model.errors for model in models), "error"),
         *(["paused"] if is_paused else []),
     ]
-    return ", ".join(words)
+    return "; ".join([", ".join(words), *([] if deciding is None else [str(deciding)])])
+
+
+def done_words(done: int, wanted: int | None, deciding: DecidingNow | None) -> str:
+    """“12 of 40”, “12 of at most 400”; “12” where it is not known how many it will be, or that is decided."""
+    if wanted is None or (deciding is not None and deciding.standing.ended):
+        return f"{done:,}"
+    return f"{done:,} of {'' if deciding is None else 'at most '}{wanted:,}"
 
 
 def inside_words(inside: Sequence[Inside]) -> str:

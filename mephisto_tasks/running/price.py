@@ -16,7 +16,7 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow
     """In a sentence, at most; None where nothing real is spent."""
     if settings.get("provider._provider_type") != MTURK:
         return None
-    missing = [0 if group.stopped else max(0, group.wanted - group.completed) for group in groups]
+    missing = [0 if group.stopped else max(0, (group.wanted or 0) - group.completed) for group in groups]
     further = [_further(group, orders) for group in groups]
     if not any(further):
         return None

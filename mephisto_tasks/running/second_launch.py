@@ -6,16 +6,22 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
+from mephisto_tasks.deciding.settings import StoppingSettings
 from mephisto_tasks.running.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.running.run_settings import Settings
 from mephisto_tasks.running.snapshot import GroupNow
+from mephisto_tasks.setting_names import short_name
 
+_FULL = "mephisto."
 _BLUEPRINT = "blueprint."
 _MODELS = _BLUEPRINT + "models"
 _GROUPS = _BLUEPRINT + "groups"
 _SEED = _BLUEPRINT + "seed"
 _PER_ITEM = _BLUEPRINT + "judgements_per_item"
 _AMOUNTS = (_BLUEPRINT + "dialogues_per_group", _BLUEPRINT + "judgements_per_group", _PER_ITEM)
+_OF_THE_RULE = {_BLUEPRINT + name for name in StoppingSettings.model_fields} - {
+    _BLUEPRINT + name for name in ("max_dialogues", "raters_at_a_time")
+}
 _OF_THE_LAUNCH_ALONE = {"log_level"}
 """What says nothing of the study."""
 
@@ -52,10 +58,16 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupNow], task_na
 
 
 def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> CannotChange:
+    if name in _OF_THE_RULE:
+        return CannotChange(
+            f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: "
+            "no launch can change by what a study ends once it has begun, as its error rates would no longer hold. Leave it "
+            "as it is, or begin another study: task_name=…"
+        )
     return CannotChange(
-        f"mephisto.{name} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: a launch that "
-        "runs cannot change that. Stop it and launch again (it goes on with its counts), or give this one another "
-        "mephisto.task.task_name=…"
+        f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: a "
+        "launch that runs cannot change that. Stop it and launch again (it goes on with its counts), or give this one "
+        "another task_name=…"
     )
 
 
@@ -76,7 +88,7 @@ def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[Gro
     new = [group for group in named if group not in [set(known.models) for known in groups]]
     if new:
         raise CannotChange(
-            f"mephisto.blueprint.groups: {' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that "
+            f"groups: {' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that "
             "runs, and it cannot take in any. Stop it and launch again: it goes on with its counts."
         )
     if named:
@@ -113,12 +125,12 @@ def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupNo
         raise _unchangeable(name, before, now, task_name)
     if now < before:
         raise CannotChange(
-            f"mephisto.{name} is {before} in the running launch of {task_name!r} and {now} here: it cannot ask for fewer. "
-            "Stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch."
+            f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: it "
+            "cannot ask for fewer. Stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch."
         )
     orders = []
     for group in groups:
         wanted = group.asked * now // before if name == _PER_ITEM else now
-        if group.stopped is None and wanted > group.wanted:
+        if group.stopped is None and group.wanted is not None and wanted > group.wanted:
             orders.append(More(number=wanted - group.wanted, models=group.models, setting=group.setting, by="launch"))
     return orders

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.stored.task_lock import running_task_run
 from parlai_humaneval.private_files import write_private
+from parlai_humaneval.sequential.standing import Forecast, Standing
 
 SNAPSHOT_FILE = "snapshot.json"
 
@@ -35,19 +36,39 @@ class GroupNow(_Part):
     setting: str
     asked: int
     """Complete dialogues (judgements) that the settings of the launch ask for."""
-    wanted: int
-    """The same with what orders added."""
+    wanted: int | None
+    """The same with what orders added; None: as many as it takes until the answer is reached."""
     completed: int
     running: int
     stopped: str | None = None
     """Why no new ones are given out, in words; None: they are."""
 
 
-def so_far(groups: Iterable[GroupNow]) -> tuple[int, int]:
-    """Complete dialogues (judgements), and how many it will be; of groups that were stopped no more than there are."""
+def so_far(groups: Iterable[GroupNow], deciding: DecidingNow | None = None) -> tuple[int, int]:
+    """Complete dialogues (judgements), and how many it will be; of groups that were stopped no more than there are.
+
+    Of a study that ends when its answer is reached: how many it will be at most.
+    """
     groups = list(groups)
-    wanted = sum(group.completed + group.running if group.stopped else group.wanted for group in groups)
-    return sum(group.completed for group in groups), wanted
+    completed = sum(group.completed for group in groups)
+    if deciding is not None:
+        return completed, completed if deciding.standing.ended else deciding.standing.cap
+    return completed, sum(group.completed + group.running if group.stopped else group.wanted or 0 for group in groups)
+
+
+class DecidingNow(_Part):
+    """How far the answer of a study is that ends when it is reached."""
+
+    standing: Standing
+    margin: float
+    """Two models are equal where their win rates are less than this apart."""
+    forecast: Forecast | None = None
+    """Dialogues to go; None: not foreseen yet, or nothing to foresee."""
+
+    def __str__(self) -> str:
+        """“4 of 6 pairs open; about 203 dialogues to go (80 %: 131–429)”."""
+        forecast = "" if self.forecast is None or self.standing.ended else f"; {self.forecast}"
+        return f"{self.standing}{forecast}"
 
 
 class PausedNow(_Part):
@@ -91,8 +112,10 @@ class Door(_Part):
     """Who came. Counts of this launch."""
 
     came: int = 0
-    """Registrations; a reload is none, and who is turned away is one at every try."""
+    """Registrations; a reload is none, and who is turned away is one at every try. Who waits for a place is one."""
     let_in: int = 0
+    waited: int = 0
+    """Workers who were told that the study is full (``max_concurrent``)."""
     turned_away: dict[str, int] = Field(default_factory=dict)
     """Kind of reason, such as ``practice_failed`` → how often."""
     practice_passed: int = 0
@@ -152,7 +175,10 @@ class Snapshot(_Part):
     """The launch is ending."""
     broken: str | None = None
     """Why nothing is given out any more: units failed in a row."""
+    trouble: str | None = None
+    """What cannot be written down now, and what to do; None: everything can be."""
     groups: list[GroupNow] = Field(default_factory=list)
+    deciding: DecidingNow | None = None
     inside: list[Inside] = Field(default_factory=list)
     door: Door = Field(default_factory=Door)
     models: list[ModelNow] = Field(default_factory=list)

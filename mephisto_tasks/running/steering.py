@@ -40,13 +40,15 @@ class Field:
     """What orders are about.
 
     ``counted``: what is counted (conversations). ``kept``: models that no order can retire, and why. ``loaded``: models that
-    can speak in this launch; None: any.
+    can speak in this launch; None: any. ``drawn``: what is rated is drawn from what is not decided yet, and no order can
+    change that.
     """
 
     groups: Sequence[Group]
     counted: str = "conversations"
     kept: Mapping[str, str] = field(default_factory=dict)
     loaded: Collection[str] | None = None
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,12 @@ class _Folding:
 
     def follow(self, order: Order) -> str:
         """What the order has done, in a sentence. Raises _Refused."""
+        if self._about.drawn and not isinstance(order, (Pause, Resume)):
+            raise _Refused(
+                "This study ends when it is decided: what is rated is drawn by lot from what is open, and its error rates "
+                "hold only as long as nothing else has a say. Pause it, or end the launch; a higher max_dialogues may be "
+                "given at the next one."
+            )
         match order:
             case Pause():
                 before, self._paused = self._paused, self._paused or order

@@ -8,11 +8,13 @@ model is behind a reply (``model_of``).
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mephisto_tasks.router.browsers import Browser
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.simulated.answers import Answers, Behaviour, by_kind
 from parlai_humaneval.protocol.page.steps import EndStep, PageState, WaitStep
@@ -61,7 +63,9 @@ class SimulatedRater:
     def __init__(
         self, base_url: str, worker: str, behaviour: Behaviour, *, seed: int, page: PageClient | None = None
     ) -> None:
-        self._client = page or PageClient(base_url, worker_id=worker, assignment_id=f"a-{worker}")
+        self._client = page or PageClient(
+            base_url, worker_id=worker, assignment_id=f"a-{worker}", browser=browser_of_simulated(worker)
+        )
         self._behaviour = behaviour
         self._random = random.Random(f"rater:{seed}:{worker}")
         self._make = by_kind(Answers(behaviour, self._random))
@@ -72,7 +76,7 @@ class SimulatedRater:
     async def run(self) -> Outcome:
         """Until submitted, refused or stopped."""
         async with self._client as client:
-            await client.register()
+            await client.enter()
             version = 0
             while client.refused is None:
                 state = await client.next_state(after_version=version, timeout=STATE_TIMEOUT_S)
@@ -104,13 +108,17 @@ class SimulatedRater:
         assert not isinstance(step, EndStep)
         self._note_wait()
         if self._behaviour.think_s:
-            await asyncio.sleep(self._random.expovariate(1 / self._behaviour.think_s))
+            await asyncio.sleep(self._pause_s(self._behaviour.think_s))
         answer = {"step_id": step.step_id, **self._make[step.kind](step, state)}
         if state.phase == "task":
             self._note(answer)
         if answer["kind"] == "message":
             self._sent_at = asyncio.get_running_loop().time()
         return await self._answer(answer)
+
+    def _pause_s(self, mean_s: float) -> float:
+        """How long the rater thinks before the next answer."""
+        return self._random.expovariate(1 / mean_s)
 
     def _note_wait(self) -> None:
         if self._sent_at is not None:
@@ -136,6 +144,11 @@ class SimulatedRater:
         if state.notice is not None and state.notice.level == "error":
             raise RuntimeError(f"an answer of {self.outcome.worker} was refused: {state.notice.text}")
         return state
+
+
+def browser_of_simulated(worker: str) -> Browser:
+    """The same in every launch, so that a simulated rater may come back. It is no secret: anybody can work it out."""
+    return Browser(hashlib.sha256(f"simulated:{worker}".encode()).hexdigest())
 
 
 async def run_raters(

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from mephisto_tasks.stored.results import ResultsError, database_file
+from mephisto_tasks.stored.sqlite_reading import open_to_read
 from parlai_humaneval.importing.gathering import SavedFormat
 from parlai_humaneval.importing.saved import DONE, of_state
 from parlai_humaneval.importing.units import LeftOut, Unit, UnreadableUnit
@@ -108,12 +109,12 @@ def _check_names(data_dir: Path, names: Sequence[str], tasks: Sequence[tuple[str
 
 def _query(data_dir: Path, sql: str) -> list[sqlite3.Row]:
     file = database_file(data_dir)
-    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
-        connection.row_factory = sqlite3.Row
-        try:
+    try:
+        with closing(open_to_read(file)) as connection:
+            connection.row_factory = sqlite3.Row
             return connection.execute(sql).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise ResultsError(f"{file} is not a Mephisto 1.x database ({error})") from error
+    except sqlite3.DatabaseError as error:
+        raise ResultsError(f"{file} is not a Mephisto 1.x database ({error})") from error
 
 
 def _units(data_dir: Path, rows: Sequence[sqlite3.Row]) -> Iterator[Found]:

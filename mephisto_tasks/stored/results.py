@@ -21,12 +21,14 @@ from pydantic import ValidationError
 
 from mephisto_tasks.collector import collector_off
 from mephisto_tasks.stored.practice_results import ONBOARDINGS, read_practices
+from mephisto_tasks.stored.saving import waits_at_most
+from mephisto_tasks.stored.sqlite_reading import open_to_read
 from mephisto_tasks.stored.stored_state import StateFile, StateFiles
 from mephisto_tasks.stored.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.protocol.dialogues.items import PastJudgement
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord, OnboardingRecord, Status
-from parlai_humaneval.protocol.records.events import Event, JudgingStarted, Started
+from parlai_humaneval.protocol.records.events import Event, JudgingStarted, Resumed, Started
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records.rebuilding import EventLogError, build_rated, split_dialogues
@@ -106,15 +108,14 @@ def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
     Raises:
         ResultsError: it is none, or another program holds it for long.
     """
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)) as connection:
-        try:
+    patience = waits_at_most(PATIENCE_S)
+    try:
+        with closing(open_to_read(path, patience)) as connection:
             return connection.execute(sql, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            if "locked" in str(error):  # Python 3.10 has no code of it
-                raise ResultsError(
-                    f"{path} has been locked by another program for {PATIENCE_S:g} s. Try again"
-                ) from error
-            raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):  # Python 3.10 has no code of it
+            raise ResultsError(f"{path} has been locked by another program for {patience:g} s. Try again") from error
+        raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
 
 
 def task_names(data_dir: Path) -> list[str]:
@@ -189,31 +190,58 @@ def stored_states(
     """
     files = files or StateFiles()
     for agent in stored_agents(data_dir, task_name, worker_id):
-        path = _state_file(data_dir, agent)
-        try:
-            state = files.read(path)
-        except FileNotFoundError:
-            continue
-        except ValidationError as error:
-            raise ResultsError(f"{path} cannot be read: {_first_line(error)}") from error
-        if state.outputs.messages:
+        if (state := _state_of(data_dir, agent, files)) is not None:
             yield agent, state
+
+
+def newest_states(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, StateFile]]:
+    """:func:`stored_states`, newest first, without those of visits that a later one went on with, which begins with them.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    files = files or StateFiles()
+    gone_on: set[str] = set()
+    for agent in reversed(stored_agents(data_dir, task_name, worker_id)):
+        if agent.agent_id in gone_on or (state := _state_of(data_dir, agent, files)) is None:
+            continue
+        gone_on.update(event.earlier for event in state.outputs.messages if isinstance(event, Resumed))
+        yield agent, state
+
+
+def _state_of(data_dir: Path, agent: StoredAgent, files: StateFiles) -> StateFile | None:
+    path = _state_file(data_dir, agent)
+    try:
+        state = files.read(path)
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise ResultsError(f"{path} cannot be read: {_first_line(error)}") from error
+    return state if state.outputs.messages else None
 
 
 def _records(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, Rated]]:
+    """Oldest first."""
     alive = running_task_run(data_dir, task_name)
-    for agent, state in stored_states(data_dir, task_name, worker_id, files=files):
+    of_agents: list[list[tuple[StoredAgent, Rated]]] = []
+    for agent, state in newest_states(data_dir, task_name, worker_id, files=files):
         at_work = agent.task_run_id == alive and agent.status in AT_WORK
         unfinished: Status = "running" if at_work else "partial"
+        records: list[tuple[StoredAgent, Rated]] = []
         try:
             for events in split_dialogues(state.outputs.messages):
                 record = build_rated(events, unfinished=unfinished)
                 record.simulated = was_simulated(events[0], record, agent.worker_name, task_name)
-                yield agent, record
+                records.append((agent, record))
         except EventLogError as error:
             raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
+        of_agents.append(records)
+    for records in reversed(of_agents):
+        yield from records
 
 
 _DEMO_TASK = re.compile(r"demo-.+-\d{8}-\d{6}-[0-9a-f]{4}")
@@ -334,6 +362,17 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
     ]
 
 
+def finished_by_worker(data_dir: Path, task_name: str) -> list[tuple[str, Rated]]:
+    """Mephisto's id of the worker, and what they finished: each dialogue or judgement of a task, oldest first.
+
+    No database, or no such task, is an empty past.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return []
+    records = _records(data_dir, task_name)
+    return [(agent.worker_id, record) for agent, record in records if record.status == "complete"]
+
+
 def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
     """Dialogue id → Mephisto's id of the worker who held it, of a live task.
 
@@ -363,7 +402,7 @@ def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement]
     golds: list[PastGold] = []
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return judgements, golds
-    for agent, state in stored_states(data_dir, task_name):
+    for agent, state in reversed(list(newest_states(data_dir, task_name))):
         wanted = int((state.inputs or {}).get("wanted", 0))
         for events in split_dialogues(state.outputs.messages):
             record = build_rated(events)

@@ -21,6 +21,8 @@ class StateFile(BaseModel):
     model_config = ConfigDict(extra="ignore")
     inputs: dict[str, Any] | None = None
     outputs: _Outputs
+    last_page: dict[str, Any] | None = None
+    """The page's end, where it came to one."""
 
 
 class StateFiles:

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _TRIES = 5
+LOCKS = "locks"
+"""Folder in the data directory."""
 
 
 class AlreadyRunning(RuntimeError):
@@ -25,7 +27,7 @@ class AlreadyRunning(RuntimeError):
 def _lock_file(data_dir: Path, task_name: str) -> Path:
     # Task names are free text; a digest is a safe file name.
     digest = hashlib.sha256(task_name.encode()).hexdigest()[:16]
-    return data_dir / "locks" / f"task-{digest}.lock"
+    return data_dir / LOCKS / f"task-{digest}.lock"
 
 
 class TaskLock:
@@ -54,26 +56,43 @@ def _locked(descriptor: int) -> bool:
     return False
 
 
+def _is_still(path: Path, descriptor: int) -> bool:
+    """Whether the file that was opened is the one of this name: a launch that fails takes its own away."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 @contextmanager
 def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
-    """Hold the task.
+    """Hold the task. Where the block fails, the file that was made for it is gone again.
 
     Raises:
         AlreadyRunning: another process holds it; the message names it.
     """
     path = _lock_file(data_dir, task_name)
     path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if not _locked(descriptor):
+            is_new = False
             holder = _read(path).get("pid", "unknown")
             raise AlreadyRunning(
                 f"task {task_name!r} is already launched from {data_dir} (process {holder}). "
-                "Stop that launch first, or give this one another mephisto.task.task_name=…"
+                "Stop that launch first, or give this one another task_name=…"
             )
+        if not _is_still(path, descriptor):
+            is_new = False
+            raise AlreadyRunning(f"another launch of task {task_name!r} has failed at this very moment. Launch again")
         lock = TaskLock(descriptor, os.getpid())
         lock.name_run("")
         yield lock
+    except BaseException:
+        if is_new:
+            path.unlink(missing_ok=True)
+        raise
     finally:
         os.close(descriptor)
 

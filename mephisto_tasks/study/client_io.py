@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from mephisto_tasks import compat
 
@@ -12,96 +14,72 @@ compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.agent import OnboardingAgent
-from mephisto.data_model.packet import PACKET_TYPE_REQUEST_STATUSES, PACKET_TYPE_RETURN_STATUSES, Packet
+from mephisto.data_model.packet import (
+    PACKET_TYPE_AGENT_DETAILS,
+    PACKET_TYPE_REGISTER_AGENT,
+    PACKET_TYPE_REQUEST_STATUSES,
+    PACKET_TYPE_RETURN_STATUSES,
+    PACKET_TYPE_SUBMIT_ONBOARDING,
+    Packet,
+)
 from mephisto.data_model.worker import Worker
 from mephisto.operations.client_io_handler import SYSTEM_CHANNEL_ID, ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
-from mephisto.operations.worker_pool import AgentDetails, WorkerPool
+from mephisto.operations.worker_pool import AgentDetails
 
 from mephisto_tasks.crowds.contract import ChecksArrivals
-from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.crowds.link.arrivals import Arrival
+from mephisto_tasks.crowds.link.datastore import Visit
+from mephisto_tasks.crowds.link.reception import Answer, Reception, Welcome
 from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
+from mephisto_tasks.router.browsers import SECRETS, usable_secrets
+from mephisto_tasks.router.core import BUSY
+from mephisto_tasks.router.page_errors import PageErrors
 from mephisto_tasks.running.floor import Floor
+from mephisto_tasks.study.consenting import AGREED, CONSENT, Consents
+from mephisto_tasks.study.doorkeeper import KIND, SCREEN, TRIES_AGAIN, Doorkeeper, refused
+from mephisto_tasks.study.identity import Claim, Identity
+from mephisto_tasks.study.waiting_room import WaitingRoom
+from mephisto_tasks.workers.browser_book import BookUnusable, Shown
 from mephisto_tasks.workers.eligibility import Refusal
+from parlai_humaneval.languages.speaking import Language, phrase, speaking, t
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LANGUAGE = "language"
+"""In a registration: the tag of the language in which the page speaks."""
 
 REGISTERING_S = 60.0
 """A registration under way for longer than this was lost (its page got an error from the router long before)."""
 
-KIND = "refusal_kind"
+PASSING_S = 30.0
+"""For so long a page asks again, whose worker finds no unit although the study says that there is one for them."""
 
 _GONE = {"disconnect", "timeout", "returned"}
 _AT_WORK = {"accepted", "onboarding", "waiting", "in task"}
-_GENERIC_REASONS = {
-    value for name, value in vars(WorkerFailureReasons).items() if not name.startswith("_") and isinstance(value, str)
+GENERIC_REASONS = {
+    phrase("You are not currently qualified to work on this task..."),
+    phrase("There is currently no available work, please try again later..."),
+    phrase(
+        "You are currently working on too many tasks concurrently to accept another, please finish your current work."
+    ),
+    phrase("You have already completed the maximum amount of tasks the requester has set for this task."),
+    phrase(
+        "You appear to have already completed this task, or have disconnected long enough for your session to clear..."
+    ),
 }
-
-
-class Doorkeeper(Protocol):
-    """What a study says of a worker, by Mephisto's worker id."""
-
-    busy: str
-    """The sentence for somebody who has another page open."""
-    for_now: frozenset[str]
-    """Reasons that pass by themselves: whoever hears one stays, and tries again."""
-
-    def why_not(self, worker_id: str) -> Refusal | None:
-        """Why this worker cannot take part now; None when there is no better reason than Mephisto's."""
-
-    def against_rules(self, worker_id: str) -> Refusal | None:
-        """Why the study's rules keep a worker out, before any practice; None: they do not."""
-
-    def never_more(self, worker_id: str) -> Refusal | None:
-        """Why this worker can do nothing more in this launch, whatever others do; None where that is not so."""
-
-    def may_return(self, worker_id: str) -> bool:
-        """Whether a worker who left a dialogue can be given another."""
-
-
-class _KnownToTheCrowd:
-    """A worker of whose verdict the crowd's site was told already."""
-
-    def __init__(self, worker: Any) -> None:
-        self._worker = worker
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._worker, name)
-
-    def grant_qualification(self, name: str, value: int = 1) -> None:
-        """In our database only."""
-        self._worker.grant_qualification(name, value, skip_crowd=True)
-
-
-class StudyWorkerPool(WorkerPool):
-    """Mephisto's, which asks the study's rules who may take part as somebody comes, and once.
-
-    It leaves it to the practice to tell the crowd's site who passed: that was done when the verdict fell, in the rater's own
-    thread. Mephisto would tell it again when the practice is handed in, and every page would wait for the site's answer.
-    """
-
-    def __init__(self, db: Any, door: Doorkeeper) -> None:
-        super().__init__(db)
-        self._door = door
-
-    async def register_agent(self, crowd_data: Any, worker: Any, request_id: str) -> None:
-        run = self.get_live_run()
-        refusal = await run.loop_wrap.loop.run_in_executor(None, self._door.against_rules, worker.db_id)
-        if refusal is None:
-            await super().register_agent(crowd_data, worker, request_id)
-        else:
-            run.client_io.enqueue_agent_details(request_id, _refused(refusal, worker.db_id))
-
-    async def register_agent_from_onboarding(self, onboarding_agent: Any) -> None:
-        worker = _KnownToTheCrowd(onboarding_agent.get_worker())
-        onboarding_agent.get_worker = lambda: worker
-        await super().register_agent_from_onboarding(onboarding_agent)
+"""Mephisto's WorkerFailureReasons, written out so that the catalogues of languages hold them."""
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Eight things differ from Mephisto's:
+    """Thirteen things differ from Mephisto's:
 
+    * nobody is registered before they agreed to the study's consent text, where it has one;
+    * a registration is its browser's that came with it first: another one learns nothing, and disturbs nobody;
+    * only so many are inside at once: who is too many waits outside, and costs next to nothing there;
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
     * who cannot have come from the crowd's site is turned away (Mephisto fails at them, and their page waits);
     * one page of a worker at a time may register or practise: a second would be a second set of tries;
@@ -109,69 +87,173 @@ class StudyIOHandler(ClientIOHandler):
     * a unit cannot be handed in before its world is done with it;
     * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
     * who has left is asked for until the end, whatever went wrong once (Mephisto's task would die of it unseen);
+    * what a page reports of its own errors is cut, and written elsewhere than in the loop of everybody's answers;
+    * whose registration fails is told to try again (Mephisto leaves their page without an answer);
+    * so is who asks while a unit passes from one hand to another (Mephisto says that there is nothing to do);
     * who comes by a link is received by :class:`.reception.Reception`, which says who that is, and where they go in the end.
     """
 
-    def __init__(self, db: Any, door: Doorkeeper, floor: Floor, reception: Reception | None = None) -> None:
+    def __init__(
+        self,
+        db: Any,
+        door: Doorkeeper,
+        floor: Floor,
+        identity: Identity,
+        consents: Consents,
+        reception: Reception | None = None,
+    ) -> None:
         super().__init__(db)
+        self._consents = consents
         self._door = door
         self._floor = floor
+        self._identity = identity
         self._reception = reception
         self._registering: dict[str, tuple[str, float]] = {}
+        self._beginning: dict[str, str] = {}
+        """Requests that were answered with a task which has not begun yet → workers."""
+        self._just_missed: dict[str, float] = {}
+        """Workers who asked in a moment in which a unit passed from one hand to another, and when they first did."""
+        self._page_errors = PageErrors()
+        self._outside = WaitingRoom(floor)
 
     def _register_agent(self, packet: Any, channel_id: str) -> None:
-        if self._reception is not None and not self._receive(self._reception, packet, channel_id):
+        request_id = packet.data["request_id"]
+        self.request_id_to_channel_id[request_id] = channel_id
+        self.request_id_to_packet[request_id] = packet
+        # The secrets themselves go no further: what Mephisto gets here, it logs and keeps.
+        shown = Shown.of(usable_secrets(packet.data["provider_data"].pop(SECRETS, None)))
+        agrees_to = packet.data["provider_data"].pop(CONSENT, None)
+        packet.data[LANGUAGE] = packet.data["provider_data"].pop(LANGUAGE, None)
+        with speaking(self._language_of(request_id)):
+            self._register(packet, channel_id, shown, agrees_to)
+
+    def _language_of(self, request_id: str) -> Language:
+        """In which the page of a request speaks."""
+        packet = self.request_id_to_packet.get(request_id)
+        return self._door.languages.named(None if packet is None else packet.data.get(LANGUAGE))
+
+    def _register(self, packet: Any, channel_id: str, shown: Shown, agrees_to: object) -> None:
+        request_id = packet.data["request_id"]
+        try:
+            refusal = self._refusal(packet, channel_id, shown, agrees_to)
+        except BookUnusable as error:  # whoever cannot be bound to their browser does not come in by halves
+            logger.error("a rater is told to try again: %s", error)
+            self.try_again(request_id)
             return
-        request_id, crowd_data = packet.data["request_id"], packet.data["provider_data"]
-        registration, name = crowd_data["agent_registration_id"], crowd_data["worker_name"]
-        self._forget_ended(registration)
-        refusal = self._refusal(crowd_data, registration, name)
         if refusal is not None:
-            self.request_id_to_channel_id[request_id] = channel_id
-            self.request_id_to_packet[request_id] = packet
-            self.enqueue_agent_details(request_id, _refused(refusal))
-            return
-        if registration not in self.agents_by_registration_id:
+            self._turn_away(request_id, refusal)
+        elif request_id in self.request_id_to_packet:  # it was not answered meanwhile
+            packet.data["provider_data"][AGREED] = self._consents.says_yes(agrees_to)
+            self._let_in(packet, channel_id)
+
+    def _let_in(self, packet: Any, channel_id: str) -> None:
+        crowd_data = packet.data["provider_data"]
+        registration, name = crowd_data["agent_registration_id"], crowd_data["worker_name"]
+        was_outside = self._outside.leave(_waits_as(crowd_data))
+        if registration not in self.agents_by_registration_id and not was_outside:
             self._floor.came()
-        self._registering[request_id] = (name, time.monotonic())
+        self._registering[packet.data["request_id"]] = (name, time.monotonic())
+        for stored in _stored_names(name):
+            self._door.languages.note(stored, packet.data[LANGUAGE])
         super()._register_agent(packet, channel_id)
 
-    def _refusal(self, crowd_data: dict[str, Any], registration: str, name: str) -> Refusal | None:
-        """Why a page may not register at all, whoever its worker is."""
+    def _refusal(self, packet: Any, channel_id: str, shown: Shown, agrees_to: object) -> Refusal | None:
+        """Why a page may not register at all, whoever its worker is. A visitor by link may also be answered by this."""
+        run = self.get_live_run()
+        if self._reception is not None:
+            welcome = self._receive(self._reception, packet, _Doorman(self, shown, agrees_to))
+            if not isinstance(welcome, Welcome):
+                return welcome
+            crowd_data = packet.data["provider_data"] = welcome.provider_data
+            claim = self._identity.claim_of_visits(crowd_data["worker_name"], [welcome.visit], vouched=welcome.vouched)
+        else:
+            crowd_data = packet.data["provider_data"]
+            claim = self._identity.claim(run.provider.PROVIDER_TYPE, crowd_data)
+        return self._not_theirs(claim, crowd_data, shown) or (
+            self._not_now(crowd_data)
+            or self._without_consent(crowd_data, agrees_to)
+            or self._identity.hold(claim, crowd_data, shown)
+        )
+
+    def _without_consent(self, crowd_data: dict[str, Any], agrees_to: object) -> Refusal | None:
+        """Comes before anything is kept of somebody. Whose page is loaded again has agreed."""
+        if crowd_data["agent_registration_id"] in self.agents_by_registration_id:
+            return None
+        return self._consents.asks(_stored_names(crowd_data["worker_name"]), agrees_to)
+
+    def _not_theirs(self, claim: Claim, crowd_data: dict[str, Any], shown: Shown) -> Refusal | None:
+        """Comes first: nobody else may learn how this worker fares, or change that."""
+        return self._identity.stranger(claim, shown) or self._identity.damaged(claim, crowd_data, shown)
+
+    def _not_now(self, crowd_data: dict[str, Any]) -> Refusal | None:
         provider = self.get_live_run().provider
         if isinstance(provider, ChecksArrivals) and (words := provider.refusal(crowd_data)) is not None:
             return Refusal("not_from_the_crowd", "cannot have come from the crowd's site", words)
-        if registration not in self.agents_by_registration_id and self._has_page_open(name):
+        registration = crowd_data["agent_registration_id"]
+        self._forget_ended(registration)
+        if registration in self.agents_by_registration_id:
+            return None
+        if self._has_page_open(crowd_data["worker_name"]):
             self._floor.came()
             return Refusal("busy", "has another page of the study open", self._door.busy)
-        return None
+        return None if self._reception is not None else self._full(_waits_as(crowd_data), crowd_data["worker_name"])
 
-    def _receive(self, reception: Reception, packet: Any, channel_id: str) -> bool:
-        """True when the visitor comes in: the packet then says who they are. Otherwise they are answered by this."""
-        answer = reception.receive(packet.data["provider_data"], self._is_open)
-        if isinstance(answer, Welcome):
-            packet.data["provider_data"] = answer.provider_data
-            return True
+    def _full(self, who: str, name: str) -> Refusal | None:
+        return self._outside.full(who, self._inside(), self._door.most_at_once, lambda: self._goes_on(name))
+
+    def _goes_on(self, name: str) -> bool:
+        """Whether a worker comes back to what was cut off."""
+        workers = [worker for stored in _stored_names(name) for worker in self.db.find_workers(worker_name=stored)]
+        return any(self._door.goes_on(worker.db_id) for worker in workers)
+
+    def _inside(self) -> int:
+        """Workers in the practice, at work, and on their way in: each is a thread."""
+        run = self.get_live_run()
+        oldest = time.monotonic() - REGISTERING_S
+        on_their_way = sum(since > oldest for _, since in list(self._registering.values()))
+        practising = {agent.worker_id for agent in list(run.worker_pool.onboarding_agents.values())}
+        at_work = {running.agent.worker_id for running in list(run.task_runner.running_units.values())}
+        return on_their_way + len(practising | at_work | set(self._beginning.values()))
+
+    def _turn_away(self, request_id: str, refusal: Refusal) -> None:
+        """Answers at once where nothing has to be looked up; else as any refusal of Mephisto's."""
+        details = refused(refusal)
+        if refusal.title is None:
+            self.enqueue_agent_details(request_id, details)
+            return
+        if refusal.kind not in ("full", CONSENT):  # who is counted once, however often they ask; and who is turned away
+            self._floor.came()
+            self._floor.turned_away(refusal.kind)
+        del details[KIND]
+        if refusal.tries_again:
+            details[TRIES_AGAIN] = round(self._outside.try_again_s(), 1)
+        super().enqueue_agent_details(
+            request_id, {**details, **refusal.more, "title": t(refusal.title), SCREEN: refusal.kind}
+        )
+
+    def _receive(self, reception: Reception, packet: Any, doorman: _Doorman) -> Welcome | Refusal | None:
+        """Who comes in, or why not; None: they were answered by this."""
+        answer = reception.receive(packet.data["provider_data"], doorman)
+        if not isinstance(answer, Answer):
+            return answer
         if answer.released is not None:
             self._release(self.agents_by_registration_id.pop(answer.released, None))
         if answer.reason is not None:
             self._floor.came()
             self._floor.turned_away(answer.kind)
         request_id = packet.data["request_id"]
-        self.request_id_to_channel_id[request_id] = channel_id
-        self.request_id_to_packet[request_id] = packet
-        if answer.looks is not None and (refused := self._refused_for_good(answer.looks)) is not None:
-            self.enqueue_agent_details(request_id, refused)
+        if answer.looks is not None and (no_more := self._refused_for_good(answer.looks)) is not None:
+            self.enqueue_agent_details(request_id, no_more)
         else:
             super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
-        return False
+        return None
 
     def _refused_for_good(self, name: str) -> dict[str, Any] | None:
         """What a worker who was here before is told who can do nothing more: they need not read first what the task is."""
         for worker in self.db.find_workers(worker_name=name):
             refusal = self._door.never_more(worker.db_id)
             if refusal is not None:
-                return _refused(refusal, worker.db_id)
+                return refused(refusal, worker.db_id)
         return None
 
     def _is_open(self, registration: str) -> bool:
@@ -185,8 +267,23 @@ class StudyIOHandler(ClientIOHandler):
         if agent is not None and agent.get_status() in _AT_WORK:
             agent.update_status(AgentState.STATUS_RETURNED)
 
+    def try_again(self, request_id: str, channel_id: str | None = None) -> None:
+        """What a page asked for could not be done now, and is forgotten: it asks again."""
+        self._registering.pop(request_id, None)
+        self.over(request_id)
+        self.request_id_to_packet.pop(request_id, None)
+        channel_id = self.request_id_to_channel_id.pop(request_id, channel_id)
+        if channel_id in self.channels:
+            data = {"request_id": request_id, "try_again": BUSY}
+            self.channels[channel_id].enqueue_send(Packet(PACKET_TYPE_AGENT_DETAILS, channel_id, data))
+
     def _on_message(self, packet: Any, channel_id: str) -> None:
-        super()._on_message(packet, channel_id)
+        try:
+            super()._on_message(packet, channel_id)
+        except Exception:
+            if packet.type in (PACKET_TYPE_REGISTER_AGENT, PACKET_TYPE_SUBMIT_ONBOARDING):
+                self.try_again(packet.data["request_id"], channel_id)
+            raise
         if self._reception is not None and packet.type == PACKET_TYPE_RETURN_STATUSES:  # every few seconds
             agents = list(self.get_live_run().worker_pool.agents.values())
             at_work = [str(agent.db_id) for agent in agents if agent.db_status in _AT_WORK]
@@ -211,28 +308,68 @@ class StudyIOHandler(ClientIOHandler):
         if any(agent.get_worker().worker_name in _stored_names(name) for agent in list(practising)):
             return True
         oldest = time.monotonic() - REGISTERING_S
-        return any(other == name and since > oldest for other, since in self._registering.values())
+        return any(other == name and since > oldest for other, since in list(self._registering.values()))
+
+    @property
+    def somebody_begins(self) -> bool:
+        """Whether a page was answered with a task which has not begun yet."""
+        return bool(self._beginning)
+
+    def over(self, request_id: str) -> None:
+        """A registration is over, and what it led to has begun: a thread did what was to be done for it."""
+        self._beginning.pop(request_id, None)
 
     def enqueue_agent_details(self, request_id: str, additional_data: dict[str, Any]) -> None:
-        self._registering.pop(request_id, None)
-        refused = additional_data.get("failure_reason")
-        if refused is not None:
-            worker_id = additional_data.get("worker_id") or self._worker_id(request_id)
-            refusal = self._door.why_not(worker_id) if worker_id and refused in _GENERIC_REASONS else None
-            kind = additional_data.get(KIND, "other")
-            self._floor.turned_away(kind if refusal is None else refusal.kind)
-            told = {name: value for name, value in additional_data.items() if name != KIND}
-            additional_data = {**told, "failure_reason": refused if refusal is None else refusal.words}
-            if worker_id and self._reception is not None:
-                additional_data |= self._way_out(self._reception, worker_id, additional_data["failure_reason"])
-        super().enqueue_agent_details(request_id, additional_data)
+        with speaking(self._language_of(request_id)):
+            told = self._told(request_id, additional_data)
+        if told is not None:
+            super().enqueue_agent_details(request_id, told)
 
-    def _way_out(self, reception: Reception, worker_id: str, reason: str) -> dict[str, Any]:
+    def _told(self, request_id: str, additional_data: dict[str, Any]) -> dict[str, Any] | None:
+        """What a page is told that asked; in its language, and with a better reason than Mephisto's, where there is one.
+
+        None: it is to ask again.
+        """
+        reason = additional_data.get("failure_reason")
+        if reason is None and additional_data.get("worker_id") is not None:
+            self._beginning[request_id] = additional_data["worker_id"]
+            self._just_missed.pop(additional_data["worker_id"], None)
+        self._registering.pop(request_id, None)
+        if reason is not None:
+            worker_id = additional_data.get("worker_id") or self._worker_id(request_id)
+            refusal = self._door.why_not(worker_id) if worker_id and reason in GENERIC_REASONS else None
+            if refusal is None and reason == WorkerFailureReasons.NO_AVAILABLE_UNITS and self._passes(worker_id):
+                self.try_again(request_id)
+                return None
+            kind = additional_data.get(KIND, "other")
+            kind = kind if refusal is None else refusal.kind
+            self._floor.turned_away(kind)
+            told = {name: value for name, value in additional_data.items() if name != KIND}
+            additional_data = {**told, "failure_reason": t(reason if refusal is None else refusal.words)}
+            if worker_id and self._reception is not None:
+                additional_data |= self._way_out(self._reception, worker_id, kind, additional_data["failure_reason"])
+        return additional_data
+
+    def _passes(self, worker_id: str | None) -> bool:
+        """Whether what Mephisto says may not be so in a moment: a unit that was given back is not yet free again, say."""
+        if worker_id is None:
+            return False
+        now = time.monotonic()
+        if now - self._just_missed.setdefault(worker_id, now) < PASSING_S:
+            return True
+        del self._just_missed[worker_id]
+        return False
+
+    def _way_out(self, reception: Reception, worker_id: str, kind: str, reason: str) -> dict[str, Any]:
         """Back to the panel with its code for who may not take part; not where the reason passes by itself."""
         name = str(Worker.get(self.db, worker_id).worker_name)
-        redirect = None if reason in self._door.for_now else reception.screened_out(name)
+        redirect = None if kind in self._door.for_now else reception.screened_out(name)
         told = None if redirect is None else redirect.model_dump(mode="json")
         return {"failure_reason": reception.for_them(name, reason, redirect), "redirect": told}
+
+    def _log_frontend_error(self, packet: Packet) -> None:
+        # Our own router writes these down itself; Mephisto's passes them on, from anybody.
+        self._page_errors.take(f"agent {packet.subject_id}", packet.data)
 
     def _request_status_update(self) -> None:
         # The end of the run takes channels away in another thread.
@@ -267,6 +404,12 @@ class StudyIOHandler(ClientIOHandler):
                 return str(workers[0].db_id)
         return None
 
+    def _on_submit_onboarding(self, packet: Any, channel_id: str) -> None:
+        super()._on_submit_onboarding(packet, channel_id)
+        agent = self.get_live_run().worker_pool.get_agent_for_id(packet.subject_id)
+        if agent is not None:
+            agent.has_live_update.set()  # the practice may still wait for an answer, and is over
+
     def _on_submit_unit(self, packet: Any, channel_id: str) -> None:
         agent = self.get_live_run().worker_pool.get_agent_for_id(packet.subject_id)
         if isinstance(agent, OnboardingAgent):
@@ -279,9 +422,34 @@ class StudyIOHandler(ClientIOHandler):
             super()._on_submit_unit(packet, channel_id)
 
 
-def _refused(refusal: Refusal, worker_id: str | None = None) -> dict[str, Any]:
-    """As a page is told; the kind is for whoever watches the study alone."""
-    return {**AgentDetails(worker_id=worker_id, failure_reason=refusal.words).to_dict(), KIND: refusal.kind}
+@dataclass(frozen=True)
+class _Doorman:
+    """What the reception of visitors by link asks of one page."""
+
+    handler: StudyIOHandler
+    shown: Shown
+    agrees_to: object
+
+    def is_open(self, registration: str) -> bool:
+        return self.handler._is_open(registration)
+
+    def stranger(self, arrival: Arrival, visits: Sequence[Visit]) -> Refusal | None:
+        identity = self.handler._identity
+        return identity.stranger(
+            identity.claim_of_visits(arrival.worker_name, visits, vouched=arrival.vouched), self.shown
+        )
+
+    def full(self, worker_name: str) -> Refusal | None:
+        return self.handler._full(worker_name, worker_name)
+
+    def consent(self, worker_name: str) -> Refusal | None:
+        return self.handler._consents.asks([worker_name], self.agrees_to)
+
+
+def _waits_as(crowd_data: dict[str, Any]) -> str:
+    """By what somebody who waits outside is known again: visitors by link have no registration before they are inside."""
+    by_link = crowd_data.get("provider_type") == "link"
+    return str(crowd_data["worker_name" if by_link else "agent_registration_id"])
 
 
 def _stored_names(name: str) -> tuple[str, str]:

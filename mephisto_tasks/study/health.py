@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -16,15 +19,20 @@ from typing import TYPE_CHECKING, Literal
 
 from packaging.requirements import Requirement
 
+from parlai_humaneval.private_files import open_to_strangers
 from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:
     from mephisto_tasks.study.hosting import Server
-    from parlai_humaneval.models.checking import State
+    from mephisto_tasks.study.statuses import Statuses
+    from parlai_humaneval.models.checking import Checked, State
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
 DISTRIBUTION = "parlai-humaneval"
 OLDEST_NODE = 18
+
+
+Status = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True)
@@ -32,13 +40,26 @@ class Finding:
     """One thing that was looked at. ``mend``: what to do, empty where there is nothing to do."""
 
     what: str
-    status: Literal["ok", "warning", "error"]
+    status: Status
     found: str
     mend: str = ""
 
 
+@contextlib.contextmanager
+def nothing_said() -> Iterator[None]:
+    """What libraries print, log and warn of within goes nowhere: what matters of it is a finding."""
+    nowhere, before = io.StringIO(), logging.root.manager.disable
+    with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        warnings.simplefilter("ignore")
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(before)
+
+
 def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
-    """Every check that needs no model in memory."""
+    """Every check that needs no model in memory; of the models, only those that a demo starts with."""
     checks: list[Callable[[], list[Finding]]] = [
         lambda: [python_version()],
         packages,
@@ -48,10 +69,12 @@ def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
         lambda: [node()],
         lambda: [port_free(host, port)],
         lambda: [data_directory(data_dir)],
+        lambda: [private_data(data_dir)],
         lambda: providers(data_dir),
-        models,
+        lambda: [packaged_models()],
     ]
-    return [finding for check in checks for finding in check()]
+    with nothing_said():
+        return [finding for check in checks for finding in check()]
 
 
 def python_version() -> Finding:
@@ -73,7 +96,7 @@ def packages() -> list[Finding]:
         ]
     problems = [problem for line in wanted if (problem := _package_problem(Requirement(line)))]
     if not problems:
-        names = ("parlai", "mephisto", "torch", "numpy")
+        names = ("parlai", "mephisto", "torch")
         return [Finding("Packages", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names))]
     mend = "run `make install`, or: pip install -c constraints.txt parlai-humaneval"
     return [Finding("Packages", "error", problem, mend) for problem in problems]
@@ -135,25 +158,23 @@ def node() -> Finding:
     """Node is needed to build the page, never to launch."""
     found = shutil.which("node")
     if found is None:
-        return Finding(
-            "Node.js", "warning", "not found", f"only needed to change the page: install {OLDEST_NODE} or newer"
-        )
+        return Finding("Node.js", "ok", f"not found (only needed to change the page: {OLDEST_NODE} or newer)")
     version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.strip()
     digits = version.removeprefix("v").partition(".")[0]
     if digits.isdigit() and int(digits) >= OLDEST_NODE:
         return Finding("Node.js", "ok", f"{version} (only needed to change the page)")
-    mend = f"only needed to change the page: install {OLDEST_NODE} or newer"
-    return Finding("Node.js", "warning", f"{version or 'does not run'}", mend)
+    return Finding("Node.js", "ok", f"{version or 'does not run'} (to change the page, install {OLDEST_NODE} or newer)")
 
 
 def port_free(host: str, port: int) -> Finding:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
-            return Finding("Port", "error", f"{host}:{port} cannot be listened on ({error.strerror})", mend)
+    from mephisto_tasks.router.listening import CannotListen, PortInUse, listen
+
+    try:
+        listen(host, port).close()
+    except (PortInUse, CannotListen) as error:
+        why = getattr(error.__cause__, "strerror", None) or type(error).__name__
+        mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
+        return Finding("Port", "error", f"{host}:{port} cannot be listened on ({why})", mend)
     return Finding("Port", "ok", f"{host}:{port} is free")
 
 
@@ -174,19 +195,46 @@ def data_directory(data_dir: Path) -> Finding:
     return Finding("Data directory", "ok", f"{data_dir} ({counted(len(names), 'task')})")
 
 
+def private_data(data_dir: Path) -> Finding:
+    """Whether other users of this machine can read what raters said; a directory that a group shares is meant so."""
+    from mephisto_tasks.study.data_directory import shut
+
+    if data_dir.is_dir() and open_to_strangers(data_dir):
+        return Finding("Privacy", "warning", f"everybody on this machine can read {data_dir}", shut(data_dir))
+    return Finding("Privacy", "ok", "strangers on this machine cannot read the answers")
+
+
+def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses | None]:
+    """Whether Mephisto's statuses say of each unit what its record says; ``repair``: they are made to."""
+    from mephisto_tasks.stored.results import ResultsError
+    from mephisto_tasks.study.statuses import all_statuses
+
+    what = "Statuses"
+    try:
+        seen = all_statuses(data_dir, set_them=repair)
+    except ResultsError as error:
+        return [Finding(what, "error" if repair else "warning", str(error))], None
+    left = [f"{task} is running, and was left alone" for task in seen.running]
+    if not seen.behind:
+        return [Finding(what, "ok", "; ".join(["every unit's status is what its record says", *left]))], seen
+    found = "; ".join([*(f"task {one.task_name}, {one}" for one in seen.behind), *left])
+    if repair:
+        return [Finding(what, "ok", f"set to completed: {found}")], seen
+    return [Finding(what, "warning", found, "parlai-humaneval doctor --repair sets them to completed")], seen
+
+
 def providers(data_dir: Path) -> list[Finding]:
     """Local raters need nothing; MTurk needs a registered requester."""
     from mephisto_tasks.stored.results import ResultsError, requesters
 
-    local = Finding("Provider mock", "ok", "raters on this machine: nothing to set up")
+    local = Finding("Provider mock", "ok", "on this machine")
     try:
         found = requesters(data_dir) if (data_dir / "database.db").exists() else []
     except ResultsError:
         found = []  # said under “Data directory”
     known = [(name, kind) for name, kind in found if kind.startswith("mturk")]
     if not known:
-        mend = "only for MTurk: parlai-humaneval requester add NAME --provider mturk_sandbox"
-        return [local, Finding("Provider mturk", "warning", "no requester is registered in this data directory", mend)]
+        return [local, Finding("Provider mturk", "ok", "for MTurk: parlai-humaneval requester add")]
     return [local, *(_requester(name, kind) for name, kind in known)]
 
 
@@ -211,46 +259,62 @@ def server(name: Server, profile: str) -> list[Finding]:
 
 MODELS_ARE: dict[State, str] = {
     "ready": "ready",
-    "to download": "downloaded at their first load",
-    "to train": "to be trained on this machine first",
-    "to serve": "asked of a server, which you start",
-    "in a launch": "there in a launch only",
+    "to download": "to download, by their first load",
+    "to train": "to train on this machine",
+    "to serve": "to serve, by a server that you start",
+    "in a launch": "in a launch only",
     "cannot": "not to be used here as it is",
 }
 
 
-def models() -> list[Finding]:
-    """How many of the configured models are ready, and what the others need; nothing is loaded or downloaded."""
+def packaged_models() -> Finding:
+    """Whether the models that come with this package are ready; nothing is loaded."""
     from parlai_humaneval.models.checking import check
     from parlai_humaneval.models.zoo.entries import load_zoo
 
-    by_state: dict[State, list[str]] = {state: [] for state in MODELS_ARE}
-    for spec in load_zoo().values():
-        by_state[check(spec).state].append(spec.name)
-    ready = by_state.pop("ready")
-    others = [f"{len(names)} {MODELS_ARE[state]}" for state, names in by_state.items() if names]
-    return [
-        Finding("Models", "ok" if ready else "warning", f"ready: {', '.join(ready) or 'none'}"),
-        Finding("Other models", "ok", f"{'; '.join(others)} (`parlai-humaneval models check --all` lists them)"),
-    ]
+    zoo = load_zoo()
+    checked = [check(spec) for spec in zoo.values() if spec.origin == "packaged"]
+    ready = [one.spec.name for one in checked if one.state == "ready"]
+    lacking = [f"{one.spec.name}: {one.reason}" for one in checked if one.state == "cannot"]
+    if lacking:
+        return Finding(
+            "Models", "error", "; ".join(lacking), "run `make install`, or pip install parlai-humaneval again"
+        )
+    return Finding("Models", "ok", f"ready: {', '.join(ready)} (--models: all {len(zoo)})")
 
 
-def load_models(names: Sequence[str]) -> list[Finding]:
-    """Load each model and ask it one thing. Raises ZooError for a name that nobody knows."""
+def check_models() -> list[Checked]:
+    """The state of every model of the zoo, as `models check --all` tells it."""
+    from parlai_humaneval.models.checking import check
+    from parlai_humaneval.models.zoo.entries import load_zoo
+
+    with nothing_said():
+        return [check(spec) for spec in load_zoo().values()]
+
+
+def other_models(checked: Sequence[Checked]) -> Finding:
+    """How many models are not ready, by what they need."""
+    states = [one.state for one in checked]
+    counts = [f"{states.count(state)} {MODELS_ARE[state]}" for state in MODELS_ARE if state in states]
+    return Finding("All models", "ok", "; ".join(counts))
+
+
+def named_models(names: Sequence[str]) -> list[ModelSpec]:
+    """The models of these names, or ``all``. Raises ZooError for a name that nobody knows."""
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 
     zoo = load_zoo()
-    wanted = list(zoo.values()) if list(names) == ["all"] else resolve(names, zoo)
-    return [_load(spec) for spec in wanted]
+    return list(zoo.values()) if list(names) == ["all"] else resolve(names, zoo)
 
 
-def _load(spec: ModelSpec) -> Finding:
-    from parlai_humaneval.models.checking import load_and_ask
+def load_model(spec: ModelSpec) -> Finding:
+    """Load a model and ask it one thing."""
+    from parlai_humaneval.models.checking import check, try_out
 
-    began = time.perf_counter()
-    try:
-        text = load_and_ask(spec)["reply"]
-    except Exception as error:  # noqa: BLE001  (a model is somebody else's code: what it raises is the finding)
-        mend = "; ".join(spec.needs) or "see `parlai-humaneval models check`"
-        return Finding(f"Model {spec.name}", "error", f"{type(error).__name__}: {error}"[:500], mend)
-    return Finding(f"Model {spec.name}", "ok", f"answers “{text}” ({time.perf_counter() - began:.1f} s with loading)")
+    what = f"Model {spec.name}"
+    with nothing_said():
+        tried = try_out(check(spec))
+    if tried["ok"]:
+        return Finding(what, "ok", f"answers “{tried['reply']}” ({tried['load_s']} s to load)")
+    why, *todo = tried["missing"]
+    return Finding(what, "error", why[:500], " ".join(todo) or "see `parlai-humaneval models check`")

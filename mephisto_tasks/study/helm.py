@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from mephisto_tasks.engine.runner import one_unit
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.running.orders import orders, orders_file
 from mephisto_tasks.running.snapshot import PausedNow, Snapshot, write_snapshot
+from mephisto_tasks.stored.saving import passing
 
 logger = logging.getLogger(__name__)
 
@@ -95,17 +97,26 @@ class Helm:
             logger.exception("the last snapshot of %s could not be written", self._task_name)
 
     def _run(self) -> None:
-        while not self._over.wait(LOOK_S):
-            try:
-                followed = self._follow()
-                if not self._fits:
-                    self._fit()
-                if followed or time.monotonic() - self._said_at >= SAY_S:
-                    self._say()
-            except Exception:  # a full disk, say: the raters inside are not to suffer from it
-                logger.exception(
-                    "the orders of %s could not be followed, or its snapshot not be written", self._task_name
-                )
+        with ExitStack() as trouble:
+            noted = False
+            while not self._over.wait(LOOK_S):
+                try:
+                    followed = self._follow()
+                    if not self._fits:
+                        self._fit()
+                    if followed or time.monotonic() - self._said_at >= SAY_S:
+                        self._say()
+                    trouble.close()
+                    noted = False
+                except Exception as error:  # a full disk, say: the raters inside are not to suffer from it
+                    kind = passing(error)
+                    if kind is not None and not noted:
+                        trouble.enter_context(self._study.saving.noted(kind))
+                    elif kind is None:
+                        logger.exception(
+                            "the orders of %s could not be followed, or its snapshot not be written", self._task_name
+                        )
+                    noted = noted or kind is not None
 
     def _state(self) -> tuple[int, int] | None:
         """Of the file of orders: something else when there are new ones."""
@@ -137,14 +148,18 @@ class Helm:
 
     def _fit(self) -> None:
         study = self._study
-        self._fits = True
+        self._fits = False  # until it does: units may not be written down now
         if study.steered.paused is not None:
             self._units.hold(len(study.practising))
         elif study.broken is None and not study.closing.is_set():
             self._fits = self._units.fit(study.remaining, one_unit)
+            return
+        self._fits = True
 
     def _say(self, ended: float | None = None) -> None:
         self._said_at = time.monotonic()
+        if self._study.course is not None and ended is None:
+            self._study.course.look()
         write_snapshot(self._data_dir, self._task_name, self._snapshot(ended))
 
     def _snapshot(self, ended: float | None) -> Snapshot:
@@ -164,7 +179,9 @@ class Helm:
             paused=None if paused is None else PausedNow(by=paused.by, since=paused.at),
             closing=study.closing.is_set(),
             broken=study.broken,
+            trouble=study.saving.words(self._data_dir),
             groups=study.progress(),
+            deciding=study.deciding_now(),
             inside=study.floor.inside(self._pseudonym),
             door=study.floor.door(),
             models=study.models_now(),

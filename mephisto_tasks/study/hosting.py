@@ -65,7 +65,7 @@ def heroku_program() -> Path | None:
 def _ec2(profile: str) -> list[str]:
     missing = _programs("ssh", "scp", "node", "npm")
     if not profile:
-        missing.append("no AWS profile is named: mephisto.architect.profile_name=…")
+        missing.append("no AWS profile is named: profile_name=…")
     elif not ec2_helpers.check_aws_credentials(profile):
         missing.append(f"~/.aws/credentials has no profile {profile!r} with keys")
     details = Path(ec2_helpers.DEFAULT_FALLBACK_FILE)

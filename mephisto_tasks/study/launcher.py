@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import sqlite3
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from mephisto_tasks import compat
@@ -56,6 +58,7 @@ class StudyLauncher(TaskLauncher):
         self._adding, self._opening, self._fitting = threading.Lock(), threading.Lock(), threading.Lock()
         self._done: set[str] = set()
         self._holding = False
+        self._turns = itertools.count()
         self._payable: int | None = None
         """How many units somebody agreed to pay for; None: they cost nothing."""
         self._paid_in_vain = 0
@@ -138,15 +141,26 @@ class StudyLauncher(TaskLauncher):
         They never enter the list of units to be launched: the thread that works on that list may be reading it.
         """
         if isinstance(self.task_run.get_provider(), ExpiresRuns):
-            with self._adding, one_commit(self.db):
+            with self._adding, self._all_or_none(), one_commit(self.db):
                 new = [self._new_unit(data) for data in units[: self._still_payable()]]
             # Whoever asks may be a rater's thread, which must not wait for the crowd's site.
             threading.Thread(target=self._open_all, args=(new,), name="unit-opener", daemon=True).start()
             return
         datastore = self.db.get_datastore_for_provider(self.provider_type)
-        with self._adding, one_commit(self.db), one_commit(datastore):
+        with self._adding, self._all_or_none(), one_commit(self.db), one_commit(datastore):
             for data in units[: self._still_payable()]:
                 self._new_unit(data).launch(self.launch_url)
+
+    @contextmanager
+    def _all_or_none(self) -> Iterator[None]:
+        """What the block adds is forgotten where it could not be written."""
+        assignments, units = len(self.assignments), len(self.units)
+        try:
+            yield
+        except sqlite3.Error:
+            self.db.forget([*self.assignments[assignments:], *self.units[units:]])
+            del self.assignments[assignments:], self.units[units:]
+            raise
 
     def _new_unit(self, data: InitializationData) -> Any:
         run = self.task_run
@@ -204,6 +218,33 @@ class StudyLauncher(TaskLauncher):
     def note_done(self, unit_id: str) -> None:
         """The work of a unit is done; its rater may still be at the comment box, and it counts no more as under way."""
         self._done.add(unit_id)
+
+    def units_for(self, worker: Any) -> list[Any]:
+        """The units of this launch that a worker (Mephisto's) may take, as ``TaskRun.get_valid_units_for_worker`` says.
+
+        That reads every unit of the run from the database, and asks of each whether the worker can do it, in the thread that
+        hands all raters' answers on. Here all units are in memory, and what a worker may do is the same for all of them.
+        """
+        args = self.task_run.get_task_args()
+        theirs = [unit for unit in list(self.units) if unit.worker_id == worker.db_id]
+        active = sum(unit.db_status == AssignmentState.ASSIGNED for unit in theirs)
+        if args.allowed_concurrent and active >= args.allowed_concurrent:
+            return []
+        if args.maximum_units_per_worker:
+            ever = self.db.find_units(task_id=self.task_run.task_id, worker_id=worker.db_id)
+            done = sum(unit.db_status in AssignmentState.completed() for unit in ever)
+            if active + done >= args.maximum_units_per_worker:
+                return []
+        free = [
+            unit
+            for unit in list(self.units)
+            if unit.db_status == AssignmentState.LAUNCHED and unit.unit_index >= 0 and unit.worker_id != worker.db_id
+        ]
+        if not free or not self.task_run.get_blueprint().shared_state.worker_can_do_unit(worker, free[0]):
+            return []
+        # Who comes at the same moment begins elsewhere: of those who reach for the same unit, all but one go on searching.
+        first = next(self._turns) % len(free)
+        return free[first:] + free[:first]
 
     def _under_way(self) -> list[Any]:
         """Units that are open, or being done."""

@@ -17,15 +17,16 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.collector import only_new_garbage
 from mephisto_tasks.crowds.done_elsewhere import done_elsewhere
+from mephisto_tasks.crowds.mturk.names import PROVIDERS as MTURK_PROVIDERS
 from mephisto_tasks.crowds.place import Agree, Place, Waiting
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
-from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.engine.config import ConfigError, TaskConfig, read_config
 from mephisto_tasks.engine.explain import StudyDoor
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.partner.link import partners_door
@@ -34,20 +35,30 @@ from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchit
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
 from mephisto_tasks.running.steering import BY
-from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, task_names
+from mephisto_tasks.stored.saving import Beginning
+from mephisto_tasks.stored.study_db import StudyDB
 from mephisto_tasks.stored.task_lock import task_lock
 from mephisto_tasks.study import hosting
 from mephisto_tasks.study.addresses import openable
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
+from mephisto_tasks.study.consenting import Consents
+from mephisto_tasks.study.data_directory import data_directory, shut
 from mephisto_tasks.study.helm import Helm
+from mephisto_tasks.study.identity import Identity
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.places import place_of
+from mephisto_tasks.study.statuses import repair
 from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.who_may import who_may
+from mephisto_tasks.workers.browser_book import BrowserBook
 from mephisto_tasks.workers.practising import fail_who_was_cut_off
+from parlai_humaneval.languages.offered import Offered
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
-from parlai_humaneval.private_files import NO_STRANGERS, make_private
+from parlai_humaneval.plain_output import plain_logs
+from parlai_humaneval.private_files import make_private, mode_within, open_to_strangers
+from parlai_humaneval.protocol.materials.consent import load_consent
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.statistics.wording import counted
 
@@ -99,6 +110,8 @@ class Launched:
             return (
                 f"A rater waits for a reply, and no partner is there to write it. Link for partners: {self.partner_url}"
             )
+        if (news := self.study.saving.news(self.data_dir)) is not None:
+            return news
         for result in self.study.steered.results[self.orders_told :]:
             self.orders_told += 1
             return f"{result.text} (Ordered {BY[result.by]}.)"
@@ -149,8 +162,8 @@ def launched(
     when somebody wants it to end, which is looked at once, before anything is offered to raters.
 
     Raises:
-        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; CrowdError; what ``agree``
-        raises; StoppedBefore; on leaving, StudyBroken.
+        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; CrowdError; CannotBegin; what
+        ``agree`` raises; StoppedBefore; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
@@ -159,20 +172,29 @@ def launched(
     settings = read_config(
         blueprint_class.CONFIG, {str(key): (None if value == "???" else value) for key, value in blueprint.items()}
     )
+    consent = load_consent(Path(settings.consent_file).expanduser()) if settings.consent_file else None
     asked = settings_of(config)
     task_name = str(config.mephisto.task.task_name)
-    make_data_directory(data_dir)
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
+        beginning = stack.enter_context(Beginning(data_dir))
+        stack.enter_context(plain_logs())
+        stack.enter_context(data_directory(data_dir))
         lock = stack.enter_context(task_lock(data_dir, task_name))
         eligibility = who_may(config, settings.workers, data_dir)
-        with waiting_for("Preparing the study…"):
-            study = build_study(settings, task, data_dir, task_name, reward)
-        study.remarks += eligibility.remarks
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
-            HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
+            HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models talk or load for minutes
         else:
             _check_server(config)
+        with waiting_for("Preparing the study…"):
+            study = build_study(settings, task, data_dir, task_name, reward)
+        study.remarks += eligibility.remarks + _statuses_by_records(data_dir, task_name)
+        if consent is not None and consent.has_no_contact_yet:
+            study.remarks.append(
+                f"The consent text names the example's address: put yours into {settings.consent_file}."
+            )
+        if settings.is_decided and not config.mephisto.task.get("max_num_concurrent_units"):
+            config.mephisto.task.max_num_concurrent_units = _most_open(config, settings)
         place = place_of(config, data_dir, task_name, waiting_for)
         units = study.remaining
         place.ask(units, settings.workers, agree)
@@ -181,12 +203,16 @@ def launched(
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
             stack.enter_context(study.resources())
         stack.callback(desk.close)
-        side_door = _partners_door(config, data_dir, task_name) if desk.used else None
+        side_door = _partners_door(config, data_dir, task_name, study.languages) if desk.used else None
         if stop is not None and stop.is_set():
             raise StoppedBefore("stopped, as you asked, before anything was offered to raters")
         _announce(config, study, with_people=desk.used)
-        make_private(data_dir / "database.db", NO_STRANGERS)  # it holds what crowds call their workers
-        db = MephistoSingletonDB(str(data_dir / "database.db"))
+        if open_to_strangers(data_dir):
+            study.remarks.append(
+                f"Everybody on this machine can read what raters say. To shut them out: {shut(data_dir)}"
+            )
+        make_private(data_dir / "database.db", mode_within(data_dir))  # it holds what crowds call their workers
+        db = StudyDB(str(data_dir / "database.db"), study.saving)
         study.remarks += place.prepare(db)
         elsewhere = done_elsewhere(data_dir, task_name, str(place.provider._provider_type))
         study.remarks += [] if elsewhere is None else [elsewhere]
@@ -194,8 +220,18 @@ def launched(
         fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
-        operator = StudyOperator(db, door, study.floor, place.receive(db))
-        shared_state = StudySharedState(study=study, task_config=_page_config(study, place), side_door=side_door)
+        book, signed_ids = BrowserBook(data_dir), place.signed_ids()
+        stack.callback(book.close)
+        book.open()
+        consents = Consents(consent, data_dir, task_name)
+        operator = StudyOperator(db, door, study.floor, Identity(book, signed_ids), consents, place.receive(db))
+        shared_state = StudySharedState(
+            study=study,
+            task_config={**_page_config(study, place), **consents.page_words()},
+            side_door=side_door,
+            languages=study.languages,
+            fresh_ids=None if signed_ids is None else signed_ids.fresh,
+        )
         place.share(shared_state, db)
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
@@ -210,7 +246,7 @@ def launched(
         url = openable(str(live_run.task_launcher.launch_url))
         raters_link = place.raters_link(url, live_run)
         lock.name_run(str(live_run.task_run.db_id), url)
-        room = None if side_door is None else PartnerRoom(desk, side_door.router)
+        room = None if side_door is None else PartnerRoom(desk, side_door.router, study.languages)
         helm = Helm(
             study,
             live_run.task_launcher,
@@ -227,7 +263,8 @@ def launched(
         try:
             note_settings(data_dir, task_name, run_settings)
             helm.start()
-            with place.running(live_run, study):
+            with place.running(live_run, study), only_new_garbage():
+                beginning.over()
                 yield Launched(
                     study=study,
                     operator=operator,
@@ -258,16 +295,22 @@ def launched(
         )
 
 
-def make_data_directory(data_dir: Path) -> None:
-    """Where the answers go is there, and can be written. Raises ConfigError."""
+def _statuses_by_records(data_dir: Path, task_name: str) -> list[str]:
+    """A launch that was killed may have left statuses behind; says where they cannot be set now."""
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return []
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = "a file of that name is in the way" if data_dir.is_file() else error.strerror
-        raise ConfigError(
-            f"the data directory {data_dir} cannot be made ({why}): name another one with --data-dir, or in "
-            "$PARLAI_HUMANEVAL_DATA_DIR"
-        ) from error
+        for one in repair(data_dir, task_name):
+            logger.warning("an earlier launch of %s was killed: %s; now it counts as completed", task_name, one)
+    except ResultsError as error:
+        return [f"{error}. Work that was done may count as unfinished on the crowd's side until then."]
+    return []
+
+
+def _most_open(config: DictConfig, settings: TaskConfig) -> int:
+    """Units that a crowd's site may offer at once where answers decide: as many as are let in; 0: all, for our own pages
+    count who is inside."""
+    return settings.most_inside if config.mephisto.provider._provider_type in MTURK_PROVIDERS else 0
 
 
 def settings_of(config: DictConfig) -> Settings:
@@ -277,14 +320,14 @@ def settings_of(config: DictConfig) -> Settings:
     return {name: value for name, value in flat(settings).items() if value != "???"}
 
 
-def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDoor:
+def _partners_door(config: DictConfig, data_dir: Path, task_name: str, languages: Offered) -> SideDoor:
     """The way in for the people who write replies. Raises ConfigError where the task is served from elsewhere."""
     if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
         raise ConfigError(
             f"mephisto.architect: a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too; leave the "
             "human model out, or do not change the architect"
         )
-    return partners_door(data_dir, task_name)
+    return partners_door(data_dir, task_name, languages)
 
 
 def _check_server(config: DictConfig) -> None:
@@ -311,5 +354,12 @@ def _announce(config: DictConfig, study: Study, *, with_people: bool) -> None:
 
 def _page_config(study: Study, place: Place) -> dict[str, Any]:
     """The public configuration of the page: words only; no model, no right answer, no code."""
-    words = study.instructions.model_dump(mode="json")
-    return {**words, "provider_type": str(place.provider._provider_type), **place.page_words()}
+    words = {tag: instructions.model_dump(mode="json") for tag, instructions in study.instructions_in.items()}
+    of_languages = {tag: {**told, "words": words[tag]} for tag, told in study.languages.for_page().items()}
+    return {
+        **study.instructions.model_dump(mode="json"),
+        "languages": of_languages,
+        "minutes": study.minutes,
+        "provider_type": str(place.provider._provider_type),
+        **place.page_words(),
+    }

@@ -3,6 +3,7 @@
 What differs from Mephisto 1.1.1, and why:
 
 * the event loop runs in a thread, so that the caller keeps the main thread (signals, progress, simulated raters);
+* who may take which unit is looked up in memory;
 * the parts that raters meet are ours: :mod:`~mephisto_tasks.study.client_io` and :mod:`~mephisto_tasks.study.launcher`;
 * shutting down takes seconds: raters are told, answers are stored already, units expire, the router ends. Mephisto
   waits for launched units for minutes at the first Ctrl-C, and for ever soon after a launch.
@@ -14,6 +15,7 @@ import asyncio
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mephisto_tasks import compat
@@ -26,11 +28,19 @@ from mephisto.operations.operator import Operator
 
 from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.running.floor import Floor
+from mephisto_tasks.stored.saving import hurry
 from mephisto_tasks.stored.stores import close_connections
-from mephisto_tasks.study.client_io import Doorkeeper, StudyIOHandler, StudyWorkerPool
+from mephisto_tasks.study.client_io import StudyIOHandler
+from mephisto_tasks.study.consenting import Consents
+from mephisto_tasks.study.doorkeeper import Doorkeeper
+from mephisto_tasks.study.identity import Identity
 from mephisto_tasks.study.launcher import StudyLauncher
+from mephisto_tasks.study.worker_pool import StudyWorkerPool
 
 logger = logging.getLogger(__name__)
+
+REGISTERING_AT_ONCE = 32
+"""Raters for whom the database is asked and written at the same time; what they write reaches the disk together."""
 
 GOODBYE_S = 1.0
 """How long the router stays after raters were told that the study is paused, so that the words arrive."""
@@ -42,10 +52,20 @@ END_S = 10.0
 class StudyOperator(Operator):
     """Runs one study. ``launch``, then anything else, then ``close``; closed once, it is not used again."""
 
-    def __init__(self, db: Any, door: Doorkeeper, floor: Floor, reception: Reception | None = None) -> None:
+    def __init__(
+        self,
+        db: Any,
+        door: Doorkeeper,
+        floor: Floor,
+        identity: Identity,
+        consents: Consents,
+        reception: Reception | None = None,
+    ) -> None:
         super().__init__(db)
+        self._consents = consents
         self._door = door
         self._floor = floor
+        self._identity = identity
         self._reception = reception
         self._run_tracker_task.cancel()  # it would poll every 10 s, and delay the end by as much
         self._thread = threading.Thread(target=self._run_loop, name="operator-loop", daemon=True)
@@ -55,6 +75,10 @@ class StudyOperator(Operator):
     def _run_loop(self) -> None:
         loop = self._event_loop
         asyncio.set_event_loop(loop)
+        # Everybody waits for this thread, and who registers or comes back for those that it hands work to.
+        hurry()
+        # Python's own has six threads on two processors, and what waits here waits for the disk, and not for a processor.
+        loop.set_default_executor(ThreadPoolExecutor(REGISTERING_AT_ONCE, "registering", initializer=hurry))
         self._loop_wrapper.set_active_thread()
         try:
             loop.run_forever()
@@ -70,13 +94,17 @@ class StudyOperator(Operator):
         # The classes are looked up in the module when the run is made: the seam that needs no copy of the method.
         module: Any = mephisto_operator
         original = module.ClientIOHandler, module.TaskLauncher, module.WorkerPool
-        module.ClientIOHandler = lambda db: StudyIOHandler(db, self._door, self._floor, self._reception)
+        module.ClientIOHandler = lambda db: StudyIOHandler(
+            db, self._door, self._floor, self._identity, self._consents, self._reception
+        )
         module.TaskLauncher = StudyLauncher
-        module.WorkerPool = lambda db: StudyWorkerPool(db, self._door)
+        module.WorkerPool = lambda db: StudyWorkerPool(db, self._door, self._consents)
         try:
             self._live_run = super()._create_live_task_run(*args, **kwargs)
         finally:
             module.ClientIOHandler, module.TaskLauncher, module.WorkerPool = original
+        # Mephisto asks the run, of which there is one object to a database.
+        self._live_run.task_run.get_valid_units_for_worker = self._live_run.task_launcher.units_for
         return self._live_run
 
     def launch(self, config: Any, shared_state: Any) -> LiveTaskRun:
@@ -100,6 +128,7 @@ class StudyOperator(Operator):
             _close_run(self._live_run)
         self._task_runs_tracked.clear()
         self._stop_loop()
+        self.db.finish()
         close_connections(self.db)
         if self._live_run is not None:
             close_connections(self.db.get_datastore_for_provider(self._live_run.task_run.provider_type))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
+import pydantic
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -22,41 +22,51 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel
 
-import mephisto_tasks.crowds.link.provider
-import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (both register providers, before anything is composed)
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE as LINK_PROVIDER
 from mephisto_tasks.crowds.link.doors import panel_of
 from mephisto_tasks.crowds.link.panel import CODES, NO_PANEL
 from mephisto_tasks.crowds.mturk.client import asks_this_machine, endpoint, is_loopback
-from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.engine.config import ConfigError, explained
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
+from mephisto_tasks.router.hosts import public_names
 from mephisto_tasks.router.security import origin
 from mephisto_tasks.router.visitors import trusted_networks
+from mephisto_tasks.setting_names import (
+    BLUEPRINT,
+    OPEN,
+    ROOT,
+    SECTIONS,
+    in_full,
+    in_short,
+    meanings,
+    name_of,
+    no_setting,
+    short_name,
+)
 from mephisto_tasks.study.addresses import is_web_address
 from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
+from mephisto_tasks.study.other_settings import (
+    DOCUMENTED,
+    SHARED_CONFS,
+    WORDS,
+    choices,
+    names_beside_blueprint,
+    where_it_goes,
+)
+from mephisto_tasks.study.short_confs import read_short_conf
+from mephisto_tasks.study.typed_values import in_quotes
+from parlai_humaneval.protocol.dialogues.sources import PACKAGED
+from parlai_humaneval.suggesting import choose_of
+from parlai_humaneval.techniques import technique, techniques
 
-SHARED_CONFS = Path(__file__).resolve().parents[1] / "engine" / "hydra_configs" / "conf"
-"""What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
-
-OVERRIDE = "models=embedded"
-"""Any conf with models that need no download, to try it out on this machine."""
+EMBEDDED_WORD = "embedded"
+"""A setting of its own: ``embedded=true`` puts models that need no download in the place of a conf's own."""
+OLD_EMBEDDED = ("models=embedded", "mephisto.blueprint.models=embedded")
+"""As it was said at first; a list of one model of that name is ``models=[embedded]``."""
 EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
 """The better ones first."""
-CHOICES = {
-    "place": ("local", "Where raters come from. Goes with every conf."),
-    "server": (
-        "here",
-        "Where pages are served: by the launch, or elsewhere by Mephisto's router. Goes with every conf.",
-    ),
-    "workers": (
-        "any",
-        "Who may take part, as a paper has it; workers.… of the blueprint says more. Goes with every conf.",
-    ),
-}
-"""Settings of one word, which names a file in a folder of :data:`SHARED_CONFS`: the default, and what is chosen."""
-BLUEPRINT = "mephisto.blueprint."
 PANEL_VALUES = "mephisto.provider.values."
 """Before the names of what a panel's file asks for."""
 _PANEL_CODES = tuple(f"mephisto.provider.{name}" for name in CODES.values())
@@ -64,40 +74,14 @@ _PARTS = ("base", "live", "static")
 """Confs that others are made of."""
 _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 """Settings that Mephisto declares as missing and does without."""
-_OTHERS = [
-    ("models", "", "models=embedded puts models that need no download in the place of a conf's own."),
-    *((name, default, what) for name, (default, what) in CHOICES.items()),
-    ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
-    ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
-    ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
-    (
-        "mephisto.architect.trusted_proxies",
-        "[]",
-        "Addresses of the reverse proxies before this machine: what they say of a rater's address is believed.",
-    ),
-    ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
-    ("mephisto.architect.frame_sites", "[]", "Sites besides MTurk's that may show the page in a frame: [https://…]."),
-    ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
-    ("mephisto.provider.bonus_budget", "0", "Dollars set aside for bonuses, shown in the total of a launch (MTurk)."),
-    ("mephisto.provider.auto_approval_delay_in_seconds", "604800", "When MTurk approves what nobody has judged."),
-    ("mephisto.provider.panel", "", "With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none."),
-    ("mephisto.provider.completion_code", "", "The panel's code for who has done the task (place=link)."),
-    ("mephisto.provider.screen_out_code", "", "The panel's code for who may not take part (place=link)."),
-    ("mephisto.provider.no_consent_code", "", "The panel's code for who does not want to take part (place=link)."),
-    ("mephisto.provider.time_out_code", "", "The panel's code for who was away for too long (place=link)."),
-    ("mephisto.provider.values", "{}", "What else the panel asks for, each as mephisto.provider.values.NAME=… (SONA)."),
-    ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
-    ("mephisto.task.task_reward", "", "Pay for a unit of work, in dollars."),
-    ("mephisto.task.assignment_duration_in_seconds", "3600", "How long a worker may keep a unit (MTurk)."),
-    ("mephisto.task.task_lifetime_in_seconds", "2678400", "How long units are offered (MTurk)."),
-    ("mephisto.task.max_num_concurrent_units", "0", "Units open at once, at most (HITs on MTurk); 0: all."),
-]
 _QUOTED = re.compile(r"""(["']).*\1""", re.DOTALL)
 _NO_LIST = "str is not a ListConfig, list or tuple."
 """OmegaConf's words for a setting that wants a list."""
 _NO_SUCH = re.compile(r"Could not override '([^']+)'")
 """Hydra's words for a setting that there is not; its advice, a plus sign, would make one that nothing reads."""
-_SECTIONS = ("blueprint", "architect", "provider", "task")
+_CONVERTED = re.compile(r"could not be converted to (\w+)")
+"""OmegaConf's words for a value of another kind."""
+_KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or false"}
 
 
 def conf_names(task: str) -> list[str]:
@@ -106,65 +90,144 @@ def conf_names(task: str) -> list[str]:
     return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
 
 
-def choices(name: str) -> list[str]:
-    """The words that a setting of :data:`CHOICES` takes."""
-    return sorted(path.stem for path in (SHARED_CONFS / name).glob("*.yaml"))
+def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
+    """Settings of a task: a named conf (or the path of a YAML file of yours), and what is said besides.
 
-
-def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
-    """Settings of a task: a named conf (or the path of a YAML file of yours) and hydra overrides.
-
-    ``models=embedded`` among these puts models that need no download in the place of the conf's.
+    Args:
+        task: the technique.
+        conf: one of :func:`conf_names`, or a file: hydra's (with ``defaults`` or ``mephisto``), or of settings by their
+            short names.
+        overrides: ``NAME=VALUE`` by short or full names, as hydra reads them; they rule over all others.
+        beneath: the same of the command, over which those go.
 
     Raises:
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
-    confs = task_dir(task) / "hydra_configs" / "conf"
     model = blueprint_of(task).CONFIG
-    config_fields = {**all_settings(model), **model.model_fields}  # a block may be set as a whole
-    embedded = OVERRIDE in overrides
-    overrides = [override for override in overrides if override != OVERRIDE]
-    for override in overrides:
-        _check_name(override, [BLUEPRINT + name for name in config_fields])
-    config_dir, config_name = confs, conf
-    if conf.endswith((".yaml", ".yml")):
-        own = Path(conf).expanduser().resolve()
-        if not own.is_file():
-            raise ConfigError(f"there is no file {own}")
-        config_dir, config_name = own.parent, own.stem
-    elif conf not in conf_names(task):
-        raise ConfigError(f"{task} has no conf {conf!r}; choose one of: {', '.join(conf_names(task))}, or a .yaml file")
-    elif not (confs / f"{conf}.yaml").is_file():
-        config_dir = SHARED_CONFS
+    known = [*blueprint_names(model), *sorted(names_beside_blueprint())]
+    of_file = read_short_conf(conf)
+    if of_file is not None:
+        conf, beneath = of_file.conf, [*of_file.overrides, *beneath]
+    embedded = _wants_embedded([*beneath, *overrides])
+    typed, given = (
+        in_full([override for override in part if not _is_about_embedded(override)], known, WORDS)
+        for part in (overrides, beneath)
+    )
+    for override in (*given, *typed):
+        _check_name(override, known, task)
+    overrides = [*given, *typed]
+    composed = _composed(task, conf, overrides, known)
+    _check_sections(composed, conf)
+    if embedded:
+        _check_embedded(typed)
+        use_embedded(composed)
+    _let_overrides_rule(composed, overrides)
+    needed = sorted(key for key in OmegaConf.missing_keys(composed) if not key.endswith(_OPTIONAL))
+    needed += _needed_by_crowd(composed)
+    if needed:
+        place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
+        lacking = " ".join(f"{short_name(key)}=…" for key in needed)
+        raise ConfigError(f"conf {conf!r}{place} needs more settings: add {lacking}")
+    _check_bounds(composed, task)
+    _check_address(composed)
+    _check_sites(composed)
+    if composed.mephisto.provider._provider_type == LINK_PROVIDER:
+        panel_of(composed.mephisto.provider)
+    return composed
+
+
+def blueprint_names(model: type[BaseModel]) -> list[str]:
+    """Full names of a technique's settings; a block may be set as a whole."""
+    return [BLUEPRINT + name for name in {**all_settings(model), **model.model_fields}]
+
+
+def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[str]) -> DictConfig:
+    config_dir, config_name = _file_of(task, conf)
+    confs = task_dir(task) / "hydra_configs" / "conf"
     search = f"hydra.searchpath=['file://{confs}','file://{SHARED_CONFS}']"
     try:
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
             warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
             composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
         _on_this_machine(composed)
-        missing = OmegaConf.missing_keys(composed)
+        OmegaConf.missing_keys(composed)
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
-        if unknown := _NO_SUCH.search(str(error)):
-            raise _no_setting(unknown[1], [BLUEPRINT + name for name in config_fields]) from error
-        if (unreadable := _unreadable(overrides)) is not None:
-            raise ConfigError(
-                f"{unreadable} cannot be read: close all brackets, and put a value with signs beyond letters, digits and "
-                "_ - . : / in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'"
-            ) from error
-        raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
-    _check_sections(composed, conf)
-    if embedded:
-        use_embedded(composed)
-    _let_overrides_rule(composed, overrides)
-    needed = sorted(key for key in missing if not key.endswith(_OPTIONAL)) + _needed_by_crowd(composed)
-    if needed:
-        place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
-        raise ConfigError(f"conf {conf!r}{place} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
-    _check_address(composed)
-    _check_sites(composed)
-    if composed.mephisto.provider._provider_type == LINK_PROVIDER:
-        panel_of(composed.mephisto.provider)
+        raise _in_our_words(error, conf, overrides, known) from error
     return composed
+
+
+def _file_of(task: str, conf: str) -> tuple[Path, str]:
+    """Folder and name of a conf's file, as hydra takes them."""
+    confs = task_dir(task) / "hydra_configs" / "conf"
+    if conf.endswith((".yaml", ".yml")):
+        own = Path(conf).expanduser().resolve()
+        if not own.is_file():
+            raise ConfigError(f"there is no file {own}")
+        return own.parent, own.stem
+    names = conf_names(task)
+    if conf not in names:
+        raise ConfigError(f"{task} has no conf {conf!r}{choose_of(conf, names)}, or a .yaml file")
+    return (confs if (confs / f"{conf}.yaml").is_file() else SHARED_CONFS), conf
+
+
+def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: Sequence[str]) -> ConfigError:
+    """What hydra refuses, as whoever typed it would say it."""
+    if unknown := _NO_SUCH.search(str(error)):
+        where = where_it_goes(unknown[1])
+        if unknown[1] in known and where:
+            return ConfigError(
+                f"{short_name(unknown[1])} is no setting of this place: add {' or '.join(where)}, or leave it out"
+            )
+        return no_setting(unknown[1], [name for name in known if name != unknown[1]])
+    for override in overrides:
+        name, value = short_name(name_of(override)), override.partition("=")[2]
+        if override in str(error) and "Ambiguous value" in str(error):
+            return ConfigError(
+                f"{name}={value} is read as no list: put it into brackets, and quote it: '{name}=[{value}]'"
+            )
+        if override in str(error) and str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
+            return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
+        if override in str(error) and (wanted := _CONVERTED.search(str(error.__cause__ or error))):
+            return ConfigError(f"{name}={value}: {_KINDS.get(wanted[1], wanted[1])} is expected, not {value!r}")
+    if (unreadable := _unreadable(overrides)) is not None:
+        return ConfigError(
+            f"{in_short(unreadable)} cannot be read: close all brackets, and put a value with signs beyond letters, digits "
+            "and _ - . : / in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'"
+        )
+    said = " ".join(str(error).strip().splitlines()[:3])
+    why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
+    return ConfigError(in_short(f"conf {conf!r}: {said}{why}"))
+
+
+def _is_about_embedded(override: str) -> bool:
+    return override in OLD_EMBEDDED or name_of(override) == EMBEDDED_WORD
+
+
+def _wants_embedded(overrides: Sequence[str]) -> bool:
+    """Whether embedded models are to speak; the last word counts.
+
+    Raises:
+        ConfigError: it is neither true nor false.
+    """
+    for override in reversed(overrides):
+        if override in OLD_EMBEDDED:
+            return True
+        if name_of(override) == EMBEDDED_WORD:
+            value = override.partition("=")[2]
+            if value.lower() not in ("true", "false"):
+                raise ConfigError(f"embedded is true or false, not {value!r}: write embedded=true, or leave it out")
+            return value.lower() == "true"
+    return False
+
+
+def _check_embedded(overrides: Sequence[str]) -> None:
+    """Raises ConfigError where models are named besides."""
+    for override in overrides:
+        if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
+            raise ConfigError(
+                f"embedded=true puts embedded models in the place of others, and {short_name(override)} names some: "
+                "leave one of them out"
+            )
 
 
 def _unreadable(overrides: Sequence[str]) -> str | None:
@@ -181,10 +244,24 @@ def _unreadable(overrides: Sequence[str]) -> str | None:
 def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
     """A setting of the command line rules over the variants of the technique, which would set it again."""
     for override in overrides:
-        name = override.partition("=")[0].lstrip("+").removeprefix(BLUEPRINT)
+        name = name_of(override).removeprefix(BLUEPRINT)
         for variant in config.mephisto.blueprint.get("variants", {}).values():
             if name in variant:
                 variant[name] = config.mephisto.blueprint[name]
+
+
+def _check_bounds(config: DictConfig, task: str) -> None:
+    """Raises ConfigError where a setting besides those of the technique is out of its bounds: Mephisto knows none."""
+    for section, model in DOCUMENTED.items():
+        there = config.mephisto[section]
+        bounded = [
+            name for name, info in model.model_fields.items() if info.metadata and name != "port"
+        ]  # of which the server says what it is
+        values = {name: there[name] for name in bounded if name in there and not OmegaConf.is_missing(there, name)}
+        try:
+            model.model_validate(values)
+        except pydantic.ValidationError as error:
+            raise explained(error, task) from error
 
 
 def _needed_by_crowd(config: DictConfig) -> list[str]:
@@ -195,6 +272,8 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
     here = asks_this_machine(str(config.mephisto.provider._provider_type))
     needed = [] if here or architect.public_url else ["mephisto.architect.public_url"]
     blueprint = config.mephisto.blueprint
+    if PACKAGED in (blueprint.get("dialogues") or ()):
+        needed.append(BLUEPRINT + "dialogues")  # nobody pays for judgements of our samples
     live = "group_size" in blueprint  # who judges finished dialogues judges the models that speak in them
     return [*needed, BLUEPRINT + "models"] if live and not (blueprint.models or blueprint.groups) else needed
 
@@ -224,20 +303,21 @@ def _check_address(config: DictConfig) -> None:
     architect = config.mephisto.architect
     try:
         trusted_networks(architect.get("trusted_proxies") or ())
+        public_names(architect.get("public_names") or ())
     except ValueError as error:
         raise ConfigError(str(error)) from error
     if _is_local(config):
         public = str(architect.get("public_url") or "")
         if public and not is_web_address(public):
-            raise ConfigError(f"mephisto.architect.public_url={public} is no address: https://study.example.org is one")
+            raise ConfigError(f"public_url={public} is no address: https://study.example.org is one")
         return
     here = not architect.public_url or is_loopback(str(architect.public_url))
     if here and asks_this_machine(str(config.mephisto.provider._provider_type)):
         return
     if not str(architect.public_url).startswith("https://"):
         raise ConfigError(
-            "crowd workers need an https address that reaches this machine: "
-            f"mephisto.architect.public_url=https://… (now {str(architect.public_url)!r})"
+            "crowd workers need an https address that reaches this machine: set "
+            f"public_url=https://… (now {str(architect.public_url)!r})"
         )
 
 
@@ -261,62 +341,32 @@ def all_settings(config: type[BaseModel]) -> dict[str, str]:
     return found
 
 
-def describe_settings(task: str) -> list[tuple[str, str, str]]:
-    """Of every setting: full name, the task's default as text, one line of what it is."""
-    composed = compose_config(task, "local")
-    blueprint = composed.mephisto.blueprint
-    described = []
-    for name, what in all_settings(blueprint_of(task).CONFIG).items():
-        value = None if OmegaConf.is_missing(blueprint, name) else OmegaConf.select(blueprint, name)
-        described.append((BLUEPRINT + name, _as_text(value), what.replace("``", "")))
-    others = [(name, _as_text(OmegaConf.select(composed, name, default=text)), what) for name, text, what in _OTHERS]
-    others = [
-        (name, default, f"{what} One of: {', '.join(choices(name))}." if name in CHOICES else what)
-        for name, default, what in others
-    ]
-    return [*described, *others]
-
-
-def _as_text(value: object) -> str:
-    """As it is written on the command line."""
-    plain = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
-    return (
-        ""
-        if plain == ""
-        else yaml.safe_dump(plain, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
-    )
-
-
-def _check_name(override: str, setting_names: Sequence[str]) -> None:
+def _check_name(override: str, known: Sequence[str], task: str) -> None:
     """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
-    name, _, value = override.partition("=")
-    name = name.lstrip("+~")
-    if name == "models":
-        raise ConfigError(
-            "models=… takes one word only, models=embedded; models by name: mephisto.blueprint.models=[a,b]"
-        )
-    if name in CHOICES:
+    name, value = name_of(override), override.partition("=")[2]
+    if name in WORDS:
         words = choices(name)
         if value not in words:
-            raise ConfigError(f"there is no {name} {value!r}; choose one of: {', '.join(words)}")
+            more = "" if name != "workers" else ", or say more by the rules workers.…"
+            raise ConfigError(f"there is no {name} {value!r}{choose_of(value, words)}{more}")
         return
-    of_variant = name.startswith(BLUEPRINT + "variants.")
-    if of_variant or name in setting_names or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
+    open_ended = name.startswith(tuple(f"{part}." for part in OPEN))
+    if open_ended or name in known or (name.startswith(ROOT) and not name.startswith(BLUEPRINT)):
         return
-    raise _no_setting(name, setting_names)
+    raise of_another_technique(task, name) or no_setting(name, [*known, *WORDS, EMBEDDED_WORD])
 
 
-def _no_setting(name: str, setting_names: Sequence[str]) -> ConfigError:
-    """The error for a misspelt setting, with the nearest right one: of its section, where its name says which."""
-    section = ".".join(name.split(".")[:2]) if name.startswith("mephisto.") else ""
-    all_names = [*(full for full, _, _ in _OTHERS), *setting_names]
-    of_section = [full for full in all_names if full.startswith(section)] or all_names
-    short = {full.rpartition(".")[2]: full for full in of_section}
-    near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)
-    meant = f" Did you mean {short[near[0]]}=…?" if near else ""
-    return ConfigError(
-        f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all."
-    )
+def of_another_technique(task: str, name: str) -> ConfigError | None:
+    """The error for a setting that only the techniques of the other engine have."""
+    engine = technique(task).engine
+    for other, entry in techniques().items():
+        if entry.engine != engine and meanings(name, blueprint_names(blueprint_of(other).CONFIG)):
+            whose = "talk to models" if entry.engine == "live" else "judge finished dialogues"
+            return ConfigError(
+                f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as {other}; "
+                f"see `parlai-humaneval launch {task} --list-settings`"
+            )
+    return None
 
 
 def _letter_by_letter(override: str) -> str:
@@ -331,33 +381,16 @@ def _letter_by_letter(override: str) -> str:
         return override
     if is_value:
         name = f"++{plain}"
-    return f"{name}={value if _QUOTED.fullmatch(value) else _in_quotes('' if value == 'null' else value)}"
-
-
-def _in_quotes(value: str) -> str:
-    """As hydra's grammar has it, in which a backslash is one but before a quote."""
-    escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), value)
-    return f"'{escaped}'"
+    return f"{name}={value if _QUOTED.fullmatch(value) else in_quotes('' if value == 'null' else value)}"
 
 
 def _check_sections(config: DictConfig, conf: str) -> None:
-    missing = [section for section in _SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
+    missing = [section for section in SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
     if missing:
         raise ConfigError(
             f"conf {conf!r} lacks mephisto.{missing[0]}. A file of yours begins with a conf of the task:\n"
             "  #@package _global_\n  defaults: [local, _self_]"
         )
-
-
-def _first_lines(error: Exception) -> str:
-    """What Hydra says, and why, which stands in the error behind it alone."""
-    said = " ".join(str(error).strip().splitlines()[:3])
-    if not isinstance(error.__cause__, ValidationError):
-        return said
-    why = str(error.__cause__).splitlines()[0]
-    if why.endswith(_NO_LIST):
-        why = f"a list is expected, in brackets: [{said.rpartition('=')[2]}]"
-    return f"{said}: {why}"
 
 
 def use_embedded(config: DictConfig) -> None:
@@ -368,7 +401,8 @@ def use_embedded(config: DictConfig) -> None:
     """
     blueprint = config.mephisto.blueprint
     if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
-        blueprint.models, blueprint.groups = list(EMBEDDED[:3]), []
+        in_samples = PACKAGED in blueprint.dialogues and not blueprint.generate
+        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if in_samples else 3]), []
         return
     control = str(blueprint.quality_control_model)
     free = [name for name in EMBEDDED if name != control]

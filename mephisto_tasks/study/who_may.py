@@ -9,7 +9,7 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.crowds.link.panel import NO_PANEL, read_panel
 from mephisto_tasks.crowds.mturk.names import MTURK, PROVIDERS
@@ -31,7 +31,11 @@ def who_may(config: DictConfig, rules: WorkerRules, data_dir: Path) -> Eligibili
     on_mturk = provider in PROVIDERS
     eligibility = read_eligibility(rules, data_dir, str(config.mephisto.task.task_name), on_mturk=on_mturk)
     remarks = _of_mturk(rules, provider) if on_mturk else _unchecked(rules, _name_of(config))
-    return replace(eligibility, remarks=[*eligibility.remarks, *remarks])
+    return replace(
+        eligibility,
+        remarks=[*eligibility.remarks, *remarks],
+        block_qualification=OmegaConf.select(config.mephisto.blueprint, "block_qualification"),
+    )
 
 
 def _of_mturk(rules: WorkerRules, provider: str) -> list[str]:

@@ -44,5 +44,6 @@ def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
         ) from error
     names = blind_names(models, kept.seed, kept.names)
     if names != kept.names:
-        write_private(path, kept.model_copy(update={"names": names}).model_dump_json(indent=2).encode())
+        content = kept.model_copy(update={"names": names}).model_dump_json(indent=2).encode()
+        write_private(path, content, outlasts_power=True)
     return names

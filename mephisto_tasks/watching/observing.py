@@ -5,6 +5,7 @@ The statistics are the report's own, taken from its document; nothing is estimat
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +17,8 @@ from mephisto_tasks.pay.books import Books, terms_of
 from mephisto_tasks.pay.ledger import Ledger
 from mephisto_tasks.pay.policy import PayError, due
 from mephisto_tasks.pay.work import Work, work_done
-from mephisto_tasks.running.snapshot import Snapshot, is_alive, read_snapshot
+from mephisto_tasks.running.snapshot import DecidingNow, Snapshot, is_alive, read_snapshot
+from mephisto_tasks.stored.deciding_lines import deciding_events, log_file
 from mephisto_tasks.stored.practice_results import ONBOARDINGS, practice_logs
 from mephisto_tasks.stored.results import (
     ResultsError,
@@ -26,6 +28,8 @@ from mephisto_tasks.stored.results import (
     stored_states,
     technique_of,
 )
+from mephisto_tasks.stored.saving import WORDS
+from mephisto_tasks.stored.stopping_logs import stopping_logs
 from mephisto_tasks.stored.stored_state import StateFiles
 from mephisto_tasks.stored.task_lock import running_task_run
 from mephisto_tasks.watching.ending import estimated_end
@@ -44,12 +48,15 @@ from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.report.answers import leading, name_of
+from parlai_humaneval.report.deciding import DECIDED
 from parlai_humaneval.report.document import Document, Facts, PracticeCount, TaskFacts
 from parlai_humaneval.report.making import make_document
 from parlai_humaneval.report.section import Options, Summary
 from parlai_humaneval.report.sections.crowd_time import CrowdTime
+from parlai_humaneval.report.sections.stopping import own_dialogues
 from parlai_humaneval.report.words import qualifying
-from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.sequential.study import ReplayError, replay
+from parlai_humaneval.statistics.wording import counted, sentence
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.from_records import tables
 
@@ -59,6 +66,10 @@ MOST_WAIT_S = 60.0
 """… unless more would lie between two of them."""
 SILENT_S = 15.0
 """A launch writes its snapshot about once a second."""
+QUIET_S = 3.0
+"""After how long of its silence it is looked whether its disk is full."""
+LEAST_FREE = 16 * 1024
+"""Bytes that a launch needs to write anything at all."""
 
 COSTS = (
     "Looking costs: who reads these intervals again and again, and stops when one looks good, finds a difference between "
@@ -66,6 +77,11 @@ COSTS = (
 )
 GO_BY_LOOKED_AT = "“p allowing for looks” stays right however often one looks, where answers are independent."
 WAIT = "Wait for the number that was planned."
+WHENEVER = (
+    "This study ends when it is decided: look whenever you like. What is decided stays so, with the chance of error that "
+    "was set, and the intervals hold at all times together. P-values and intervals that are right for one look only are not "
+    "shown."
+)
 PLANNED = (
     "This study was planned for looking: go by “p allowing for looks”; below .05 one may stop, as far as answers are "
     "independent of each other. The intervals are still those of one look."
@@ -78,12 +94,16 @@ PLANNED_WITHOUT = (
 
 @dataclass(frozen=True)
 class _Stored:
-    """What was read of the records, and when. ``problem``: why it could not be read again later."""
+    """What was read of the records, and when. ``problem``: why it could not be read again later.
+
+    ``by_log``: what is decided by the study's log, where no launch's own word is there.
+    """
 
     document: Document
     books: Books
     groups: list[GroupStanding]
     read_at: float
+    by_log: DecidingNow | None = None
     problem: str | None = None
 
     @property
@@ -136,7 +156,11 @@ class Observer:
         return _standing(now, self._task_name, stored, *self._launch())
 
     def _launch(self) -> tuple[Snapshot | None, bool]:
-        return read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
+        snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
+        if snapshot is not None and alive and self._clock() - snapshot.at > QUIET_S and _is_full(self._data_dir):
+            # The launch cannot write this down itself.
+            snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
+        return snapshot, alive
 
     def _read(self, now: float) -> _Stored:
         if self._stored is not None and now < self._not_before:
@@ -165,15 +189,27 @@ class Observer:
         practised = query(self._data_dir, ONBOARDINGS, [self._task_name, ""])
         practice_logs(self._data_dir, practised, self._files)
         payments = Ledger(self._data_dir, self._task_name).payments()
-        return agents, practised, self._files.changes, payments, running_task_run(self._data_dir, self._task_name)
+        decided = _log_stamp(self._data_dir, self._task_name)
+        run = running_task_run(self._data_dir, self._task_name)
+        return agents, practised, self._files.changes, payments, decided, run
 
     def _anew(self, now: float) -> _Stored:
         records = read_records(self._data_dir, self._task_name, self._files)
         practice = practice_count(self._data_dir, [self._task_name], self._files)
-        stamp = ([_stamp(record) for record in records], practice)
+        stamp = ([_stamp(record) for record in records], practice, _log_stamp(self._data_dir, self._task_name))
         if self._document is None or stamp != self._stamp:
             self._document, self._stamp = self._estimated(records, practice), stamp
-        return _Stored(self._document, self._books(), list(_groups_of(records)), now)
+        return _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
+
+    def _by_log(self) -> DecidingNow | None:
+        """None of a study that does not end when it is decided, or whose log does not say how it stands."""
+        if read_snapshot(self._data_dir, self._task_name) is not None:
+            return None
+        try:
+            study = replay(deciding_events(self._data_dir, self._task_name), cut_off=True)
+        except ReplayError:
+            return None
+        return DecidingNow(standing=study.standing(), margin=study.rule.margin)
 
     def _books(self) -> Books:
         """What is owed and what the ledger says was paid; no crowd's site is asked."""
@@ -184,7 +220,17 @@ class Observer:
     def _estimated(self, records: Sequence[Rated], practice: PracticeCount | None) -> Document:
         technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
         facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
-        return make_document(tables(records), self._options, title=self._task_name, task=facts)
+        whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
+        return make_document(whole, self._options, title=self._task_name, task=facts)
+
+
+def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:
+    """What changes of the log of decisions when it grows; None where there is none."""
+    try:
+        found = log_file(data_dir, task_name).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def _stamp(record: Rated) -> tuple[object, ...]:
@@ -219,10 +265,13 @@ def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStanding]:
 
 def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> Standing:
     document = stored.document
-    answers = [
-        Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one)) for one in _leading(document)
-    ]
+    deciding = stored.by_log if snapshot is None or snapshot.deciding is None else snapshot.deciding
+    # Also where its log says nothing: tests of one look would still be of a study that looks again and again.
+    is_decided = deciding is not None or DECIDED in document.sections
+    answers = [] if is_decided else list(_answers(document))
     state, words = _state(now, snapshot, alive)
+    if alive and snapshot is not None and snapshot.trouble is not None:
+        words = f"{words} {snapshot.trouble}"
     remaining = None if snapshot is None else snapshot.remaining
     groups = _groups(snapshot) if snapshot is not None else stored.groups
     return Standing(
@@ -233,9 +282,10 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         state_words=words,
         url=snapshot.url if snapshot is not None and alive else None,
         note=document.facts.note,
-        headline=document.headline(),
+        headline=_headline(document, deciding),
         answers=answers,
-        looking=_looking(document.facts, answers),
+        deciding=deciding,
+        looking=WHENEVER if is_decided else _looking(document.facts, answers),
         counted=snapshot.counted if snapshot is not None else "dialogues",
         groups=groups,
         remaining=remaining,
@@ -252,23 +302,44 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
             [work.ended for work in stored.work if work.outcome == "complete"],
             None if snapshot is None else snapshot.began,
             groups,
+            deciding,
         ),
         models=[] if snapshot is None else snapshot.models,
         checks=sorted(document.facts.flagged, key=lambda check: -check.units),
         orders=[] if snapshot is None else snapshot.orders,
-        remarks=_remarks(document, stored.books.notes, snapshot if alive else None),
+        remarks=_remarks(document, stored.books.notes, snapshot if alive else None, deciding, is_decided),
         problem=stored.problem,
         read_at=stored.read_at,
     )
+
+
+def _answers(document: Document) -> Iterator[Answer]:
+    for one in _leading(document):
+        yield Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one))
 
 
 def _leading(document: Document) -> list[Summary]:
     return leading(document.summaries())
 
 
-def _remarks(document: Document, notes: Sequence[str], snapshot: Snapshot | None) -> list[str]:
-    said = qualifying(document.facts, _leading(document), document.in_short())
-    return [*(snapshot.remarks if snapshot is not None else ()), *notes, *said]
+def _headline(document: Document, deciding: DecidingNow | None) -> str:
+    """What is decided; where only the log could say so and does not, that; of every other study its answer."""
+    if deciding is not None:
+        return sentence(str(deciding))
+    stopping = document.sections.get(DECIDED)
+    return document.headline() if stopping is None else stopping.headline
+
+
+def _remarks(
+    document: Document, notes: Sequence[str], snapshot: Snapshot | None, deciding: DecidingNow | None, is_decided: bool
+) -> list[str]:
+    first = [] if deciding is None else [own_dialogues(deciding.standing.pairs)]
+    said = qualifying(document.facts, [] if is_decided else _leading(document), document.in_short())
+    return [*first, *(snapshot.remarks if snapshot is not None else ()), *notes, *said]
+
+
+def _is_full(data_dir: Path) -> bool:
+    return shutil.disk_usage(data_dir).free < LEAST_FREE
 
 
 def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, str]:
@@ -367,10 +438,13 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
         return None
     per_hour, reward = books.median_hourly, rewards[-1]
     owed, paid = (sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid"))
+    owed_in_sandbox, paid_in_sandbox = books.in_sandbox
     return Pay(
         reward=float(reward),
         per_hour=None if per_hour is None else float(per_hour),
         owed=float(owed),
         paid=float(paid),
+        owed_in_sandbox=float(owed_in_sandbox),
+        paid_in_sandbox=float(paid_in_sandbox),
         to_spend=None if remaining is None else float(remaining * reward),
     )

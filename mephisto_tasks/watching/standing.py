@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks.running.snapshot import Door, Inside, ModelNow, OrderResult
+from mephisto_tasks.running.snapshot import DecidingNow, Door, Inside, ModelNow, OrderResult
 from parlai_humaneval.report.document import Flagged, PracticeCount
 from parlai_humaneval.report.section import Summary
 
@@ -82,6 +82,9 @@ class Pay(_Part):
     """For all that was done so far, paid or not, by the study's own terms."""
     paid: float
     """Of it, as the ledger says."""
+    owed_in_sandbox: float = 0.0
+    """Of what is owed, for units in MTurk's sandbox, where no real money is spent; and what is paid of that."""
+    paid_in_sandbox: float = 0.0
     to_spend: float | None
     """Rewards of units that are still to be done; None where it is not known how many."""
 
@@ -119,6 +122,9 @@ class Standing(_Part):
     """Said first where raters were simulated."""
     headline: str
     answers: list[Answer]
+    deciding: DecidingNow | None = None
+    """Of a study that ends when it is decided: what is, and how much is to go. It has no ``answers``, whose intervals and
+    p-values are right for one look at an end that was planned."""
     looking: str
     """What it costs to look at the answers while the study goes on; empty where there are none."""
     counted: str
@@ -156,7 +162,12 @@ class Standing(_Part):
 
     @property
     def wanted(self) -> int | None:
-        """How many it will be, of stopped groups no more than there are; None where it is not known of every group."""
+        """How many it will be, of stopped groups no more than there are; None where it is not known of every group.
+
+        Where answers decide: at most.
+        """
+        if self.deciding is not None:
+            return self.completed if self.deciding.standing.ended else self.deciding.standing.cap
         wanted = [group.completed + group.running if group.stopped else group.wanted for group in self.groups]
         known = [number for number in wanted if number is not None]
         return sum(known) if known and len(known) == len(wanted) else None

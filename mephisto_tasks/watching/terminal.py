@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -15,6 +14,8 @@ from mephisto_tasks.watching.words import (
     Pair,
     answer_table,
     checks_table,
+    decided_table,
+    decided_warnings,
     groups_table,
     inside_table,
     models_table,
@@ -22,6 +23,7 @@ from mephisto_tasks.watching.words import (
     progress_facts,
     rater_facts,
 )
+from parlai_humaneval.one_line import printable
 from parlai_humaneval.report.draw.terminal import table_lines
 from parlai_humaneval.report.views import DataTable
 
@@ -65,16 +67,21 @@ def _parts(standing: Standing, width: int, links: Sequence[str], once: bool) -> 
     yield Text(plain(standing.headline), style="bold")
     if standing.looking:
         yield Text(standing.looking, style="yellow")
+    for warning in decided_warnings(standing):
+        yield Text(plain(warning), style="bold yellow")
     for answer in standing.answers[:ANSWERS]:
         table = answer_table(answer)
         if table.rows:
             title = f"{answer.name}: {table.title}" if len(standing.answers) > 1 else table.title
             yield from _table(table.model_copy(update={"title": title}), width, once)
+    if standing.deciding is not None:
+        yield from _table(decided_table(standing), width, once)
     if len(standing.answers) > ANSWERS:
         yield Text(
             f"({len(standing.answers) - ANSWERS} more questions: `parlai-humaneval report` has them)", style="dim"
         )
-    for table in (groups_table(standing.groups), inside_table(standing)):
+    groups = groups_table(standing.groups, open_ended=standing.deciding is not None)
+    for table in (groups, inside_table(standing)):
         if table.rows:
             yield from _table(table, width, once)
     yield _lines(rater_facts(standing))
@@ -107,11 +114,15 @@ def _table(table: DataTable, width: int, once: bool) -> Iterator[RenderableType]
 
 def plain(text: str) -> str:
     """``text`` without what a terminal would obey: names and words of models and workers are data."""
-    return "".join("�" if unicodedata.category(letter) in ("Cc", "Cs", "Cf") else letter for letter in text)
+    return printable(text, keep="")
 
 
-def steering(task_name: str, where: tuple[str, ...] = ()) -> Text:
-    """How this study is steered, as it can be typed; ``where``: further options, such as the data directory."""
+def steering(task_name: str, where: tuple[str, ...] = (), *, is_decided: bool = False) -> Text:
+    """How this study is steered, as it can be typed; ``where``: further options, such as the data directory.
+
+    ``is_decided``: it ends when it is decided, and what is rated is nobody's choice.
+    """
+    orders = "pause|resume" if is_decided else "pause|resume|more|stop-pair|resume-pair|retire|restore …"
     task = shlex.join(["--task-name", task_name, *where])
-    words = f"To steer it: parlai-humaneval steer pause|resume|more|stop-pair|resume-pair|retire|restore … {task}"
+    words = f"To steer it: parlai-humaneval steer {orders} {task}"
     return Text(plain(words), style="dim")

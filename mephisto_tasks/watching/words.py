@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from mephisto_tasks.running.one_line import inside_words, one_line
+from mephisto_tasks.running.one_line import done_words, inside_words, one_line
 from mephisto_tasks.running.snapshot import Inside
 from mephisto_tasks.watching.observing import ago
 from mephisto_tasks.watching.standing import Answer, GroupStanding, Standing
-from parlai_humaneval.report.answers import pairs_table
-from parlai_humaneval.report.views import Cell, DataTable, TableColumn
-from parlai_humaneval.statistics.wording import counted, money_words, percent, seconds_words
+from parlai_humaneval.report.answers import pairs_table as table_of_pairs
+from parlai_humaneval.report.sections.stopping import DecidedPair, pair_rows, pairs_figures, pairs_table
+from parlai_humaneval.report.views import Cell, DataTable, IntervalFigure, TableColumn
+from parlai_humaneval.statistics.wording import counted, money_words, percent, seconds_words, sentence
 
 Pair = tuple[str, str]
 """A label and what it says."""
@@ -39,9 +40,9 @@ COLLECTED = "Collected"
 
 
 def progress_words(standing: Standing) -> str:
-    """“12 of 40 conversations”; without the 40 where it is not known."""
-    wanted = standing.wanted
-    return f"{standing.completed:,}{'' if wanted is None else f' of {wanted:,}'} {standing.counted} are complete"
+    """“12 of 40 conversations”, “12 of at most 400 conversations”; without the 40 where it is not known."""
+    done = done_words(standing.completed, standing.wanted, standing.deciding)
+    return f"{done} {standing.counted} are complete"
 
 
 def progress_facts(standing: Standing) -> list[Pair]:
@@ -61,6 +62,8 @@ def _rater_facts(standing: Standing) -> Iterator[Pair]:
         refused = sum(door.turned_away.values())
         away = f", {counted(refused, 'time')} somebody was turned away" if refused else ""
         yield "Came", f"{door.came:,} came, {door.let_in:,} began, {door.completed:,} finished in this launch{away}."
+        if door.waited:
+            yield "Waited", f"{counted(door.waited, 'worker')} came while the study was full, and waited for a place."
         kinds = sorted(door.turned_away.items(), key=lambda one: -one[1])[:PLACES_NAMED]
         if kinds:
             yield "Turned away", "; ".join(f"{count:,}: {kind.replace('_', ' ')}" for kind, count in kinds)
@@ -115,13 +118,44 @@ def _pay_words(standing: Standing) -> Iterator[Pair]:
         return
     if pay.per_hour is not None:
         yield "Effective pay", f"${money_words(pay.per_hour)} an hour, practice included (median over workers)."
-    to_spend = "" if pay.to_spend is None else f"; ${money_words(pay.to_spend)} to spend for what is still to be done"
-    yield "Money", f"${money_words(pay.owed)} spent, of it ${money_words(pay.paid)} paid{to_spend}. Without fees."
+    at_most = "at most " if standing.deciding is not None else ""
+    to_spend = (
+        "" if pay.to_spend is None else f"; {at_most}${money_words(pay.to_spend)} to spend for what is still to be done"
+    )
+    owed, paid = pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox
+    yield "Money", f"${money_words(owed)} spent, of it ${money_words(paid)} paid{to_spend}. Without fees."
+    if pay.owed_in_sandbox:
+        sandbox = f"${money_words(pay.owed_in_sandbox)}, of it ${money_words(pay.paid_in_sandbox)} paid"
+        yield "In the sandbox", f"{sandbox}: MTurk's, where no real money is spent."
+
+
+def decided_pairs(standing: Standing) -> list[DecidedPair]:
+    """Of a study that ends when it is decided: each two models, as the report's section has them; of another, none."""
+    if standing.deciding is None:
+        return []
+    names = {"study": standing.task_name, "technique": standing.technique, "setting": "", "metric": ""}
+    return pair_rows(standing.deciding.standing, names)
+
+
+def decided_warnings(standing: Standing) -> list[str]:
+    """What speaks against trusting what is decided."""
+    return [] if standing.deciding is None else [sentence(words) for words in standing.deciding.standing.warnings]
+
+
+def decided_table(standing: Standing) -> DataTable:
+    """What is decided of each pair, and what its dialogues say, with intervals that hold at all times."""
+    return pairs_table(decided_pairs(standing), while_it_runs=True)
+
+
+def decided_figures(standing: Standing) -> list[IntervalFigure]:
+    """The same as a picture; none before two models have met."""
+    deciding = standing.deciding
+    return [] if deciding is None else pairs_figures("decided", decided_pairs(standing), deciding.margin)
 
 
 def answer_table(answer: Answer) -> DataTable:
     """The report's table of pairs, and beside it the p that allows for looks, where there is one."""
-    table = pairs_table(answer.summary)
+    table = table_of_pairs(answer.summary)
     if not answer.looked_at:
         return table
     by_pair = {(one.first, one.second): one.p for one in answer.looked_at}
@@ -133,14 +167,17 @@ def answer_table(answer: Answer) -> DataTable:
     return table.model_copy(update={"columns": columns, "rows": rows})
 
 
-def groups_table(groups: Sequence[GroupStanding]) -> DataTable:
-    """What is collected of what is wanted; the question and the setting stand above where all groups have the same."""
+def groups_table(groups: Sequence[GroupStanding], *, open_ended: bool = False) -> DataTable:
+    """What is collected of what is wanted; the question and the setting stand above where all groups have the same.
+
+    ``open_ended``: as many are as it takes.
+    """
     asked = {_of(group) for group in groups}
     columns = (
         TableColumn(key="models", label="Pair" if all(len(group.models) == 2 for group in groups) else "Models"),
         *([TableColumn(key="of", label="Of")] if len(asked) > 1 else []),
         TableColumn(key="completed", label="Complete", kind="count"),
-        TableColumn(key="wanted", label="Target", kind="count"),
+        *([] if open_ended else [TableColumn(key="wanted", label="Target", kind="count")]),
         TableColumn(key="running", label="Running", kind="count"),
         TableColumn(key="stopped", label="Stopped"),
     )
@@ -250,7 +287,8 @@ def line(standing: Standing) -> str:
     """The study in one plain line, for a log: the launch's own, and when it will be done."""
     now = datetime.fromtimestamp(standing.at).strftime("%Y-%m-%d %H:%M:%S")
     if not standing.is_alive or standing.door is None or standing.wanted is None:
-        return f"{now}  {progress_words(standing)}. {standing.state_words}"
+        decided = "" if standing.deciding is None else f"{sentence(str(standing.deciding))} "
+        return f"{now}  {progress_words(standing)}. {decided}{standing.state_words}"
     launch = one_line(
         standing.completed,
         standing.wanted,
@@ -259,5 +297,6 @@ def line(standing: Standing) -> str:
         door=standing.door,
         models=standing.models,
         is_paused=standing.state == "paused",
+        deciding=standing.deciding,
     )
     return f"{now}  {launch}. End: {standing.end.words}"

@@ -23,6 +23,8 @@ export default tseslint.config(
       // What models and workers write must stay text.
       "react/no-danger": "error",
       "react/no-danger-with-children": "error",
+      // What raters read goes through t() or tn() of src/language.ts.
+      "react/jsx-no-literals": ["error", { allowedStrings: ["✓", "?", "–", "·", "×", "…", ":", ",", ".", "(", ")"] }],
       "react/jsx-no-target-blank": "error",
       "react/jsx-key": "error",
       "no-restricted-properties": [

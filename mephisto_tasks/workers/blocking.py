@@ -28,7 +28,7 @@ from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.lines_file import append_line, read_lines
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, check_task, database_file, task_names
-from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.workers.kept_out import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.workers.known_workers import KnownWorker
 from mephisto_tasks.workers.qualifications import grant, holders, revoke
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -36,8 +36,6 @@ from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 logger = logging.getLogger(__name__)
 
 BLOCKS_FILE = "blocks.jsonl"
-BLOCKED_EVERYWHERE = "parlai-humaneval-blocked"
-"""Name of the qualification of workers who may take part in no study of the data directory."""
 NOT_RECORDED = "not recorded here"
 """Reason of a block that was not made by :func:`block`, or whose line is lost."""
 
@@ -107,7 +105,7 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
         BlockError: the qualification has no name.
     """
     if not qualification_name:
-        raise BlockError("name the qualification that blocks: mephisto.blueprint.block_qualification=…")
+        raise BlockError("name the qualification that blocks: block_qualification=…")
     new = worker.get_granted_qualification(qualification_name) is None
     if new and not grant(worker, qualification_name):
         logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
@@ -125,11 +123,6 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
         ),
     )
     return new
-
-
-def blocked_here(task_name: str) -> str:
-    """Name of the qualification of workers whom somebody blocked by hand in this study."""
-    return f"{BLOCKED_EVERYWHERE}-{study_folder(Path(), task_name).name}"
 
 
 def block_by_hand(

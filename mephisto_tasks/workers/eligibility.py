@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,31 +12,36 @@ from typing import Any
 from mephisto_tasks.config_error import ConfigError
 from mephisto_tasks.pay.work import Work, work_done
 from mephisto_tasks.stored.results import ResultsError, query, task_names, worker_records
-from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here
+from mephisto_tasks.workers.kept_out import BLOCKED_EVERYWHERE, blocked_here, kept_out
 from mephisto_tasks.workers.known_workers import known_workers
 from mephisto_tasks.workers.rules import WorkerRules
 from mephisto_tasks.workers.worker_lists import FollowedList, WorkerListError
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 logger = logging.getLogger(__name__)
 
-PREFIX = "mephisto.blueprint.workers."
+PREFIX = "workers."
 
-BLOCKED = "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
-NOT_INVITED = (
+BLOCKED = phrase(
+    "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
+)
+NOT_INVITED = phrase(
     "This study is only for people whom the researchers have invited, and you are not among them. There is no penalty: "
     "please return the task. Thank you for your interest!"
 )
-NOT_QUALIFIED = (
+NOT_QUALIFIED = phrase(
     "This study is only for people who have qualified for it in an earlier task of ours. There is no penalty: please return "
     "the task. Thank you for your interest!"
 )
-SEEN_BEFORE = (
+SEEN_BEFORE = phrase(
     "You have helped us in an earlier study that this one builds on, and it needs people who have not. Thank you for your "
     "help then! There is no penalty: please return the task."
 )
-DONE_ALL = "You have already taken part in this study as often as one person may. Thank you! Please return the task."
-DONE_ALL_ACROSS = (
+DONE_ALL = phrase(
+    "You have already taken part in this study as often as one person may. Thank you! Please return the task."
+)
+DONE_ALL_ACROSS = phrase(
     "You have already taken part in this study and its sister studies as often as one person may. Thank you! Please return "
     "the task."
 )
@@ -44,11 +49,18 @@ DONE_ALL_ACROSS = (
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why somebody cannot take part. ``kind`` for programs, ``why`` for researchers, ``words`` for the worker."""
+    """Why somebody cannot take part. ``kind`` for programs, ``why`` for researchers, ``words`` for the worker.
+
+    ``title`` stands above the words; None: the page has one of its own. ``tries_again``: it passes, and the page asks again
+    by itself until then. ``more``: is told to the page beside all that.
+    """
 
     kind: str
     why: str
     words: str
+    title: str | None = None
+    tries_again: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,8 @@ class Eligibility:
     barred: FollowedList | None = None
     at_our_door: frozenset[str] = frozenset()
     """Qualifications among those that the rules name which are checked here, and not by MTurk alone."""
+    block_qualification: str | None = None
+    """With which the study blocks who fails its checks."""
     remarks: list[str] = field(default_factory=list)
 
     def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
@@ -71,6 +85,7 @@ class Eligibility:
         """
         checks: tuple[Callable[[], Refusal | None], ...] = (
             lambda: self._blocked(worker),
+            lambda: self._kept_out(pseudonym),
             lambda: self._listed(str(worker.worker_name), pseudonym),
             lambda: self._qualified(worker),
             lambda: self._seen_before(str(worker.db_id)),
@@ -100,6 +115,12 @@ class Eligibility:
         for name, where in ((BLOCKED_EVERYWHERE, "in all studies"), (blocked_here(self.task_name), "in this study")):
             if worker.get_granted_qualification(name) is not None:
                 return Refusal("blocked", f"blocked {where} (parlai-humaneval workers show says why)", BLOCKED)
+        return None
+
+    def _kept_out(self, pseudonym: str) -> Refusal | None:
+        blocks = {BLOCKED_EVERYWHERE, blocked_here(self.task_name), self.block_qualification}
+        if any(line.worker == pseudonym and line.qualification in blocks for line in kept_out(self.data_dir)):
+            return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
         return None
 
     def _listed(self, name: str, pseudonym: str) -> Refusal | None:
@@ -180,7 +201,7 @@ def read_eligibility(rules: WorkerRules, data_dir: Path, task_name: str, *, on_m
             f"{PREFIX}across_tasks: {', '.join(new)} is not in {data_dir} yet; it counts once it was launched."
         )
     at_our_door = frozenset(name for name in named if name in held_here)
-    return Eligibility(rules, data_dir, task_name, allowed, barred, at_our_door, remarks)
+    return Eligibility(rules, data_dir, task_name, allowed, barred, at_our_door, remarks=remarks)
 
 
 def _is_there(data_dir: Path) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mephisto_tasks.pay.work import Work, work_done
+from mephisto_tasks.stored.consents import Agreement, agreements
 from mephisto_tasks.stored.results import past_practices, task_names, worker_records
 from mephisto_tasks.workers.blocking import Block, blocked, blocks_of
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
@@ -58,6 +59,8 @@ class TaskOfWorker(BaseModel):
     work: list[Work]
     failed_checks: dict[str, str]
     turned_away: list[TurnedAway]
+    agreed_to: list[Agreement] = Field(default_factory=list)
+    """Consent texts, oldest first."""
 
 
 class WorkerPage(BaseModel):
@@ -148,7 +151,7 @@ def worker_page(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> 
         since=known.since,
         blocks=blocks_of(data_dir, [known.pseudonym]),
         notes=[note for note in notes(data_dir) if note.worker == known.pseudonym],
-        tasks=[task for task in tasks if task.work or task.practice or task.turned_away],
+        tasks=[task for task in tasks if task.work or task.practice or task.turned_away or task.agreed_to],
     )
 
 
@@ -166,4 +169,5 @@ def _task(data_dir: Path, task: str, known: KnownWorker) -> TaskOfWorker:
         work=work_done(data_dir, task, known.worker_id),
         failed_checks={str(one["check"]): str(one["reason"]) for one in verdicts if one.get("passed") is False},
         turned_away=[one for one in turned_away(data_dir, task) if one.worker == known.pseudonym],
+        agreed_to=[one for one in agreements(data_dir, task) if one.worker == known.pseudonym],
     )

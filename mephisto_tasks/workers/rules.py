@@ -16,34 +16,45 @@ class WorkerRules(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     locales: list[str] = Field(default_factory=list, max_length=MOST_LOCALES)
-    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country). MTurk checks it."""
+    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country). MTurk checks it. It finds people who
+    read the language well."""
     min_approval_rate: int | None = Field(default=None, ge=0, le=100)
-    """The least share of their work that was approved, in percent. MTurk checks it."""
+    """The least share of their work that was approved, in percent. MTurk checks it. It keeps out those whose work was
+    often refused; 95 and more is usual."""
     min_approved: int | None = Field(default=None, ge=0)
-    """The least number of their tasks that were approved. MTurk checks it."""
+    """The least number of their tasks that were approved. MTurk checks it. The rate says little of somebody with few
+    tasks."""
     adult: bool = False
-    """Only workers who have agreed to see content for adults. MTurk checks it."""
+    """Only workers who have agreed to see content for adults. MTurk checks it. Needed where models may say what
+    offends."""
     masters: bool = False
-    """Only workers whom MTurk calls Masters, at a higher fee. MTurk checks it."""
+    """Only workers whom MTurk calls Masters, at a higher fee. MTurk checks it. They are tried and few: collecting takes
+    longer."""
     qualifications: list[str] = Field(default_factory=list)
-    """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or on MTurk."""
+    """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or on
+    MTurk. People who have shown that they can do it need no second practice."""
     not_qualifications: list[str] = Field(default_factory=list)
-    """No workers who hold one of these."""
+    """No workers who hold one of these. It keeps those out who know too much, of a pilot say."""
     allow_list: str = ""
     """A file: only these workers may take part. Ids or pseudonyms, one a line, or a CSV file with a column worker.
     A running launch follows when it is saved."""
     block_list: str = ""
-    """A file, likewise: these workers may not take part."""
+    """A file as of ``allow_list``: these workers may not take part. Use it for people who asked not to be invited, or
+    for your own lab."""
     exclude_tasks: list[str] = Field(default_factory=list)
-    """Earlier studies of this data directory: who rated anything in one of them may not take part."""
+    """Earlier studies of this data directory: who rated anything in one of them may not take part. Their opinions are
+    formed by what they saw there."""
     max_units: int | None = Field(default=None, ge=1)
-    """Units that one worker may begin in this study, over all its launches; null: as many as there are."""
+    """Units that one worker may begin in this study, over all its launches; null: as many as there are. It keeps a
+    study from resting on a few busy workers."""
     across_tasks: list[str] = Field(default_factory=list)
-    """Other studies that max_units_across and pair_once look at, too."""
+    """Other studies that max_units_across and pair_once look at, too. Studies that ask the same should count as one."""
     max_units_across: int | None = Field(default=None, ge=1)
-    """Units that one worker may begin in this study and those of across_tasks together."""
+    """Units that one worker may begin in this study and those of across_tasks together. A study that is split into
+    several then has the same people no more often."""
     pair_once: bool = False
-    """A worker rates the same models once only: in whatever setting, and not if they did so in one of across_tasks."""
+    """A worker rates the same models once only: in whatever setting, and not if they did so in one of across_tasks. Who
+    compares two models a second time remembers the first."""
 
     @field_validator("locales")
     @classmethod

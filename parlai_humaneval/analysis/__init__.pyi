@@ -15,11 +15,15 @@ from parlai_humaneval.planning.power import (
     two_proportions_size,
 )
 from parlai_humaneval.planning.simulate import simulated_power
+from parlai_humaneval.planning.stopping import plan_until_decided
 from parlai_humaneval.planning.study_plan import Plan, plan_study
+from parlai_humaneval.planning.until_decided import UntilDecided
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.draw.files import write_document
 from parlai_humaneval.report.draw.terminal import print_document, print_summary
 from parlai_humaneval.report.making import make_document
+from parlai_humaneval.sequential.replaying import Replay, replay_sequential
+from parlai_humaneval.sequential.rule import StoppingRule
 from parlai_humaneval.statistics.agreement import (
     cohen_kappa,
     fleiss_kappa,
@@ -29,6 +33,7 @@ from parlai_humaneval.statistics.agreement import (
     rating_counts,
 )
 from parlai_humaneval.statistics.best_set import BestSet, best_of_means, best_set
+from parlai_humaneval.statistics.betting import equality_evidence, order_evidence, score_evidence, share_interval
 from parlai_humaneval.statistics.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 from parlai_humaneval.statistics.clustered import (
     ClusterSums,
@@ -84,6 +89,7 @@ from parlai_humaneval.statistics.pair_wins import (
     oriented,
     wins_of_pairs,
 )
+from parlai_humaneval.statistics.prediction_powered.tables import prediction_powered
 from parlai_humaneval.statistics.rank_stability import (
     ScoreRange,
     StabilityPoint,
@@ -209,6 +215,7 @@ __all__ = [
     "RatedCriterion",
     "RatedPair",
     "RaterPairs",
+    "Replay",
     "Reselection",
     "Result",
     "ScoreGap",
@@ -217,6 +224,7 @@ __all__ = [
     "SkillModel",
     "StabilityCurve",
     "StabilityPoint",
+    "StoppingRule",
     "Strengths",
     "SystemScore",
     "TableError",
@@ -225,6 +233,7 @@ __all__ = [
     "TimedAnswers",
     "TurnTest",
     "TurnWeights",
+    "UntilDecided",
     "answers_in_time",
     "anytime_p_values",
     "best_of_means",
@@ -274,6 +283,7 @@ __all__ = [
     "effective_win_rate",
     "effective_win_test",
     "equal_rates_test",
+    "equality_evidence",
     "exact_binomial_sizes",
     "extreme_rate_test",
     "ffa_points",
@@ -311,6 +321,7 @@ __all__ = [
     "ols",
     "on_sliders",
     "one_proportion_size",
+    "order_evidence",
     "oriented",
     "overall_score",
     "pair_agreement",
@@ -321,7 +332,9 @@ __all__ = [
     "pilot_of",
     "plackett_luce",
     "plan_study",
+    "plan_until_decided",
     "pooled_turn_strengths",
+    "prediction_powered",
     "print_document",
     "print_summary",
     "rank_clusters",
@@ -339,13 +352,16 @@ __all__ = [
     "read_tables",
     "reasons",
     "register_statistic",
+    "replay_sequential",
     "replication",
     "reselection",
     "results_table",
     "same_conclusions",
     "same_ranking_share",
+    "score_evidence",
     "score_gaps",
     "score_ranges",
+    "share_interval",
     "shuffle_interval",
     "sign_flip_interval",
     "sign_flip_p",

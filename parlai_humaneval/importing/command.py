@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ import click
 from parlai_humaneval.command_errors import told_plainly
 from parlai_humaneval.command_options import repeats_option
 from parlai_humaneval.models.zoo.home import user_home
+from parlai_humaneval.plain_output import say, say_json
 
 if TYPE_CHECKING:
     from parlai_humaneval.importing.gathering import Imported, SavedFormat
@@ -168,7 +168,7 @@ def import_tables(
         written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     summary = _summary(found, source, clean, written, pseudonyms)
     if as_json:
-        click.echo(json.dumps(summary, ensure_ascii=False))
+        say_json(summary, indent=None)
     else:
         _show(summary, out)
 
@@ -291,14 +291,14 @@ def _show(summary: dict[str, Any], out: str) -> None:
     rows = ", ".join(f"{name} {count:,}" for name, count in summary["rows"].items())
     click.echo(f"{counted(summary['workers'], 'worker')} → {out}: rows of {rows}.")
     for reason, count in summary["left_out"].items():
-        click.echo(f"Left out: {count:,} × {reason}.")
+        say(f"Left out: {count:,} × {reason}.")
     for note in summary["notes"]:
-        click.echo(note)
+        say(note)
     skipped = summary["skipped"]
     if skipped:
         click.echo(f"Skipped, as it is bad: {len(skipped):,}")
         for one in skipped[:SHOWN]:
-            click.echo(f"  {one}")
+            say(f"  {one}")
         if len(skipped) > SHOWN:
             click.echo(f"  … and {len(skipped) - SHOWN:,} more (--json lists all).")
 

@@ -127,7 +127,7 @@ def _checked(
             for name in get_args(TableName):
                 frames[name], again = _table(name, good, repeats)
                 told += again
-            return good, Tables(**frames, repeats=tuple(told))
+            return good, Tables(**frames, repeats=tuple(told), judges=None, stopping=())
         except _BadUnits as error:
             if skipped is None:
                 raise TableError(f"{good[error.units[0]].where}: {error}") from error

@@ -51,7 +51,8 @@ def without_names(tables: Tables, given: Mapping[str, str]) -> tuple[Tables, int
         if different:
             count += sum(int((column != frame[name]).sum() - column.isna().sum()) for name, column in different.items())
             changed[table] = frame.assign(**different)
-    return replace(tables, **changed), count
+    judges = None if tables.judges is None else without_names(tables.judges, given)[0]
+    return replace(tables, **changed, judges=judges), count
 
 
 def _forms(name: str) -> Iterable[str]:

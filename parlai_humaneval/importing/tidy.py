@@ -112,7 +112,12 @@ def read_tidy(
     if not units:
         named = ", ".join(str(path) for _, path in files)
         raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
-    return Imported(Tables(**frames, repeats=repeats), units, skipped=skipped, notes=oddities(frames["turns"]))
+    return Imported(
+        Tables(**frames, repeats=repeats, judges=None, stopping=()),
+        units,
+        skipped=skipped,
+        notes=oddities(frames["turns"]),
+    )
 
 
 def _completed(table: TableName, frame: pd.DataFrame, plan: TidyPlan, used: set[str]) -> pd.DataFrame:
@@ -201,7 +206,8 @@ def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
     ids = {str(value) for frame in frames.values() for name in _worker_columns(frame) for value in frame[name].dropna()}
     renamed = {value: pseudonym(value) for value in ids}
-    return Tables(**{name: _renamed(frame, renamed) for name, frame in frames.items()}, repeats=tables.repeats)
+    clean = {name: _renamed(frame, renamed) for name, frame in frames.items()}
+    return Tables(**clean, repeats=tables.repeats, judges=None, stopping=())
 
 
 def _worker_columns(frame: pd.DataFrame) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.plain_output import say, say_json
 
 if TYPE_CHECKING:
     from parlai_humaneval.models.checking import Checked
@@ -57,11 +57,11 @@ def check(
         raise click.UsageError("--load takes names: --all would load and download every model there is.")
     zoo = read_zoo(zoo_files)
     found = _check_all(list(zoo.values()) if every else named(names, zoo))
-    results = [{**one.as_json(), **(_load(one) if load_too else {})} for one in found]
+    results = [_loaded(one) if load_too else one.as_json() for one in found]
     if as_json:
-        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+        say_json(results)
     elif every:
-        table_console().print(_table(found))
+        table_console().print(table_of(found))
     else:
         for result in results:
             _print(result)
@@ -78,20 +78,14 @@ def _check_all(specs: Sequence[ModelSpec]) -> list[Checked]:
         return [check_one(spec) for spec in progress.track(specs, description="Checking models")]
 
 
-def _load(checked: Checked) -> dict[str, Any]:
-    """What a trial adds to the result of a check."""
-    from parlai_humaneval.models.checking import load_and_ask
-    from parlai_humaneval.models.pool.pool import ModelFailed
+def _loaded(checked: Checked) -> dict[str, Any]:
+    from parlai_humaneval.models.checking import try_out
 
-    if not checked.ok:
-        return {}
-    try:
-        return {**load_and_ask(checked.spec), "state": "ready", "why": "", "downloads": []}
-    except (ZooError, ModelFailed, RuntimeError) as error:
-        return {"ok": False, "state": "cannot", "why": "load", "missing": [str(error)]}
+    return try_out(checked)
 
 
-def _table(found: Sequence[Checked]) -> Table:
+def table_of(found: Sequence[Checked]) -> Table:
+    """A line a model: where it comes from, how large it is, and what is left to do before it can be used."""
     model, origin, gb, state = (Column(name, no_wrap=True) for name in ("model", "origin", "GB", "state"))
     why = Column("why", no_wrap=True, ratio=1, min_width=24)  # what is left of the line, and cut to it
     table = Table(model, origin, "size", gb, state, why, box=None, pad_edge=False, expand=True)
@@ -106,6 +100,6 @@ def _print(result: dict[str, Any]) -> None:
     state = result["state"]
     click.echo(f"{result['name']}: {'cannot be used' if state == 'cannot' else state}")
     for sentence in [*result["missing"], *result["downloads"], *result["asks"], *result["notes"]]:
-        click.echo(f"  {sentence}")
+        say(f"  {sentence}")
     if "reply" in result:
-        click.echo(f"  loaded in {result['load_s']} s; answers “Hi!” with: {result['reply']}")
+        say(f"  loaded in {result['load_s']} s; answers “Hi!” with: {result['reply']}")

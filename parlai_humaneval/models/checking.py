@@ -15,8 +15,9 @@ from parlai_humaneval.models.pool.memory import check_memory
 from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries, silent_parlai
 from parlai_humaneval.models.search_options import without_effect
 from parlai_humaneval.models.zoo.entries import ModelSpec
-from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing, to_be_trained, to_download
+from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing, to_download
 from parlai_humaneval.models.zoo.keys import key_trouble
+from parlai_humaneval.models.zoo.trained_here import to_be_trained
 
 State = Literal["ready", "to download", "to train", "to serve", "in a launch", "cannot"]
 """What is left to do: nothing; the first load downloads; its training is run; its server is started; nothing, but it talks
@@ -121,6 +122,22 @@ def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
         speaker = pool.speaker([spec.name], seed=0)
         speaker.observe({"text": "Hi!", "episode_done": False})
         return {"load_s": round(loaded, 2), "reply": speaker.act()["text"]}
+
+
+def try_out(checked: Checked) -> dict[str, Any]:
+    """What was found of a model, and what it answers to “Hi!”; one that lacks something is not loaded."""
+    found = checked.as_json()
+    if not checked.ok:
+        return found
+    try:
+        return {**found, **load_and_ask(checked.spec), "state": "ready", "why": "", "downloads": []}
+    except Exception as error:  # noqa: BLE001  (a model is somebody else's code: what it raises is the finding)
+        return {**found, "ok": False, "state": "cannot", "why": "load", "missing": [told(error)]}
+
+
+def told(error: Exception) -> str:
+    """What went wrong, with the kind of error where nobody wrote it for people."""
+    return str(error) if isinstance(error, (ValueError, RuntimeError)) else f"{type(error).__name__}: {error}"
 
 
 def _kind(sentence: str) -> str:

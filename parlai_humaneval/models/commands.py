@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,12 +9,13 @@ from pathlib import Path
 import click
 from rich.table import Column, Table
 
+from parlai_humaneval.command_groups import SuggestingGroup
 from parlai_humaneval.models.check_command import check
 from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
 from parlai_humaneval.models.train_command import train
 from parlai_humaneval.models.working import working
 from parlai_humaneval.models.zoo.entries import Origin, ZooError
-from parlai_humaneval.suggesting import SuggestingGroup
+from parlai_humaneval.plain_output import say, say_json
 
 ORIGINS: Mapping[Origin, str] = {
     "packaged": "Packaged",
@@ -52,7 +52,7 @@ def list_command(zoo_files: Sequence[str], as_json: bool) -> None:
     specs = list(read_zoo(zoo_files).values())
     if as_json:
         listed = [spec.model_dump() for spec in specs]
-        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        say_json(listed)
         return
     table = Table(Column("model", no_wrap=True), "size", "what it is", box=None, pad_edge=False)
     for origin, heading in ORIGINS.items():
@@ -100,9 +100,12 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
             speaker = pool.speaker([name], seed=seed)
             while message := _next_message():
                 speaker.observe({"text": message, "episode_done": False})
-                reply = speaker.act(on_delay=lambda sentence: click.echo(sentence, err=True))
+                reply = speaker.act(on_delay=lambda sentence: say(sentence, err=True))
                 candidate = reply["candidates"][0]
-                click.echo(json.dumps(candidate, ensure_ascii=False) if as_json else f"{name}: {candidate['text']}")
+                if as_json:
+                    say_json(candidate, indent=None)
+                else:
+                    say(f"{name}: {candidate['text']}")
     except (ZooError, ModelFailed) as error:
         raise click.ClickException(str(error)) from error
 
@@ -144,7 +147,7 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
         raise click.ClickException(str(error)) from error
     took = round(time.monotonic() - started, 1)
     if as_json:
-        click.echo(json.dumps({"model_file": str(made), "seconds": took}))
+        say_json({"model_file": str(made), "seconds": took}, indent=None)
     else:
         click.echo(f"{made} is ready after {took:.0f} s. Try it: parlai-humaneval models chat tiny_generator")
 

@@ -52,6 +52,10 @@ class DialogueAgent(Agent):
         return add_use_reply(parser)
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        if shared is not None:
+            self.opt = Opt(
+                opt
+            )  # ParlAI would copy it through and through, and note in it where, for every conversation
         super().__init__(opt, shared)
         self.observation: Message | None = None
         self.id = type(self).__name__.removesuffix("Agent")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 import click
-from rich.console import Console
 
 from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, ZooError, load_zoo, resolve
+from parlai_humaneval.plain_output import PlainConsole
 
 F = TypeVar("F", bound=Callable[..., Any])
 zoo_option = click.option(
@@ -63,9 +63,9 @@ def placed(
     return there
 
 
-def table_console() -> Console:
+def table_console() -> PlainConsole:
     """Where tables go: as wide as the terminal; wide enough for their lines in a file or a pipe."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    return PlainConsole(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def read_zoo(files: Sequence[str]) -> dict[str, ModelSpec]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shlex
 import time
@@ -16,6 +15,7 @@ import yaml
 
 from parlai_humaneval.models.options import json_option, named, read_zoo, zoo_option
 from parlai_humaneval.models.working import working
+from parlai_humaneval.plain_output import say_json
 
 if TYPE_CHECKING:
     from parlai_humaneval.models.trained.training import Plan, Trained
@@ -81,7 +81,7 @@ def train(
     if as_json:
         valid = {key: value for key, value in trained.valid.items() if isinstance(value, (int, float))}
         answer = {"name": name, "model_file": str(trained.model_file), "seconds": took}
-        click.echo(json.dumps({**answer, "resumed": trained.resumed, "valid": valid}))
+        say_json({**answer, "resumed": trained.resumed, "valid": valid}, indent=None)
         return
     click.echo(f"{trained.model_file} is ready after {took:.0f} s ({_figures(trained.valid)}).")
     click.echo(f"Try it: {_try_it(name, out, trained)}")

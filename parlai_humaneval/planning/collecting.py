@@ -27,19 +27,31 @@ def collection(question: PlanInputs, n: int, sets: int) -> Collection:
         return _of_turns(question, n, sets)
     if question.habits.held:
         return _of_held_dialogues(question, n, sets)
-    return _of_finished_dialogues(question, n, sets)
+    return _judged(question, sets * with_losses(question, n), sets)
+
+
+def collection_of(question: PlanInputs, collected: int, sets: int) -> Collection:
+    """What it takes to collect so many dialogues (of finished ones: judgements), for ``sets`` samples together."""
+    if not question.habits.held:
+        return _judged(question, collected, sets)
+    turns = question.turns or 1
+    kept = collected * (1 - (question.exclusion or 0.0))
+    judgements = collected * turns if question.habits.of_turns else collected
+    return _held(question, collected, turns=round(kept * turns), judgements=judgements)
 
 
 def _of_turns(question: PlanInputs, n: int, sets: int) -> Collection:
     turns = question.turns or 1
-    dialogues = sets * _lost(question, n / turns)
+    dialogues = sets * with_losses(question, n / turns)
     return _held(question, dialogues, turns=n * sets, judgements=dialogues * turns)
 
 
 def _of_held_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:
     """The degraded model of a direct assessment is talked with as often as each other."""
-    dialogues = (sets + question.habits.degraded_model) * _lost(question, n)
-    return _held(question, dialogues, turns=n * sets * (question.turns or 1), judgements=sets * _lost(question, n))
+    dialogues = (sets + question.habits.degraded_model) * with_losses(question, n)
+    return _held(
+        question, dialogues, turns=n * sets * (question.turns or 1), judgements=sets * with_losses(question, n)
+    )
 
 
 def _held(question: PlanInputs, dialogues: int, *, turns: int, judgements: int) -> Collection:
@@ -54,15 +66,13 @@ def _held(question: PlanInputs, dialogues: int, *, turns: int, judgements: int) 
     )
 
 
-def _of_finished_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:
+def _judged(question: PlanInputs, judgements: int, sets: int) -> Collection:
     """Dialogues of models alone take nobody's time; of people with models, each is held once. Each is judged ``reuse``
     times, and the platform's fee is on what people are paid."""
-    each = _lost(question, n)
-    judgements = sets * each
     raters = math.ceil(judgements / (question.dialogues_per_worker or 1))
-    dialogues = _needed_dialogues(question, each, sets)
+    dialogues = _needed_dialogues(question, math.ceil(judgements / sets), sets)
     # Checks drop dialogues too: those that people hold badly are replaced.
-    held = _lost(question, dialogues) if question.setting == "human_bot" else 0
+    held = with_losses(question, dialogues) if question.setting == "human_bot" else 0
     minutes = judgements * (question.minutes or 0.0) + held * ONE_DIALOGUE_MINUTES
     paid = judgements * (question.pay or 0.0) + held * (question.dialogue_pay or 0.0)
     generated = 0.0 if held else dialogues * (question.dialogue_pay or 0.0)
@@ -85,6 +95,6 @@ def _needed_dialogues(question: PlanInputs, each: int, sets: int) -> int:
     return (question.models or 2) * of_model
 
 
-def _lost(question: PlanInputs, kept: float) -> int:
-    """How many to collect, so that ``kept`` remain."""
+def with_losses(question: PlanInputs, kept: float) -> int:
+    """How many to collect, so that ``kept`` remain after checks."""
     return math.ceil(math.ceil(kept - 1e-9) / (1 - (question.exclusion or 0.0)) - 1e-9)

@@ -14,7 +14,9 @@ from parlai_humaneval.command_options import repeats_option
 from parlai_humaneval.planning.assumptions import FEE, HOURLY_WAGE, ICC, ONBOARDING_MINUTES, plannable
 from parlai_humaneval.planning.comparing import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
+from parlai_humaneval.planning.stopping_words import until_decided_rows
 from parlai_humaneval.planning.study_plan import Plan, plan_study
+from parlai_humaneval.planning.until_decided import STUDIES, UntilDecided
 from parlai_humaneval.techniques import Habits
 
 if TYPE_CHECKING:
@@ -100,6 +102,29 @@ _WIDTH = 100
     help="sata, free_for_all with several models: plan for the test of all, or for each pair.",
 )
 @click.option(
+    "--judge-agreement",
+    type=float,
+    help="A judge (a model that answers the raters' question) answers all dialogues, people a part: how many human ones "
+    "that saves, by the share of answers in which judge and person agree, such as 0.7.",
+)
+@click.option(
+    "--stop",
+    type=click.Choice(["decided"]),
+    help="decided: beside the fixed plan, what a study takes that ends when every two models are decided (one is better, or "
+    "they are equal within the margin): dialogues, hours and dollars on average and in 90 % of simulated studies.",
+)
+@click.option(
+    "--margin",
+    type=float,
+    help="--stop: models whose win rates, ties counting half, are less apart count as equal.  [default: the gap]",
+)
+@click.option(
+    "--max-dialogues",
+    type=int,
+    metavar="N",
+    help="--stop: the cap; of finished dialogues, of comparisons.  [default: what 95 % of studies of equal models need]",
+)
+@click.option(
     "--dialogues-per-worker",
     type=float,
     help="Dialogues that a worker holds; of finished ones, how many judgements they give.  [default: of the papers]",
@@ -136,11 +161,10 @@ _WIDTH = 100
 @click.option(
     "--replicates",
     type=click.IntRange(min=100, max=1_000_000),
-    default=_SMALL_SIMULATION,
-    show_default=True,
-    help="Studies to simulate.",
+    help=f"Studies to simulate.  [default: {_SMALL_SIMULATION:,}; with --stop of each truth {STUDIES[2]}, of three or four "
+    f"models {STUDIES[4]}, of more {STUDIES[5]}]",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of simulations.")
 @click.option(
     "--curve",
     type=click.Path(dir_okay=False, path_type=str),
@@ -158,7 +182,10 @@ def plan(
     repeats: Repeats | None,
     compare: bool,
     simulate: bool,
-    replicates: int,
+    stop: str | None,
+    margin: float | None,
+    max_dialogues: int | None,
+    replicates: int | None,
     curve: str | None,
     out: str | None,
     as_json: bool,
@@ -184,6 +211,10 @@ def plan(
           dialogues of a model differ, and each is judged several times: how often is best for the money
       parlai-humaneval plan --technique pw_turn --gap 0.1 --worker-inequality 1
           an open crowd, in which a few workers give most answers
+      parlai-humaneval plan --technique pw_dialog --gap 0.1 --judge-agreement 0.7
+          a judge answers ten times as many: how many human judgements that saves, and on what it rests
+      parlai-humaneval plan --technique pw_turn --models 4 --gap 0.1 --stop decided
+          a study that ends when every two models are decided: on average, and what to have in hand
       parlai-humaneval plan --technique direct_assessment --models 5 --gap 0.2 --pay 0.165 --json
       parlai-humaneval plan --technique sata --setting soba --gap 0.1 --method liu2023
           the 196 turns of Liu et al. 2023; --setting sata_random gives their 667, --technique single_model
@@ -202,7 +233,10 @@ def plan(
         technique = technique or known.get("technique")
         compare = compare or technique is None
         _check_applies(typed, compare, technique)
-        _check_comparison(compare, technique, {"shares": shares, "simulate": simulate, "curve": curve, **question})
+        _check_comparison(
+            compare, technique, {"shares": shares, "simulate": simulate, "curve": curve, "stop": stop, **question}
+        )
+        _check_stop(stop, {"margin": margin, "max_dialogues": max_dialogues}, typed)
         if "dialogue_sd" in typed:
             known.pop("dialogue_icc", None)
         inputs = ask(**{**known, "technique": technique or "pw_turn", "shares": _numbers(shares), **typed})
@@ -219,7 +253,9 @@ def plan(
 
             draw_curve(inputs, found, Path(curve))
         if simulate:
-            found = found.model_copy(update={"simulated": _simulate(inputs, replicates)})
+            found = found.model_copy(update={"simulated": _simulate(inputs, replicates or _SMALL_SIMULATION)})
+        if stop:
+            found = found.model_copy(update={"stop": _until_decided(inputs, margin, max_dialogues, replicates)})
         _show(found, out, as_json)
     except PlanError as error:
         raise click.UsageError(str(error)) from error
@@ -266,9 +302,26 @@ def _pilot(
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
     if compare and (given["simulate"] or given["curve"]):
         raise PlanError("--simulate and --curve are for one plan: give --technique, and leave --compare out")
+    if compare and given["stop"]:
+        raise PlanError("--stop is for one plan: give --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
         raise PlanError(f"{' and '.join(own)}: only one technique at a time can have that; give --technique, too")
+
+
+def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:
+    """``own``: options that only a study has which ends when it is decided."""
+    given = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
+    if given and not stop:
+        named = " and ".join(given)
+        raise PlanError(
+            f"{named}: only a study has that which ends when it is decided; add --stop decided, or leave {named} out"
+        )
+    if stop and "judge_agreement" in typed:
+        raise PlanError(
+            "no study ends on a judge's word, as error rates are not shown to hold then: leave --judge-agreement out, or "
+            "--stop"
+        )
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
@@ -310,6 +363,26 @@ def _simulate(inputs: PlanInputs, replicates: int) -> dict[str, Any]:
     return result.to_dict()
 
 
+def _until_decided(
+    inputs: PlanInputs, margin: float | None, max_dialogues: int | None, studies: int | None
+) -> dict[str, Any]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from parlai_humaneval.planning.stopping import plan_until_decided
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Simulating studies", total=None)
+        found = plan_until_decided(
+            inputs,
+            margin=margin,
+            max_dialogues=max_dialogues,
+            studies=studies,
+            on_progress=lambda ended, of: bar.update(task, completed=ended, total=of),
+        )
+    return found.model_dump(mode="json")
+
+
 def _numbers(text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
@@ -341,13 +414,35 @@ def plan_text(plan: Plan) -> str:
         rows.append(
             ("simulated power", f"{found['estimate']:.3f} (Monte Carlo interval {ends}, {found['n']:,} studies)")
         )
-    lines = [*_wrapped(plan.headline), "", *_columns(rows), ""]
-    for note in (*plan.notes, *_simulation_notes(plan)):
+    judge = plan.judge or {"notes": []}
+    if plan.judge is not None:
+        rows.append(("with the judge", f"{judge['n_judgements']:,} {plan.judgement}s, kept, of people; {_left(judge)}"))
+    until = None if plan.stop is None else UntilDecided.model_validate(plan.stop)
+    headlines = [plan.headline, *([judge["headline"]] if plan.judge else []), *([until.headline] if until else [])]
+    lines = [line for headline in headlines for line in _wrapped(headline)]
+    lines += ["", *_columns(rows), ""]
+    for note in (*plan.notes, *judge["notes"], *_simulation_notes(plan)):
         lines += _wrapped(note, "- ")
+    lines += _until_decided_lines(until) if until else []
     lines += ["", "Sources and assumptions:"]
-    for source in plan.sources:
+    for source in (*plan.sources, *(until.sources if until else ())):
         lines += _wrapped(source, "- ")
     return "\n".join(lines)
+
+
+def _until_decided_lines(until: UntilDecided) -> list[str]:
+    lines = [
+        "",
+        f"Ending when decided, by simulation ({until.studies:,} studies of each truth, --seed {until.seed}):",
+        "",
+    ]
+    lines += [*_columns(until_decided_rows(until)), ""]
+    return [*lines, *(line for note in until.notes for line in _wrapped(note, "- "))]
+
+
+def _left(judge: dict[str, Any]) -> str:
+    """What people must still give where a judge answers all dialogues."""
+    return f"{judge['n_workers']:,} workers, {judge['hours']:,.1f} hours, ${judge['cost']:,.2f}"
 
 
 def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
@@ -366,6 +461,9 @@ def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
         for plan in plans
     ]
     lines = [*_columns([head, *rows]), "", *_wrapped(comparison_words(list(plans))), ""]
+    for plan in plans:
+        lines += _wrapped(f"{plan.title}: {plan.judge['headline']}", "- ") if plan.judge else []
+    lines += [""] if any(plan.judge for plan in plans) else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
         lines += [*_wrapped(f"All are planned to tell each pair of {plans[0].models} models apart, corrected."), ""]
     for note in comparison_notes(plans):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parlai_humaneval.planning.assumptions import plannable
-from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, chance_agreement
 from parlai_humaneval.planning.notes import DISCORDANCE_SWITCH, discordance_switched
 from parlai_humaneval.planning.study_plan import Plan, plan_study
 from parlai_humaneval.techniques import Habits, recorded_as
@@ -46,7 +46,10 @@ def _with(inputs: PlanInputs, technique: str, setting: str | None) -> PlanInputs
     gap = inputs.filled().gap if inputs.gap is None else inputs.gap
     # Pairs under every technique: a test of all models at once says less, and needs fewer.
     tests = inputs.tests if inputs.method == "liu2023" else "pairs"
-    return ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update})
+    alone = ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None})
+    # An agreement that chance reaches under this technique is no reason to have no plan of people's answers.
+    helps = inputs.judge_agreement is not None and inputs.judge_agreement > chance_agreement(alone)
+    return alone.model_copy(update={"judge_agreement": inputs.judge_agreement}) if helps else alone
 
 
 def comparison_notes(plans: Sequence[Plan]) -> list[str]:

@@ -59,6 +59,7 @@ class PlanInputs(BaseModel):
         onboarding: minutes of a new worker before the first one.
         reuse: judgements that each finished dialogue is in.
         dialogue_pay: dollars for a dialogue that is held, or generated, to be judged.
+        judge_agreement: share of answers in which a judge agrees with a person, where one answers all dialogues too.
         tests: of more than two models at once, is the plan for the test of all, or for each pair (Bonferroni)?
         seed: of the simulation.
     """
@@ -89,6 +90,7 @@ class PlanInputs(BaseModel):
     onboarding: Annotated[Finite, Field(ge=0)] = ONBOARDING_MINUTES
     reuse: Annotated[int, Field(ge=1)] | None = None
     dialogue_pay: Annotated[Finite, Field(ge=0)] | None = None
+    judge_agreement: Annotated[Finite, Field(gt=0, le=1)] | None = None
     tests: Tests = "overall"
     seed: Annotated[int, Field(ge=0)] = 0
 
@@ -125,12 +127,13 @@ class PlanInputs(BaseModel):
         _check_setting(self)
         _check_models(self)
         _check_gap(self)
+        _check_judge(self)
         if self.dialogue_icc is not None and self.dialogue_sd is not None:
-            raise PlanError("dialogue-icc and dialogue-sd both say how much dialogues differ: give one of them")
+            raise PlanError("--dialogue-icc and --dialogue-sd both say how much dialogues differ: give one of them")
         if self.method == "liu2023" and not self.habits.in_liu2023:
             theirs = [name for name, habits in plannable().items() if habits.in_liu2023]
             raise PlanError(
-                f"method liu2023 plans {', '.join(theirs)} only: Liu et al. did not use {self.technique}; "
+                f"--method liu2023 plans {', '.join(theirs)} only: Liu et al. did not use {self.technique}; "
                 "leave --method out"
             )
         return self
@@ -206,6 +209,12 @@ def default_discordance(inputs: PlanInputs, setting: str, models: int) -> float:
     return inputs.habits.discordance
 
 
+def chance_agreement(inputs: PlanInputs) -> float:
+    """How often a judge who knows nothing agrees with a person: of two answers that are as common as the person's."""
+    good = inputs.baseline if inputs.habits.measures == "share" else 0.5
+    return good**2 + (1 - good) ** 2
+
+
 def normalised(shares: tuple[float, ...], setting: str) -> tuple[float, ...]:
     """Picks become shares of all picks; where several may be chosen, shares stay as they are."""
     total = math.fsum(shares)
@@ -221,7 +230,7 @@ def _range_of(shares: tuple[float, ...]) -> float:
 def _check_rates(inputs: PlanInputs) -> None:
     if inputs.power <= inputs.alpha:
         raise PlanError(
-            f"power {inputs.power:g} is not above alpha {inputs.alpha:g}: a test of chance alone has that power; "
+            f"--power {inputs.power:g} is not above --alpha {inputs.alpha:g}: a test of chance alone has that power; "
             "ask for a power such as 0.8"
         )
 
@@ -230,11 +239,11 @@ def _check_setting(inputs: PlanInputs) -> None:
     known = inputs.habits.settings
     if inputs.setting and inputs.setting not in known:
         expected = f"expected {', '.join(known)}" if known else "it has none; leave --setting out"
-        raise PlanError(f"setting {inputs.setting!r} of {inputs.technique}: {expected}")
+        raise PlanError(f"--setting {inputs.setting!r} of {inputs.technique}: {expected}")
     fixed = inputs.habits.discordance == 1.0 or inputs.entry.picks_one(inputs.setting or "")
     if inputs.discordance is not None and fixed:
         raise PlanError(
-            f"discordance is for techniques with ties; {inputs.technique} {inputs.setting or ''}".rstrip()
+            f"--discordance is for techniques with ties; {inputs.technique} {inputs.setting or ''}".rstrip()
             + " asks for a choice or rates one model; leave --discordance out"
         )
 
@@ -271,15 +280,27 @@ def _check_gap(inputs: PlanInputs) -> None:
             raise PlanError("give the smallest difference of two win rates that you must find, such as --gap 0.1")
         return
     if gap == 0:
-        raise PlanError("gap 0: no study can find a difference that is not there; give, say, --gap 0.1 for ten points")
+        raise PlanError(
+            "--gap 0: no study can find a difference that is not there; give, say, --gap 0.1 for ten points"
+        )
     if gap < 0 or gap >= 1:
-        raise PlanError(f"gap {gap:g}: expected a share above 0 and below 1; ten points are --gap 0.1")
+        raise PlanError(f"--gap {gap:g}: expected a share above 0 and below 1; ten points are --gap 0.1")
     if gap < SMALLEST_GAP:
-        raise PlanError(f"gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for")
+        raise PlanError(f"--gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for")
     if inputs.shares is not None:
         told = _range_of(normalised(inputs.shares, inputs.setting or "sata_random"))
         if abs(told - gap) > 0.005:
-            raise PlanError(f"the shares differ by {told:.3g}, the gap is {gap:g}: give one of them")
+            raise PlanError(f"the shares differ by {told:.3g}, the --gap is {gap:g}: give one of them")
+
+
+def _check_judge(inputs: PlanInputs) -> None:
+    chance = chance_agreement(inputs)
+    if inputs.judge_agreement is not None and inputs.judge_agreement <= chance:
+        raise PlanError(
+            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of {inputs.technique}'s "
+            f"answers, so that such a judge saves nothing; give the share of answers in which judge and person agree, above "
+            f"{chance:.2g}, or leave it out"
+        )
 
 
 ADVICE = {
@@ -302,6 +323,7 @@ ADVICE = {
     "minutes": "minutes, above 0",
     "onboarding": "minutes, not negative",
     "reuse": "a whole number from 1",
+    "judge_agreement": "a share of answers, at most 1, such as 0.7 where judge and person agree in 70 %",
     "seed": "a whole number, not negative",
 }
 
@@ -312,4 +334,4 @@ def _fault(error: Any) -> str:
     if not name:
         return text
     expected = ADVICE.get(name, text[:1].lower() + text[1:])
-    return f"{name.replace('_', '-')} {error['input']}: expected {expected.removeprefix('input should be ')}"
+    return f"--{name.replace('_', '-')} {error['input']}: expected {expected.removeprefix('input should be ')}"

@@ -17,6 +17,8 @@ from parlai_humaneval.planning.designs import (
     independent_size,
 )
 from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.judge import SOURCE as JUDGE_SOURCE
+from parlai_humaneval.planning.judge import judge_saving
 from parlai_humaneval.planning.layout import Layout, layout
 from parlai_humaneval.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
 from parlai_humaneval.planning.power import binomial_power
@@ -47,6 +49,9 @@ class Plan(BaseModel):
         power_of_gap_between_models: with method liu2023, the power if two models' win rates differ by the gap.
         pairs: of more than two models at once, the plan for all pairs.
         best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
+        judge: where a judge answers all dialogues, what people must still judge, what that saves, and on what it rests.
+        stop: what a study takes that ends when it is decided, as a
+            :class:`~parlai_humaneval.planning.until_decided.UntilDecided`.
         simulated: what :func:`~parlai_humaneval.planning.simulate.simulated_power` found.
         pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
         at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.
@@ -86,6 +91,8 @@ class Plan(BaseModel):
     power_of_gap_between_models: float | None = None
     pairs: dict[str, Any] | None = None
     best_reuse: dict[str, Any] | None = None
+    judge: dict[str, Any] | None = None
+    stop: dict[str, Any] | None = None
     simulated: dict[str, Any] | None = None
     pilot: dict[str, Any] | None = None
     at_upper_icc: dict[str, Any] | None = None
@@ -136,7 +143,8 @@ def plan_study(inputs: PlanInputs) -> Plan:
         power_of_gap_between_models=_between_models(question, found.design, n, found.alpha),
         pairs=_pairs(inputs, question),
         best_reuse=_best_reuse(question, found),
-        sources=plan_sources(question, found),
+        judge=judge_saving(question, found, n, collected),
+        sources=(*plan_sources(question, found), *([JUDGE_SOURCE] if question.judge_agreement else [])),
         inputs=question.model_dump(mode="json"),
     )
     headline, notes = plan_notes(question, found, plan.model_dump(), collected)

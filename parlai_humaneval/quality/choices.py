@@ -92,7 +92,7 @@ def _until_next(turn: Turn, following: Turn | None) -> float | None:
     """Where a turn asks nothing, the rater's next message is their answer; what was sent for them is none."""
     if turn.shown_at is None or following is None or following.human_fixed:
         return None
-    return following.human_at - turn.shown_at
+    return following.human_at - turn.shown_at - turn.away_s
 
 
 def too_fast(record: DialogueRecord) -> Finding:

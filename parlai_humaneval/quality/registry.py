@@ -8,6 +8,7 @@ from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.quality import choices, judgements, messages, ratings
 from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, JudgementCheck, Verdict, WorkerCheck
+from parlai_humaneval.suggesting import suggestion
 from parlai_humaneval.techniques import techniques
 
 SMITH = "Smith et al. 2022, App. B.4"
@@ -73,7 +74,8 @@ def known_checks(names: Iterable[str]) -> tuple[str, ...]:
     unknown = [name for name in wanted if name not in CHECKS]
     if unknown:
         what = f"there is no check {unknown[0]!r}" if len(unknown) == 1 else f"there are no checks {', '.join(unknown)}"
-        raise CheckError(f"{what}; known checks: {', '.join(CHECKS)}")
+        meant = suggestion(unknown[0], CHECKS) if len(unknown) == 1 else ""
+        raise CheckError(f"{what}{f'{meant} Known' if meant else '; known'} checks: {', '.join(CHECKS)}")
     return wanted
 
 

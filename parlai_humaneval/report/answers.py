@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from parlai_humaneval.report.deciding import ahead_of_all, once_more, winner_words
-from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary
+from parlai_humaneval.report.deciding import DECIDED, ahead_of_all, once_more, winner_words
+from parlai_humaneval.report.plotted import points_label
+from parlai_humaneval.report.section import DecidedRule, ModelLine, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
     Cell,
     CellKind,
@@ -17,7 +18,8 @@ from parlai_humaneval.report.views import (
     TableColumn,
 )
 from parlai_humaneval.statistics.superiority import SOURCE
-from parlai_humaneval.statistics.wording import counted, p_words
+from parlai_humaneval.statistics.wording import counted, p_words, percent
+from parlai_humaneval.techniques import techniques
 
 NAMED = 3
 """As many pairs are named by a verdict over several answers."""
@@ -52,6 +54,8 @@ _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
     "likert": ("direct_assessment",),
 }
 """Section → sections that say the same of the same answers, and say it first."""
+_SAME_AS_DECIDED = frozenset({"turns", "free_for_all", "comparisons"})
+"""Sections that say, of a study that ends when it is decided, what was decided, by tests of one look."""
 _SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
 _HOW: Mapping[str, str] = {
     "turns": "as shares of turns in which a reply was chosen",
@@ -66,6 +70,7 @@ def leading(summaries: Sequence[Summary]) -> list[Summary]:
     """One answer to each question: where two sections answer from the same data, that of the technique's paper.
 
     A section keeps its summaries of a technique, setting and metric unless another one that says the same has them too.
+    Where a study ended when it was decided, its claims are the answer.
     """
     present: dict[tuple[str, str, str], set[str]] = {}
     for summary in summaries:
@@ -93,7 +98,8 @@ def _design(summary: Summary) -> tuple[str, str, str]:
 
 
 def _restated(summary: Summary, present: set[str]) -> bool:
-    return bool(present.intersection(_said_first(summary)))
+    is_decided = DECIDED in present and summary.section in _SAME_AS_DECIDED
+    return is_decided or bool(present.intersection(_said_first(summary)))
 
 
 def _said_first(summary: Summary) -> tuple[str, ...]:
@@ -138,6 +144,17 @@ def name_of(answer: Summary) -> str:
         "" if answer.question in (answer.metric, answer.technique) or len(answer.question) > 30 else answer.question
     )
     return ", ".join(filter(None, (answer.technique, answer.setting, answer.metric, question)))
+
+
+def heading_of(answer: Summary) -> str:
+    """“SATA, soba, preference”: the same for readers, who know a technique by its title in the papers."""
+    return title_of(answer.technique) + name_of(answer).removeprefix(answer.technique)
+
+
+def title_of(technique: str) -> str:
+    """The title of a technique in its paper; of one that is not known here, its name."""
+    known = techniques()
+    return known[technique].title if technique in known else technique
 
 
 def models_table(answer: Summary) -> DataTable:
@@ -197,8 +214,8 @@ def pairs_table(answer: Summary) -> DataTable:
     columns = (
         TableColumn(key="pair", label="Pair"),
         TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
-        TableColumn(key="low", label="95 % from", kind=kind),
-        TableColumn(key="high", label="95 % to", kind=kind),
+        TableColumn(key="low", label=f"{percent(answer.level)} from", kind=kind),
+        TableColumn(key="high", label=f"{percent(answer.level)} to", kind=kind),
         TableColumn(key="p_paper", label="p, paper", kind="p"),
         TableColumn(key="p_clustered", label="p, clustered" if by_both else "p, by worker", kind="p"),
         *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
@@ -328,12 +345,26 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
     return IntervalFigure(
         key="answer",
         title=f"{_title(first.what) if of_models else GAPS}{more}",
-        x_label=first.what if of_models else "difference",
+        x_label=first.what if of_models else _gap_label(alike),
         points=tuple(points[:POINTS_OF_FIGURE]),
         reference=first.reference if of_models else 0.0,
+        band=None if of_models else _equal(alike),
         share=_shares(first.models) if of_models else _shares(first.pairs),
+        in_points=not of_models and _shares(first.pairs),
         labels_above=True,
     )
+
+
+def _equal(answers: Sequence[Summary]) -> tuple[float, float] | None:
+    """What counts as equal, where all answers have the same margin."""
+    margins = {None if answer.rule is None else answer.rule.margin for answer in answers}
+    margin = margins.pop() if len(margins) == 1 else None
+    return None if margin is None else (-margin, margin)
+
+
+def _gap_label(answers: Sequence[Summary]) -> str:
+    band = _equal(answers)
+    return points_label(None if band is None else band[1]) if _shares(answers[0].pairs) else "difference"
 
 
 def _names_apart(answers: Sequence[Summary]) -> list[str]:
@@ -364,7 +395,27 @@ def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: st
     """The verdict as it can stand in a paper: with what was asked, of how many, and by what it was computed."""
     techniques = ", ".join(dict.fromkeys(answer.technique for answer in answers if answer.technique))
     how = f"Human evaluation{f' with {techniques}' if techniques else ''}, {counted(workers, 'rater')}"
-    return " ".join(filter(None, (note, verdict, f"({how}; intervals clustered by rater; {made_by}.)")))
+    told = "; ".join((how, *_rules(answers), made_by))
+    return " ".join(filter(None, (note, verdict, f"({told}.)")))
+
+
+def _rules(answers: Sequence[Summary]) -> Iterator[str]:
+    """By which rules studies ended that end when they are decided, and what intervals are."""
+    rules = list(dict.fromkeys(_rule_words(answer.rule) for answer in answers if answer.rule is not None))
+    yield from rules
+    if rules:
+        yield "intervals that hold at all times together"
+    if not rules or any(answer.rule is None for answer in answers):
+        yield f"{'others' if rules else 'intervals'} clustered by rater"
+
+
+def _rule_words(rule: DecidedRule) -> str:
+    """“180 dialogues of at most 200, ended when decided: equal within 10 points, any false claim in at most 5 % …”."""
+    return (
+        f"{counted(rule.dialogues, 'dialogue')} of at most {rule.max_dialogues:,} in a study that ends when it is decided, "
+        f"equal being less than {100 * rule.margin:g} points apart, with any false claim in at most {percent(rule.alpha)} "
+        "of studies"
+    )
 
 
 def _shares(lines: Sequence[ModelLine] | Sequence[PairLine]) -> bool:

@@ -10,6 +10,7 @@ from parlai_humaneval.tables.counting import taken_as_finished
 from parlai_humaneval.tables.from_records import Tables
 
 SECTIONS = (
+    "stopping",
     "turns",
     "free_for_all",
     "comparisons",
@@ -22,6 +23,7 @@ SECTIONS = (
     "crowd_time",
     "justifications",
     "replies",
+    "judges",
 )
 """Each is a module (or package) of ``sections`` with a ``build(tables, options)``, and a key of the report's JSON."""
 _NOT_SECTIONS = ("facts", "examples")

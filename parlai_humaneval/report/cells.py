@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn
 from parlai_humaneval.statistics.wording import (
     ABSENT,
+    MINUS,
     money_words,
     number_words,
     p_cell,
@@ -19,7 +20,6 @@ from parlai_humaneval.statistics.wording import (
     unsigned_zero,
 )
 
-MINUS = "−"
 INTERVAL = "interval"
 ENDS = ("from", "to", "low", "high")
 """Words of labels for the ends of an interval."""

@@ -13,8 +13,10 @@ from parlai_humaneval.statistics.extreme_rates import SOURCE as RATES_SOURCE
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS
 from parlai_humaneval.statistics.sign_flip import SOURCE as FLIP_SOURCE
-from parlai_humaneval.statistics.wording import counted, p_words
+from parlai_humaneval.statistics.wording import counted, p_words, percent
 
+DECIDED = "stopping"
+"""The section of studies that end when they are decided."""
 SMALLEST = 0.0001
 """Smaller p are written “< .0001”, and no pair is clearer than another by them."""
 
@@ -109,11 +111,16 @@ def leader_words(best: Best | None) -> str:
         told = f"{best.leader} leads, but no other model can be told from it"
     else:
         told = f"{best.leader} leads; {listed} cannot be told from it"
-    return f"{told} (family-wise 5 %){untested}."
+    return f"{told} (family-wise {percent(best.risk)}){untested}."
 
 
 def told_leader(summary: Summary) -> Summary:
-    """The summary with who leads, by its pairs where its section does not say, also in the words of its verdict."""
+    """The summary with who leads, by its pairs where its section does not say, also in the words of its verdict.
+
+    The answer of a study that ended when it was decided says so itself.
+    """
+    if summary.section == DECIDED:
+        return summary
     best = summary.best or best_of_pairs({line.model: line.estimate for line in summary.models}, summary.pairs)
     words = leader_words(best)
     winner = winner_words(summary.pairs)

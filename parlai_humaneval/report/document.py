@@ -11,6 +11,7 @@ from parlai_humaneval.quality.exclusion import Exclusions
 from parlai_humaneval.report.answers import SUPERIORITY_METHOD, leading, verdict_of
 from parlai_humaneval.report.deciding import told_leader
 from parlai_humaneval.report.section import Section, Summary
+from parlai_humaneval.report.stopped import labelled
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.columns import Repeated
@@ -316,8 +317,9 @@ class Document(BaseModel):
     examples: list[Example] = Field(default_factory=list)
 
     def summaries(self) -> list[Summary]:
-        """The answers of all sections, each with who leads."""
-        return [told_leader(summary) for section in self.sections.values() for summary in section.summary()]
+        """The answers of all sections, each with who leads; those of a study that ended when it was decided say so."""
+        answers = (summary for section in self.sections.values() for summary in section.summary())
+        return [told_leader(labelled(summary, self.sections)) for summary in answers]
 
     def headline(self) -> str:
         """The answer in one sentence; why there is none where nothing was rated, or nothing remains."""

@@ -65,7 +65,7 @@ def facts_of(
         questions=_questions(tables),
         statements=_statements(tables),
         designs=designs_of(tables),
-        settings=_settings(tables),
+        settings=settings_of(tables),
         raters=_raters(tables, options, task),
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
@@ -146,7 +146,8 @@ def _statements(tables: Tables) -> list[Statement]:
     return [found[key] for key in sorted(found)]
 
 
-def _settings(tables: Tables) -> list[SettingFact]:
+def settings_of(tables: Tables) -> list[SettingFact]:
+    """The settings of each technique and setting, as they were launched; nothing where the tables do not say."""
     found = []
     for frame in (tables.dialogues, tables.judgements):
         rows = frame[frame["settings"].notna()].assign(setting=frame["setting"].fillna(""))

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from string import ascii_uppercase
 
-from parlai_humaneval.report.answers import leading, name_of
-from parlai_humaneval.report.deciding import leader_words
+from parlai_humaneval.report.answers import heading_of, leading, title_of
+from parlai_humaneval.report.deciding import DECIDED, leader_words
 from parlai_humaneval.report.document import Document, Facts, Part
 from parlai_humaneval.report.section import PairLine, Summary
 from parlai_humaneval.statistics.wording import counted
-from parlai_humaneval.techniques import techniques
 
 RANKS_SOURCE = "Al Mohamad et al. 2022"
 HOW_RANKED = (
@@ -25,6 +24,10 @@ HOW_RANKED = (
     "number of models less those that are significantly behind it. Where ranks overlap, models cannot be told apart. Pairs "
     "are tested by rater and corrected together, so that in 95 of 100 studies no rank is wrong. Intervals of values "
     "cover 95 % each and are clustered by rater."
+)
+HOW_DECIDED = (
+    "Where a study ends when every two models are decided, ranks go by what is decided so far, which stays right however "
+    "often one looks. Intervals are of dialogues of the two models alone, and hold at all times together."
 )
 ONE_MODEL = "One model was rated alone, so there is nothing to rank."
 UNTESTED = "No two models can be tested against each other yet, so no rank can be told."
@@ -93,6 +96,12 @@ def leaderboard_of(document: Document, *, title: str = "", blind: Mapping[str, s
         blinded=blind is not None,
         version=facts.versions["parlai-humaneval"],
     )
+
+
+def how_ranked(boards: Sequence[Board]) -> str:
+    """How ranks came about, and what the intervals are."""
+    decided = [board.answer.section == DECIDED for board in boards]
+    return " ".join([*([] if decided and all(decided) else [HOW_RANKED]), *([HOW_DECIDED] if any(decided) else [])])
 
 
 def ranked_models(document: Document) -> list[str]:
@@ -164,7 +173,7 @@ def _board(answer: Summary, facts: Facts) -> Board | None:
     ]
     stated = [one.text for one in facts.statements if one.criterion == answer.question]
     return Board(
-        title=name_of(answer),
+        title=heading_of(answer),
         asked=list(dict.fromkeys(stated or asked)),
         told=_told(answer),
         standings=standings,
@@ -210,8 +219,7 @@ def _told(answer: Summary) -> str:
 
 
 def _title(names: Sequence[str]) -> str:
-    known = techniques()
-    titles = [known[name].title if name in known else name for name in names]
+    titles = [title_of(name) for name in names]
     return f"Leaderboard: {', '.join(titles)}" if titles else "Leaderboard"
 
 

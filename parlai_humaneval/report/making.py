@@ -14,6 +14,7 @@ from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts
 from parlai_humaneval.report.examples import examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.stopped import with_labels
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.columns import Repeats, TableError, TableName
 from parlai_humaneval.tables.counting import is_set
@@ -48,7 +49,7 @@ def make_document(
         TableError: a table cannot be used; the message says why.
     """
     chosen = options or Options()
-    found = with_what_leads(sections(tables, chosen))
+    found = with_labels(with_what_leads(sections(tables, chosen)))
     facts = facts_of(tables, chosen, title=title or default_title(tables), task=task, notes=notes, now=now)
     return Document(
         facts=facts.model_copy(update={"left_out": list(_left_out(found))}),

@@ -27,6 +27,11 @@ def interval_figures(
     return [figure] if points else []
 
 
+def points_label(margin: float | None) -> str:
+    """Of an axis of differences of two shares; ``margin``: within which they are equal, and shaded."""
+    return f"percentage points{'' if margin is None else f'; shaded: equal within {100 * margin:g}'}"
+
+
 def curve_of(name: str, x: Iterable[float], results: Sequence[Result], *, band: bool = True) -> Curve:
     """The estimates over ``x``, with a band of their intervals unless that is not wanted."""
     return Curve(

@@ -26,12 +26,16 @@ class Reference:
 def references_in(texts: Iterable[str]) -> list[Reference]:
     """References that ``texts`` name, as “Smith et al. 2022, §4.1” or “Zhao–Sun (2004)” do; sorted by their text."""
     whole = "\n".join(texts)
-    found = [reference for reference in _references() if _named(whole, reference.first_author, reference.year)]
-    return sorted(found, key=lambda reference: reference.text)
+    return [reference for reference in all_references() if _named(whole, reference.first_author, reference.year)]
 
 
 @lru_cache(maxsize=1)
-def _references() -> tuple[Reference, ...]:
+def all_references() -> tuple[Reference, ...]:
+    """All references, sorted by their text."""
+    return tuple(sorted(_read(), key=lambda reference: reference.text))
+
+
+def _read() -> tuple[Reference, ...]:
     return tuple(_reference(entry) for entry in _ENTRY.finditer(_FILE.read_text(encoding="utf-8")))
 
 

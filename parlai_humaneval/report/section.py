@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -184,7 +184,7 @@ def deciding(paper: Result | None, clustered: Result) -> tuple[float | None, Dec
 
 
 class Best(Part):
-    """Which model leads, and which cannot be told from it, with a chance of any mistake of at most 5 %.
+    """Which model leads, and which cannot be told from it.
 
     Attributes:
         leader: the first of ``together``; None where the second has the same value.
@@ -192,6 +192,7 @@ class Best(Part):
         told: those that are significantly below another one.
         untested: those of which no test could be made.
         by: how the pairs were tested together.
+        risk: the chance of any mistake.
     """
 
     leader: str | None
@@ -199,6 +200,22 @@ class Best(Part):
     told: list[str]
     untested: list[str] = Field(default_factory=list)
     by: str
+    risk: float = ALPHA
+
+
+class DecidedRule(Part):
+    """By which rule a study ends when it is decided, and what that took.
+
+    Attributes:
+        margin: two models whose win rates are less apart are equal.
+        alpha: the chance of any false claim, however often one looks.
+        max_dialogues: the cap; ``dialogues``: how many there are.
+    """
+
+    margin: float
+    alpha: float
+    max_dialogues: int
+    dialogues: int
 
 
 class Summary(Part):
@@ -214,6 +231,8 @@ class Summary(Part):
         remarks: what qualifies the answer, each once.
         best: who leads, and who cannot be told from it, by the tests of ``pairs``; None where ``models`` stand in the
             order to go by, or where there are no tests.
+        level: coverage of the intervals of ``pairs``.
+        rule: of a study that ends when it is decided, whose intervals hold at all times; None of every other.
     """
 
     section: str
@@ -230,6 +249,8 @@ class Summary(Part):
     pair_table: str
     remarks: list[str]
     best: Best | None = None
+    level: float = 0.95
+    rule: DecidedRule | None = None
 
     @field_validator("pairs")
     @classmethod
@@ -269,6 +290,10 @@ class Section(Part, ABC):
         Their numbers are those of its rows.
         """
         return []
+
+    def labels(self) -> Mapping[tuple[str, str, str], str]:
+        """Technique, setting and metric → what other sections have to say first of their answers to that; mostly nothing."""
+        return {}
 
     def in_short(self) -> list[str]:
         """What a reader of the summary must know of a section that answers no question; most have nothing."""

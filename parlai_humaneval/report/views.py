@@ -49,6 +49,8 @@ class IntervalPoint(View):
 class IntervalFigure(View):
     """Estimates with intervals, one below the other; ``reference``: a line such as chance (.5).
 
+    ``band``: a stretch of the axis that is shaded, such as what counts as equal.
+    ``share``: values are shares, or differences of two; ``in_points``: of the latter, written in percentage points.
     ``labels_above``: names stand above their lines, not beside them, so that the figure is legible on a phone.
     """
 
@@ -58,7 +60,9 @@ class IntervalFigure(View):
     x_label: str
     points: tuple[IntervalPoint, ...]
     reference: float | None = None
+    band: tuple[float, float] | None = None
     share: bool = False
+    in_points: bool = False
     labels_above: bool = False
 
 

@@ -13,8 +13,8 @@ from parlai_humaneval.statistics.wording import counted, seconds_words
 NAMED = 20
 """As many workers are named in a line."""
 
-CHECKS_IN_README = "Which answers count"
-"""Section of the README that says what each check means."""
+CHECKS_IN_DOCS = "Which answers count"
+"""Title of the documentation's page that says what each check means."""
 
 OVERLAP = "Checks overlap: what fails two is counted in both rows."
 
@@ -56,7 +56,7 @@ def _flagged(facts: Facts) -> str:
     count = "it counts" if len(failed) == 1 and facts.flagged[0].units == 1 else "they count"
     which = "Check" if len(failed) == 1 else "Checks"
     checks = f"{which} {'; '.join(failed)}; {count} all the same."
-    return f"{checks} What {'it' if len(failed) == 1 else 'each'} means: README “{CHECKS_IN_README}”."
+    return f"{checks} What {'it' if len(failed) == 1 else 'each'} means: documentation, “{CHECKS_IN_DOCS}”."
 
 
 def _units(number: int, noun: str) -> str:

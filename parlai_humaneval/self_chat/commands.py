@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -10,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from parlai_humaneval.models.option_names import as_sentence
 from parlai_humaneval.models.options import engine_options, json_option, placed, zoo_option
 from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, ZooError, load_zoo, resolve
+from parlai_humaneval.plain_output import PlainConsole, say_json
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import (
     GeneratedFile,
@@ -175,7 +174,7 @@ def run_with_bar(
     from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries
 
     # The stream is named now: what a model prints while it is loaded is led elsewhere.
-    console = Console(file=sys.stderr)
+    console = PlainConsole(file=sys.stderr)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -230,7 +229,7 @@ def show(files: Sequence[GeneratedFile], seconds: float, as_json: bool) -> None:
     """What was made and how much of it is repeated, as a table or as JSON."""
     if as_json:
         result = {"files": [file.model_dump(mode="json") for file in files], "seconds": round(seconds, 2)}
-        click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        say_json(result)
         return
     table = Table(
         "models", "dialogues", "new", "replies", "repeated", "empty", "equal dialogues", box=None, pad_edge=False
@@ -240,7 +239,7 @@ def show(files: Sequence[GeneratedFile], seconds: float, as_json: bool) -> None:
     for file in files:
         counts = (file.dialogues, file.generated, file.replies, file.repeated, file.empty, file.equal_dialogues)
         table.add_row(" – ".join(dict.fromkeys(file.models)), *map(str, counts))
-    Console().print(table)
+    PlainConsole().print(table)
     folder = files[0].path.parent
     click.echo(f"{sum(file.generated for file in files)} new dialogues in {seconds:.0f} s; the files are in {folder}")
 
@@ -279,7 +278,7 @@ def self_chat_merge(folders: Sequence[str], out: str | None, allow_missing: bool
 def _show_merged(merged: Merged, as_json: bool) -> None:
     if as_json:
         files = [file.model_dump(mode="json") for file in merged.files]
-        click.echo(json.dumps({"files": files, "missing": merged.missing}, indent=2, ensure_ascii=False))
+        say_json({"files": files, "missing": merged.missing})
         return
     for file in merged.files:
         lacking = len(merged.missing.get(file.path.name, ()))

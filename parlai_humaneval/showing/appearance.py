@@ -1,7 +1,8 @@
 """How a reply looks, apart from what it says: markdown, emoji, invisible characters, length.
 
 A model that writes headings, bold words and bullets is known by them. ``plain`` shows every reply in the same way; what was
-changed is noted by the names in :data:`CHANGES`. What is no part of the reply (:mod:`~parlai_humaneval.showing.turns`) is
+changed is noted by the names in :data:`CHANGES`. ``markdown`` leaves the text as it was said, for the page to draw (see
+:mod:`~parlai_humaneval.showing.marked_up`). What is no part of the reply (:mod:`~parlai_humaneval.showing.turns`) is
 taken out in any case, and so are characters that nobody sees, and those that turn the direction of writing around: they
 could hide a name, or scramble the page.
 """
@@ -17,7 +18,7 @@ from parlai_humaneval.showing.markdown_text import without_markdown
 from parlai_humaneval.showing.turns import without_labels, without_model_tokens
 from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
-Appearance = Literal["as_said", "plain"]
+Appearance = Literal["as_said", "plain", "markdown"]
 Emoji = Literal["keep", "strip"]
 
 CHANGES = {
@@ -69,6 +70,7 @@ _LONE_JOINER = regex.compile(
     "(?:(?<![^\x00-\u02ff])|(?<=[\u2000-\u200b]))[\u200c\u200d]|[\u200c\u200d](?![^\x00-\u02ff])|[\u200c\u200d](?=[\u200c\u200d])"
 )
 
+_FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)")
 
 
@@ -84,7 +86,8 @@ def looked_over(
 
     Args:
         text: what a model said.
-        appearance: ``plain`` takes out markdown, HTML tags and thoughts of models, and makes white space the same.
+        appearance: ``plain`` takes out markdown, HTML tags and thoughts of models, and makes white space the same;
+            ``markdown`` takes out the thoughts.
         emoji: whether emoji stay.
         max_chars: the longest text; what is over it is cut off, if possible after a sentence.
         vocabulary: holds the labels of speakers; None: the packaged ones.
@@ -92,7 +95,7 @@ def looked_over(
     plain = appearance == "plain"
     steps: list[tuple[str, Any]] = [
         ("control_characters", without_control),
-        ("model_tokens", lambda text: without_model_tokens(text, all_of_them=plain)),
+        ("model_tokens", lambda text: without_model_tokens(text, all_of_them=appearance != "as_said")),
         ("speaker_labels", lambda text: without_labels(text, vocabulary or packaged())),
     ]
     if plain:
@@ -102,7 +105,8 @@ def looked_over(
     if plain:
         steps.append(("white_space", with_single_spaces))
     if max_chars is not None:
-        steps.append(("length", lambda text: shortened(text, max_chars)))
+        cut = shortened_markdown if appearance == "markdown" else shortened
+        steps.append(("length", lambda text: cut(text, max_chars)))
     changes = []
     for name, step in steps:
         changed = step(text)
@@ -155,6 +159,23 @@ def shortened(text: str, max_chars: int) -> str:
     space = max(room.rfind(" "), room.rfind("\n"))
     end = space if space >= least else whole_up_to(text, max_chars - 1)
     return text[:end].rstrip() + ELLIPSIS
+
+
+def shortened_markdown(text: str, max_chars: int) -> str:
+    """The same of markdown, which stays whole: no sign is left over by a cut within code, a table or bold words."""
+    if len(text) <= max_chars:
+        return text
+    cut = shortened(text, max_chars - 4).removesuffix(ELLIPSIS).rstrip()
+    before, _, last_line = cut.rpartition("\n")
+    in_code = len(_FENCE.findall(cut)) % 2 == 1
+    at_fence = _FENCE.match(last_line) is not None
+    if in_code and not at_fence:
+        return f"{cut}\n{ELLIPSIS}"
+    begun = at_fence if in_code else last_line.startswith("|") and not last_line.endswith("|")
+    if begun or at_fence or last_line.endswith("|"):
+        return f"{before if begun else cut}\n\n{ELLIPSIS}".lstrip("\n")
+    bold = cut.rpartition("\n\n")[2].count("**") % 2
+    return cut + ELLIPSIS + "**" * bold
 
 
 def without_unseen(text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import MaskKind
+from parlai_humaneval.showing.kept import made_once
 from parlai_humaneval.showing.phrases import Part, Phrase, PhraseBook, Triggers, stem_of
 from parlai_humaneval.showing.scripts import (
     NO_LETTER_AFTER,
@@ -83,7 +83,7 @@ def speaking_names(names: Sequence[str], vocabulary: Vocabulary) -> list[str]:
     return [*zoo, *vocabulary.words.ordinary_names]
 
 
-@lru_cache(maxsize=256)
+@made_once(maxsize=256)
 def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKind, PhraseBook]:
     """How other languages than English name a speaker and its maker, and names in letters written without spaces."""
     words = vocabulary.words
@@ -102,13 +102,13 @@ def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKin
     }
 
 
-@lru_cache(maxsize=64)
+@made_once(maxsize=64)
 def talk_phrases(vocabulary: Vocabulary) -> PhraseBook:
     """How programs speak of themselves."""
     return _with_names("talk", vocabulary)
 
 
-@lru_cache(maxsize=64)
+@made_once(maxsize=64)
 def innocent_phrases(vocabulary: Vocabulary) -> PhraseBook:
     """What people say though it sounds like a program."""
     return _with_names("innocent", vocabulary)
@@ -120,7 +120,7 @@ def _with_names(part: str, vocabulary: Vocabulary) -> PhraseBook:
     return PhraseBook(words.phrases(part, {NAME: name_part(names, _VERSION), MAKER: name_part(makers)}))
 
 
-@lru_cache(maxsize=256)
+@made_once(maxsize=256)
 def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[NamePattern, ...]:
     """Patterns for zoo ``names`` and the well-known ones; an earlier pattern wins where two overlap.
 

@@ -19,7 +19,7 @@ _SIGNS = "*_~<>#-+|[]`\\.)!"
 _HIDE = {ord(sign): 0xFDD0 + number for number, sign in enumerate(_SIGNS)}
 """Sign → a code point that Unicode keeps free of characters for ever."""
 _SHOW = {free: sign for sign, free in _HIDE.items()}
-_MARKDOWN = re.compile(r"[*_`#>\[\]|~<&\\]|^\s*(?:[-+]|\d+[.)])\s|^\s*-+\s*$|https?:", re.MULTILINE)
+_MARKDOWN = re.compile(r"[*_`#>\[\]|~<&\\]|^[^\S\n]*(?:[-+]|\d+[.)])\s|^[^\S\n]*-+[^\S\n]*$|https?:", re.MULTILINE)
 _BREAK = re.compile(
     r"</?(?:address|article|aside|blockquote|body|br|caption|center|d[dlt]|details|div|fieldset|fig\w+|footer|form|h[1-6r]|"
     r"head(?:er)?|html|legend|li|main|nav|ol|option|p|pre|section|summary|table|t[bdhr]\w*|title|ul)\b",
@@ -82,8 +82,19 @@ _DOUBTFUL = regex.compile(
     regex.V1 | regex.MULTILINE | regex.IGNORECASE | regex.DOTALL,
 )
 """Signs. Those in the groups ``sure`` and ``emphasis`` are left to markdown-it; all others are no markdown."""
-_DEEP = re.compile(r"^(?:[ \t]{0,9}(?:[>+*-]|\d{1,9}[.)])){9,}(?=[ \t]*[^\s>*+-])", re.MULTILINE)
-"""Lists within lists without end: markdown-it drops what is too deep."""
+_DEEP = re.compile(
+    r"^(?:[ \t]{0,9}(?:[>+*-]|\d{1,9}[.)])){9,}(?=[ \t]*[^\s>*+-])|^(?:[ \t]{0,9}[>+*-](?=[ \t])){100,}|(?:!?\[){30,}",
+    re.MULTILINE,
+)
+"""Lists within lists without end: markdown-it drops what is too deep. And signs without end, which take seconds to read."""
+
+_MATHS = re.compile(
+    r"\\\[(?:(?!\n\s*\n|```|\\\[).){1,2000}?\\\]|\\\((?:(?!\n|\\\().){1,500}?\\\)"
+    r"|\$\$(?:(?!\n\s*\n|```|\$\$).){1,2000}?\$\$|(?<![\w$\\])\$(?=\S)(?=[^$\n]*[\\^_{=])[^$\n*`]{1,500}(?<=\S)\$(?![\w$])",
+    re.DOTALL,
+)
+"""LaTeX between its signs; two prices in a sentence are none."""
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
 def without_markdown(text: str) -> str:
@@ -92,11 +103,41 @@ def without_markdown(text: str) -> str:
     Items of a list stand on lines of their own, numbers stay; cells of a table are joined by commas; tags of HTML are
     left out, what stands between them is not. Signs that may mean something else stay.
     """
-    if not _MARKDOWN.search(text):
+    if not may_be_markdown(text):
         return text
-    sure = _DOUBTFUL.sub(_hidden, _DEEP.sub(lambda match: match[0].translate(_HIDE), text))
-    shown = "\n".join(_lines(_parser().parse(_without_short_tables(sure)))).translate(_SHOW)
+    shown = put_back("\n".join(_lines(parsed(text))))
     return text if shown.split() == text.split() else shown
+
+
+def may_be_markdown(text: str) -> bool:
+    """Whether anything in ``text`` may be a sign."""
+    return _MARKDOWN.search(text) is not None
+
+
+def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
+    """markdown-it's tokens of ``text``; what they hold is to be :func:`put_back`.
+
+    ``keep_maths``: what stands between the signs of LaTeX is no markdown, and neither is a link where it leads nowhere else
+    than out of the page.
+    """
+    known = _MATHS.sub(_all_hidden, text) if keep_maths else text
+    sure = _DOUBTFUL.sub(_hidden, _DEEP.sub(_all_hidden, known))
+    tokens: list[Any] = _parser(any_address=keep_maths).parse(_without_short_tables(sure))
+    return tokens
+
+
+def put_back(text: str) -> str:
+    """``text`` of a token with the signs that were hidden from markdown-it."""
+    return text.translate(_SHOW)
+
+
+def is_line_break(tag: str) -> bool:
+    """Whether an HTML tag does nothing but break the line."""
+    return _LINE_BREAK.fullmatch(tag) is not None
+
+
+def _all_hidden(match: re.Match[str]) -> str:
+    return match[0].translate(_HIDE)
 
 
 def _hidden(match: regex.Match[str]) -> str:
@@ -114,11 +155,12 @@ def _python_names() -> frozenset[str]:
 def _without_short_tables(text: str) -> str:
     """A table with a row that is wider than its head is none: its last cells would be lost."""
     lines = text.split("\n")
-    for at, line in enumerate(lines):
-        if at and "|" in line and "-" in line and not line.strip(" \t|:-"):
-            width = _cells(lines[at - 1])
-            if any(_cells(row) > width for row in lines[at + 1 :]):
-                lines[at] = line.translate(_HIDE)
+    widest_below = 0
+    for at in range(len(lines) - 1, 0, -1):
+        line, width = lines[at], _cells(lines[at])
+        if "|" in line and "-" in line and not line.strip(" \t|:-") and widest_below > _cells(lines[at - 1]):
+            lines[at] = line.translate(_HIDE)
+        widest_below = max(widest_below, width)
     return "\n".join(lines)
 
 
@@ -126,12 +168,15 @@ def _cells(row: str) -> int:
     return len(re.findall(r"(?<!\\)\|", row.strip().strip("|"))) + 1
 
 
-@lru_cache(maxsize=1)
-def _parser() -> Any:
+@lru_cache(maxsize=2)
+def _parser(*, any_address: bool = False) -> Any:
+    """``any_address``: a link is one wherever it leads (``javascript:…``); only for who shows no address."""
     from markdown_it import MarkdownIt
 
     parser: Any = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"])
     parser.normalizeLinkText = str
+    if any_address:
+        parser.validateLink = lambda url: True
     return parser.disable(["code", "reference", "lheading", "html_block"])
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
@@ -11,6 +12,7 @@ from parlai_humaneval.showing.appearance import Appearance, Emoji, looked_over
 from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.clean_cuts import SENTENCE, clean_cuts
 from parlai_humaneval.showing.identity import Place, giveaways, masked_text, to_masks
+from parlai_humaneval.showing.marked_up import markup_of, words_of
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge
 from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
@@ -87,7 +89,7 @@ class SettledPresenter:
         if not self.block or self.response_filter is None:
             return None
         # Thoughts and tags that are not shown need not be fit to be read; what is cut off for its length may not be, either.
-        return self.response_filter.reason(looks)
+        return self.response_filter.reason(looks) or self.response_filter.reason(self._read(looks))
 
     def doubt(self, text: str, names: Sequence[str]) -> str | None:
         """What would be masked because it gives the model away, offensive words aside."""
@@ -99,15 +101,32 @@ class SettledPresenter:
     def present(self, text: str, names: Sequence[str]) -> Presented:
         """The looks, then the masks, whose offsets are into the text without what ``changes`` name."""
         looks, changes = self._looks(text)
+        masks = self._masks(looks, names)
+        if self._read(looks) != looks and self._hidden_by_markup(looks, masks, names):
+            looks, changes = replace(self, appearance="plain")._looks(text)
+            masks = self._masks(looks, names)
+        if self.ai_talk:
+            masks = clean_cuts(looks, masks)
+        return Presented(masked_text(looks, masks), masks, changes)
+
+    def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
         masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
         more: list[Place] = [(start, end, "ai_disclosure") for start, end in self._disclosures(looks)]
         if self.response_filter is not None:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
-        if more:
-            masks = to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)])
-        if self.ai_talk:
-            masks = clean_cuts(looks, masks)
-        return Presented(masked_text(looks, masks), masks, changes)
+        return to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
+
+    def _read(self, looks: str) -> str:
+        """The words that the page shows of a text."""
+        markup = markup_of(looks) if self.appearance == "markdown" else None
+        return looks if markup is None else words_of(markup)
+
+    def _hidden_by_markup(self, looks: str, masks: Sequence[Mask], names: Sequence[str]) -> bool:
+        """Whether the page would show what is to be hidden, because signs stand within it: “Chat**GPT**”. Such a reply is
+        shown as plain text, in which it is masked."""
+        known = [_bare(mask.original) for mask in masks]
+        shown = (_bare(mask.original) for mask in self._masks(self._read(looks), names))
+        return any(all(one not in mask for mask in known) for one in shown)
 
     def _disclosures(self, looks: str) -> list[tuple[int, int]]:
         """The sentences, as (start, end), that the classifier takes for talk of being a program; all of them where it finds
@@ -126,6 +145,10 @@ class SettledPresenter:
             max_chars=self.max_chars,
             vocabulary=self.vocabulary,
         )
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 AS_SAID: Presenter = SettledPresenter()

@@ -9,12 +9,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
-from parlai_humaneval.showing.appearance import Appearance, Emoji
+from parlai_humaneval.showing.appearance import Emoji
 from parlai_humaneval.showing.presentation import SettledPresenter
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge, load_classifier, read_words
 from parlai_humaneval.showing.vocabulary import packaged, vocabulary_with
 
 Filtering = Literal["none", "mask", "block"]
+AppearanceSetting = Literal["auto", "as_said", "plain", "markdown"]
 Typing = Literal["none", "natural", "fixed"]
 
 
@@ -23,29 +24,39 @@ class ReplyLooks(BaseModel):
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
-    appearance: Appearance = "as_said"
-    """as_said, or plain: no markdown, HTML tags, special tokens or empty lines, so that all replies look the same."""
+    appearance: AppearanceSetting = "auto"
+    """markdown: drawn, the same for all models. as_said: letter by letter. plain: no markdown, HTML tags, special
+    tokens or empty lines. auto: markdown where a model is a chat LLM, else as_said; a study keeps the look that it
+    began with. A look that only one model has gives it away."""
     emoji: Emoji = "keep"
-    """Whether emoji are shown (keep) or removed (strip)."""
+    """Whether emoji are shown (keep) or removed (strip). Strip them where one model alone uses them, and they are not
+    what you ask about."""
     max_chars: int | None = Field(default=5000, ge=20)
-    """Longest reply that is shown; what is over it is cut off after a sentence. null: any length."""
+    """Longest reply that is shown; what is over it is cut off after a sentence. null: any length. People do not read
+    pages; a limit that few replies reach changes little."""
     hide_ai_talk: bool | None = None
-    """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for humanness."""
+    """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for
+    humanness. Such words give a program away, and people then judge that instead of the reply."""
     disclosures_file: str = ""
-    """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file."""
+    """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file. Yours
+    may speak of itself by a name that no list knows."""
     disclosure_classifier: str = ""
-    """module:function (text → score): finds talk of being a program besides the packaged lists. Sentences that it scores at
-    disclosure_threshold or more are masked."""
+    """module:function (text → score): finds talk of being a program besides the packaged lists. Sentences that it
+    scores at disclosure_threshold or more are masked. It finds sentences that no list can foresee."""
     disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
-    """From this score on the classifier takes a text for talk of being a program."""
+    """From this score on the classifier takes a text for talk of being a program. Lower ones mask more, harmless
+    sentences among them."""
     filter: Filtering = "none"
-    """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out)."""
+    """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out).
+    It protects raters, but hides a fault of the model."""
     filter_words_file: str = ""
-    """Words that the filter finds besides its own list: a text file with one a line."""
+    """Words that the filter finds besides its own list: a text file with one a line. Words offend in other languages
+    and fields than the list's."""
     filter_classifier: str = ""
-    """module:function (text → score), asked by the filter as well; needs filter=block."""
+    """module:function (text → score), asked by the filter as well; needs filter=block. Replies can offend without any
+    bad word."""
     filter_threshold: float = Field(default=0.5, allow_inf_nan=False)
-    """From this score on the classifier's reply is blocked."""
+    """From this score on the classifier's reply is blocked. Lower ones block more, harmless replies among them."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -64,13 +75,15 @@ class ReplySettings(ReplyLooks):
     """The same for live replies, with when they appear."""
 
     ask_again: int = Field(default=2, ge=0, le=10)
-    """How often a model whose reply gives it away (its name, talk of being a program) is asked for another one before that
-    is masked. What it said first is recorded, with the reason. 0: it is masked at once."""
+    """How often a model whose reply gives it away (its name, talk of being a program) is asked for another one before
+    that is masked. What it said first is recorded, with the reason. 0: it is masked at once. A new reply reads better
+    than one with gaps."""
     typing: Typing = "none"
-    """Replies appear when all are there; with natural not before a time that goes by their length, with fixed not before
-    typing_seconds."""
+    """Replies appear when all are there; with natural not before a time that goes by their length, with fixed not
+    before typing_seconds. How fast a model is then does not tell which it is."""
     typing_seconds: float = Field(default=6.0, gt=0, le=120)
-    """fixed: seconds after the rater's message; choose more than the slowest model takes. natural: the longest wait."""
+    """fixed: seconds after the rater's message; choose more than the slowest model takes. natural: the longest wait.
+    Too long a wait makes people leave."""
 
 
 def presenter_of(
@@ -99,7 +112,7 @@ def presenter_of(
         finder = load_classifier(looks.disclosure_classifier, "disclosure_classifier")
         disclosures = TextJudge(finder, looks.disclosure_threshold, "the classifier of talk of being a program")
     return SettledPresenter(
-        appearance=looks.appearance,
+        appearance="as_said" if looks.appearance == "auto" else looks.appearance,
         emoji=looks.emoji,
         max_chars=looks.max_chars,
         ai_talk=ai_talk,

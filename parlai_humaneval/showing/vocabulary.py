@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from parlai_humaneval.protocol.materials.files import in_words
+from parlai_humaneval.showing.kept import made_once
 from parlai_humaneval.showing.phrases import ListsRead, Part, Phrase, PhraseError, read_phrase
 
 NAME, MAKER = "name", "maker"
@@ -114,7 +114,7 @@ class Vocabulary:
     words: Words
 
 
-@lru_cache(maxsize=1)
+@made_once(maxsize=1)
 def packaged() -> Vocabulary:
     """That of the packaged file alone."""
     text = (files("parlai_humaneval") / "data" / "disclosures.yaml").read_text(encoding="utf-8")

@@ -139,7 +139,7 @@ def cohen_kappa(
     >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
     >>> dialogues = list('1122334455')
     >>> print(cohen_kappa(first, second, dialogues, draws=200))
-    Cohen's κ: 0.600, 95% interval -0.154 to 1.000, n = 10 [Cohen's κ, percentile bootstrap over dialogues]
+    Cohen's κ: 0.600, 95% interval −0.154 to 1.000, n = 10 [Cohen's κ, percentile bootstrap over dialogues]
     """
     one, other = np.asarray(first, dtype=object), np.asarray(second, dtype=object)
     codes, labels = pd.factorize(np.concatenate([one, other]))
@@ -178,7 +178,7 @@ def fleiss_kappa(
 
     >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
     >>> print(fleiss_kappa(counts, range(6), draws=200))
-    Fleiss' κ: 0.556, 95% interval -0.170 to 1.000, n = 6 [Fleiss' κ, percentile bootstrap over dialogues]
+    Fleiss' κ: 0.556, 95% interval −0.170 to 1.000, n = 6 [Fleiss' κ, percentile bootstrap over dialogues]
     """
     table, groups = _rated_twice(counts, clusters)
     raters = table.sum(axis=1)
@@ -222,7 +222,7 @@ def krippendorff_alpha(
 
     >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
     >>> print(krippendorff_alpha(counts, range(6), draws=200))
-    Krippendorff's α: 0.580, 95% interval -0.105 to 1.000, n = 6 [Krippendorff's α, nominal, percentile bootstrap
+    Krippendorff's α: 0.580, 95% interval −0.105 to 1.000, n = 6 [Krippendorff's α, nominal, percentile bootstrap
     over dialogues]
     """
     if ordered and values is not None:

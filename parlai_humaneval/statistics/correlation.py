@@ -52,7 +52,7 @@ def correlation(
     Source: Fisher 1921; Fieller, Hartley & Pearson 1957; Ji et al. 2022, §4.
 
     >>> print(correlation([1, 2, 3, 4, 5], [1, 3, 2, 5, 4]))
-    correlation: 0.800, 95% interval -0.280 to 0.986, n = 5 [Pearson's r, Fisher's z interval]
+    correlation: 0.800, 95% interval −0.280 to 0.986, n = 5 [Pearson's r, Fisher's z interval]
     """
     if kind not in _METHODS:
         raise ValueError(f"kind {kind!r}: expected pearson or spearman")

@@ -150,7 +150,7 @@ def crossed_difference(
     >>> a, b = [4, 5, 4, 3, 5, 3], [3, 3, 4, 2, 3, 1]
     >>> gap = crossed_difference(a, list('rrsstt'), list('uvuwvw'), b, list('rrsstt'), list('xyxzyz'))
     >>> print(gap)
-    difference: 1.333, 95% interval -1.874 to 4.540, statistic 1.789, p = .22, n = 12 [two-way t, clustered by worker
+    difference: 1.333, 95% interval −1.874 to 4.540, statistic 1.789, p = .22, n = 12 [two-way t, clustered by worker
     and dialogue]
     """
     by_worker = clustered_difference(values_a, workers_a, values_b, workers_b, name=name, limits=limits, level=level)
@@ -315,12 +315,23 @@ def either_side_covariances(
     seen = np.concatenate([first, second[of_two]])
     ends = np.sort(np.stack([first[of_two], second[of_two]]), axis=0)
     by_worker = _covariances(influence, workers)
-    by_dialogue = _covariances(influence[:, rows], seen)
+    by_dialogue = dialogue_covariances(influence, dialogues)
     of_common = _covariances(influence[:, rows], _common([seen, workers[rows]]))
     if len(of_two):
-        by_dialogue -= _covariances(influence[:, of_two], _common([*ends]))
         of_common -= _covariances(influence[:, of_two], _common([*ends, workers[of_two]]))
     return by_worker + by_dialogue - of_common, by_worker, by_dialogue
+
+
+def dialogue_covariances(influence: Floats, dialogues: tuple[Codes, Codes]) -> Floats:
+    """Covariances of what rows of ``influence`` sum to, by dialogue alone, on whichever side it stands."""
+    first, second = dialogues
+    of_two = np.flatnonzero(first != second)
+    rows = np.concatenate([np.arange(len(first)), of_two])
+    covariances = _covariances(influence[:, rows], np.concatenate([first, second[of_two]]))
+    if len(of_two):
+        ends = np.sort(np.stack([first[of_two], second[of_two]]), axis=0)
+        covariances -= _covariances(influence[:, of_two], _common([*ends]))
+    return covariances
 
 
 def numbered(clusterings: Sequence[npt.ArrayLike]) -> list[Codes]:
@@ -357,10 +368,19 @@ def _tested(
     share: bool,
 ) -> Result | None:
     """Interval and test by Student's t; None where nothing differs. A share's error is scaled to each value tested."""
-    estimate, error = base.estimate or 0.0, two_way_error(influence, clusterings)
+    error = two_way_error(influence, clusterings)
     if error < NO_VARIANCE:
         return None
     df = max(1.0, min(effective_clusters(np.bincount(codes, weights=sizes)) for codes in clusterings) - 1)
+    return by_t(base, error, df, null, limits, share=share)
+
+
+def by_t(base: Result, error: float, df: float, null: float | None, limits: Limits, *, share: bool) -> Result:
+    """``base`` with interval and test by Student's t, of a standard error with ``df`` degrees of freedom.
+
+    A share's error is scaled to each value tested, as in Wilson's interval.
+    """
+    estimate = base.estimate or 0.0
     critical = float(stdtrit(df, 0.5 + base.level / 2))
     spread = estimate * (1 - estimate)
     share = share and spread > NO_VARIANCE

@@ -162,7 +162,7 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
     >>> group = likert_groups(example_tables())[0]
     >>> pair = rated_pairs(group)[0]
     >>> print(pair.difference)
-    engaging of ada − bob: 0.500, 95% interval -1.000 to 2.500, statistic 0.764, p = .58, Holm p = .58, n = 16
+    engaging of ada − bob: 0.500, 95% interval −1.000 to 2.500, statistic 0.764, p = .58, Holm p = .58, n = 16
     [sign-flip test, clustered by worker]
     """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]

@@ -98,7 +98,7 @@ def clustered_difference(
     Source: Cameron & Miller 2015, §II.
 
     >>> print(clustered_difference([4, 5, 4, 3], list('abcd'), [3, 3, 4, 2], list('abcd')))
-    difference: 1.000, 95% interval -0.299 to 2.299, statistic 2.449, p = .092, n = 8 [CR1 t, clustered by worker]
+    difference: 1.000, 95% interval −0.299 to 2.299, statistic 2.449, p = .092, n = 8 [CR1 t, clustered by worker]
     """
     check_level(level)
     a, groups_a = _counted(values_a, clusters_a)

@@ -319,7 +319,7 @@ def planning_icc(gap: GapData, *, level: float = 0.95) -> Result:
 
     >>> words = np.array(list('aaabbbccc'), dtype=object)
     >>> print(planning_icc(GapData('x', 'y', np.array([1, 1, -1, 1, 1, 1, -1, -1, 1.0]), words, words)))
-    ICC for plan: 0.143, 95% interval -0.360 to 0.951, statistic 1.500, p = .30, n = 9 [one-way ANOVA by worker,
+    ICC for plan: 0.143, 95% interval −0.360 to 0.951, statistic 1.500, p = .30, n = 9 [one-way ANOVA by worker,
     F interval]
     """
     return pooled_planning_icc([PooledGap(gap)], level=level)

@@ -176,8 +176,8 @@ def first_choice(turns: ChosenTurns, *, level: float = 0.95) -> FirstChoice:
     >>> from parlai_humaneval.tables.choices import choice_groups
     >>> group = choice_groups(example_tables())[0]
     >>> print(first_choice(group.turns).adjusted)
-    chosen first − others, in later turns, given how good the models are: -0.105, 95% interval -0.190 to 0.000,
-    statistic -2.791, p = .094, n = 7 [sign-flip test, clustered by worker]
+    chosen first − others, in later turns, given how good the models are: −0.105, 95% interval −0.190 to 0.000,
+    statistic −2.791, p = .094, n = 7 [sign-flip test, clustered by worker]
     """
     codes, names = pd.factorize(turns.dialogues)
     rates, other_rates, chosen_first = _later_rates(turns, codes, len(names))
@@ -262,7 +262,7 @@ def first_place(turns: ChosenTurns, *, level: float = 0.95) -> Result:
     >>> from parlai_humaneval.tables.choices import choice_groups
     >>> group = choice_groups(example_tables())[0]
     >>> print(first_place(group.turns))
-    selected rate of the first place − of the others: -0.016, 95% interval -0.312 to 0.292, statistic -0.122, p =
+    selected rate of the first place − of the others: −0.016, 95% interval −0.312 to 0.292, statistic −0.122, p =
     1, n = 32 [sign-flip test, clustered by worker]
     """
     places = turns.by_position

@@ -6,11 +6,12 @@ import math
 
 ABSENT = "–"
 """Stands where a number cannot be given."""
+MINUS = "−"
 
 
 def number_words(value: float | None) -> str:
     """Three decimals, or the dash where there is no value."""
-    return ABSENT if value is None else unsigned_zero(f"{value:.3f}")
+    return ABSENT if value is None else unsigned_zero(f"{value:.3f}").replace("-", MINUS)
 
 
 def unsigned_zero(text: str) -> str:
@@ -39,15 +40,15 @@ def p_relation(p: float) -> str:
 
 def percent(share: float | None) -> str:
     """“68 %”, or the dash."""
-    return ABSENT if share is None else unsigned_zero(f"{100 * share:.0f} %")
+    return ABSENT if share is None else unsigned_zero(f"{100 * share:.0f} %").replace("-", MINUS)
 
 
 def percent_range(low: float | None, high: float | None) -> str:
-    """“59–76 %”, “-19 to 73 %”, or the dash where the interval cannot be estimated."""
+    """“59–76 %”, “−19 to 73 %”, or the dash where the interval cannot be estimated."""
     if low is None or high is None:
         return ABSENT
-    first, last = (unsigned_zero(f"{100 * end:.0f}") for end in (low, high))
-    return f"{first}{' to ' if first.startswith('-') else '–'}{last} %"
+    first, last = (unsigned_zero(f"{100 * end:.0f}").replace("-", MINUS) for end in (low, high))
+    return f"{first}{' to ' if first.startswith(MINUS) else '–'}{last} %"
 
 
 def seconds_words(seconds: float | None) -> str:
@@ -78,6 +79,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def sentence(words: str) -> str:
+    """With a capital and a full stop."""
+    return f"{words[:1].upper()}{words[1:]}."
+
+
 def points_words(difference: float | None) -> str:
     """Size of a difference of two shares in percentage points, “13” or “0.4”; or the dash."""
     if difference is None:
@@ -86,18 +92,24 @@ def points_words(difference: float | None) -> str:
     return f"{points:.0f}" if points >= 10 or points == 0 else f"{points:.1f}"
 
 
+def signed_points(difference: float | None) -> str:
+    """The same with its sign, “13” or “−0.4”; or the dash."""
+    points = points_words(difference)
+    return f"{MINUS}{points}" if difference is not None and difference < 0 and points.strip("0.") else points
+
+
 def points_range(low: float | None, high: float | None, *, flip: bool = False) -> str:
     """“5 to 21”, “−3 to 8”, or the dash; ``flip``: of the difference the other way round."""
     if low is None or high is None:
         return ABSENT
     ends = (-high, -low) if flip else (low, high)
-    first, last = (f"{round(100 * end):d}".replace("-", "−") for end in ends)
+    first, last = (f"{round(100 * end):d}".replace("-", MINUS) for end in ends)
     return f"{first} to {last}"
 
 
 def signed(value: float | None) -> str:
     """“0.53”, “−0.04”, or the dash."""
-    return ABSENT if value is None else f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # + 0: no “−0.00”
+    return ABSENT if value is None else f"{round(value, 2) + 0.0:.2f}".replace("-", MINUS)  # + 0: no “−0.00”
 
 
 def signed_range(low: float | None, high: float | None) -> str:

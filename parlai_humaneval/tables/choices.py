@@ -41,6 +41,8 @@ _ANSWERS = [
 READ_AGAIN = "third_party"
 """Technique of those who read a finished dialogue and judge it once more; they are compared, not counted."""
 _FLAGS = ["automatic", "failed", "continued_each"]
+_BY = " by "
+"""Between a dialogue that several people rated and the name of one of them."""
 
 
 @dataclass(frozen=True)
@@ -242,9 +244,15 @@ def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
     pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
     if len(pairs) == pairs["dialogue_id"].nunique():
         return rows
-    named = rows["dialogue_id"] + " by " + rows["worker_id"]
+    named = rows["dialogue_id"] + _BY + rows["worker_id"]
     assigned: pd.DataFrame = rows.assign(dialogue_id=named, rated_dialogue=rows["dialogue_id"])
     return assigned
+
+
+def own_dialogues(group: ChoiceGroup) -> Objects:
+    """The dialogues of its turns by their own names, also where several people rated the same one."""
+    pairs = zip(group.turns.dialogues, group.turns.workers, strict=True)
+    return np.array([str(dialogue).removesuffix(f"{_BY}{worker}") for dialogue, worker in pairs], dtype=object)
 
 
 def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:

@@ -28,6 +28,7 @@ __all__ = [
     "Repeated",
     "Repeats",
     "Row",
+    "StoppingLog",
     "TableError",
     "TableName",
     "Tables",
@@ -54,13 +55,14 @@ class TableError(ValueError):
         self.rows = tuple(rows)
 
 
-def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
-    """``frame`` with all columns of ``table``, in order, typed and checked; others follow as they are.
+def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ()) -> pd.DataFrame:
+    """``frame`` with all columns of ``table``, and those ``besides``, in order, typed and checked; others follow as they
+    are.
 
     Raises:
         TableError: a column of the exchange format is missing or has a value that does not fit.
     """
-    columns = TABLES[table]
+    columns = (*TABLES[table], *besides)
     missing = [c for c in columns if c.exchange and c.name not in frame.columns]
     if missing:
         raise TableError(_missing(table, missing, [str(name) for name in frame.columns]))
@@ -73,9 +75,10 @@ def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
     return whole
 
 
-def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]], besides: Sequence[Column] = ()) -> pd.DataFrame:
     """The typed table of ``rows``; with no rows it still has every column."""
-    return typed(table, pd.DataFrame(list(rows), columns=[c.name for c in TABLES[table]], dtype=object))
+    names = [c.name for c in (*TABLES[table], *besides)]
+    return typed(table, pd.DataFrame(list(rows), columns=names, dtype=object), besides)
 
 
 Repeats = Literal["keep", "first", "last"]
@@ -121,6 +124,18 @@ def _rows_are(count: int) -> str:
     return f"{count:,} row{' is' if count == 1 else 's are'}"
 
 
+@dataclass(frozen=True)
+class StoppingLog:
+    """What happened in a study that ends when it is decided, as it was logged; ``study``: its name.
+
+    ``events``: oldest first, as they stand in the log. What they mean, and whether they lead to the decisions that stand
+    among them, is for who reads them.
+    """
+
+    study: str
+    events: tuple[Row, ...]
+
+
 @dataclass(frozen=True, eq=False)  # a table equals itself only, so that what was made of it can be kept
 class Tables:
     """The tidy tables; :data:`~parlai_humaneval.tables.schema.COLUMNS` says what every column means.
@@ -129,7 +144,9 @@ class Tables:
     ``comparisons``: a row per answered comparison of two models. ``ratings``: a row per rating on a scale.
     ``points``: a row per dialogue and model that was chosen from several. ``segments``: a row per speaker judged in the
     beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues. ``repeats``: what was
-    done about answers that a worker gave again, of each table that held some.
+    done about answers that a worker gave again, of each table that held some. ``judges``: tables of what models answered in
+    the place of raters (:mod:`.from_judges`), which nothing that counts raters' answers reads; None: no model did.
+    ``stopping``: the log of each study of them that ends when it is decided.
     """
 
     turns: pd.DataFrame
@@ -140,6 +157,8 @@ class Tables:
     segments: pd.DataFrame = field(default_factory=lambda: from_rows("segments", []))
     judgements: pd.DataFrame = field(default_factory=lambda: from_rows("judgements", []))
     repeats: tuple[Repeated, ...] = ()
+    judges: Tables | None = None
+    stopping: tuple[StoppingLog, ...] = ()
 
 
 def iso_time(seconds_since_epoch: float) -> str:

@@ -6,9 +6,10 @@ import csv
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,6 +21,8 @@ from parlai_humaneval.tables.columns import (
     TABLES,
     Repeated,
     Repeats,
+    Row,
+    StoppingLog,
     TableError,
     TableName,
     Tables,
@@ -30,12 +33,24 @@ from parlai_humaneval.tables.columns import (
 from parlai_humaneval.tables.formulas import unguarded, write_rows
 from parlai_humaneval.tables.raters import rater_kinds
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import JUDGE_COLUMNS, Column
 
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
 
 TITLE = "# Tables of a human evaluation of dialogue models"
 """First line of the README beside tables."""
+
+JUDGES = "judges"
+"""Folder of the tables of judges, within that of the tables of raters."""
+STOPPING = "sequential.jsonl"
+"""The logs of studies that end when they are decided, beside their tables."""
+ABOUT_STOPPING = (
+    "What happened in studies that end when they are decided, an event a line, oldest first: who came when and was given "
+    "what, with which chance; what came of it; what was decided. Each decision can be made again from it. `study` names the "
+    "study. Workers have names of their own here, which stand in no table."
+)
+NO_PEOPLE = "Every answer here is a judge's, which is a model: nothing was rated by people."
 
 _SEPARATORS = {";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
@@ -48,18 +63,63 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name in get_args(TableName):
-        path = out / f"{name}.{format}"
-        frame: pd.DataFrame = getattr(tables, name)
-        if format == "csv":
-            write_csv(frame, path)
-        else:
-            _write_jsonl(frame, path)
-        written.append(path)
+    written = [_write(getattr(tables, name), out / f"{name}.{format}") for name in get_args(TableName)]
     readme = out / "README.md"
-    readme.write_text(_readme(format, rater_kinds(tables).note), encoding="utf-8")
-    return [*written, readme]
+    besides = f"\n## {STOPPING}\n\n{ABOUT_STOPPING}\n" if tables.stopping else ""
+    readme.write_text(_readme(format, rater_kinds(tables).note) + besides, encoding="utf-8")
+    return [*written, *write_stopping(tables.stopping, out), readme, *_write_judges(tables, out / JUDGES, format)]
+
+
+def write_stopping(logs: Sequence[StoppingLog], out: Path) -> list[Path]:
+    """The logs in the folder ``out``, an event a line, each with the name of its study; no file where there is none."""
+    if not logs:
+        return []
+    path = out / STOPPING
+    rows = ({"study": log.study, **event} for log in logs for event in log.events)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return [path]
+
+
+def _read_stopping(path: Path) -> tuple[StoppingLog, ...]:
+    """The logs of a file; nothing where there is none.
+
+    A line that is no event is kept as it is: it must not keep anybody from the tables, and the log then leads nowhere.
+    """
+    found: dict[str, list[Row]] = {}
+    study = ""
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ():
+        if line.strip():
+            event = _event_or_line(line)
+            study = str(event.pop("study", study))
+            found.setdefault(study, []).append(event)
+    return tuple(StoppingLog(name, tuple(events)) for name, events in found.items())
+
+
+def _event_or_line(line: str) -> Row:
+    try:
+        return _object(line, 0)
+    except ValueError:
+        return {"line": line}
+
+
+def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
+    """What judges answered, in a folder of its own: a file for each table that has rows, and a README."""
+    if tables.judges is None:
+        return []
+    out.mkdir(exist_ok=True)
+    frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
+    filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
+    readme = out / "README.md"
+    readme.write_text(_readme(format, NO_PEOPLE, filled, JUDGE_COLUMNS), encoding="utf-8")
+    return [*(_write(frames[name], out / f"{name}.{format}") for name in filled), readme]
+
+
+def _write(frame: pd.DataFrame, path: Path) -> Path:
+    if path.suffix == ".csv":
+        write_csv(frame, path)
+    else:
+        _write_jsonl(frame, path)
+    return path
 
 
 def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: bool = False) -> list[Path]:
@@ -78,9 +138,11 @@ def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: 
         written = write_tables(tables, Path(draft), format)
         for path in present:
             path.unlink()
-        for path in written:
-            os.replace(path, out / path.name)
-    return [out / path.name for path in written]
+        names = [path.relative_to(draft) for path in written]
+        for name in names:
+            (out / name).parent.mkdir(exist_ok=True)
+            os.replace(Path(draft) / name, out / name)
+    return [out / name for name in names]
 
 
 def check_free(out: AnyPath, *, force: bool = False) -> None:
@@ -102,9 +164,11 @@ def _present(folder: Path) -> list[Path]:
     """Tables of either format that stand in a folder, and a README that is not of tables of ours."""
     names = [f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format)]
     tables = [path for name in sorted(names) if (path := folder / name).exists()]
+    tables += [folder / STOPPING] if (folder / STOPPING).exists() else []
+    of_judges = [path for name in sorted(names) if (path := folder / JUDGES / name).exists()]
     readme = folder / "README.md"
     foreign = readme.is_file() and not readme.read_bytes().startswith(TITLE.encode())
-    return [*tables, readme] if foreign else tables
+    return [*tables, readme, *of_judges] if foreign else [*tables, *of_judges]
 
 
 def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Repeats | None = None) -> Tables:
@@ -136,7 +200,25 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
         name: (from_rows(name, []), ()) if path is None else _read(name, path, repeats) for name, path in found.items()
     }
     told = tuple(one for _, of_table in read.values() for one in of_table)
-    return Tables(**{name: frame for name, (frame, _) in read.items()}, repeats=told)
+    frames = {name: frame for name, (frame, _) in read.items()}
+    beside = directory / STOPPING
+    return Tables(
+        **frames, repeats=told, judges=_read_judges(directory / JUDGES, format), stopping=_read_stopping(beside)
+    )
+
+
+def _read_judges(folder: Path, format: Format | None) -> Tables | None:
+    """The tables of judges beside those of raters; None: there are none."""
+    found = {name: _find(folder, name, format) for name in get_args(TableName)} if folder.is_dir() else {}
+    if not any(found.values()):
+        return None
+    frames = {
+        name: from_rows(name, [], JUDGE_COLUMNS[name])
+        if path is None
+        else _read(name, path, None, JUDGE_COLUMNS[name])[0]
+        for name, path in found.items()
+    }
+    return Tables(**frames, repeats=(), judges=None, stopping=())
 
 
 def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
@@ -147,12 +229,14 @@ def _find(directory: Path, name: TableName, format: Format | None) -> Path | Non
     return paths[0] if paths else None
 
 
-def _read(name: TableName, path: Path, repeats: Repeats | None) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
+def _read(
+    name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()
+) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
     frame = read_frame(path)
     if frame.empty:
-        return from_rows(name, []), ()
+        return from_rows(name, [], besides), ()
     try:
-        table, told = settled(name, typed(name, frame), repeats)
+        table, told = settled(name, typed(name, frame, besides), repeats)
         check_unique(name, table)
         check_rules(name, table)
     except TableError as error:
@@ -265,7 +349,12 @@ def _columns(frame: pd.DataFrame) -> list[list[Any]]:
     return [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
 
 
-def _readme(format: Format, note: str) -> str:
+def _readme(
+    format: Format,
+    note: str,
+    names: Sequence[TableName] = get_args(TableName),
+    besides: Mapping[TableName, Sequence[Column]] = MappingProxyType({}),
+) -> str:
     lines = [TITLE, "", *([f"**{note}**", ""] if note else [])]
     if format == "csv":
         lines += [
@@ -276,7 +365,7 @@ def _readme(format: Format, note: str) -> str:
     else:
         lines += ["UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."]
     lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
-    for name in get_args(TableName):
+    for name in names:
         lines += [
             "",
             f"## {name}.{format}",
@@ -286,5 +375,5 @@ def _readme(format: Format, note: str) -> str:
             "| column | meaning |",
             "|---|---|",
         ]
-        lines += [f"| {column.name} | {column.description} |" for column in TABLES[name]]
+        lines += [f"| {column.name} | {column.description} |" for column in (*TABLES[name], *besides.get(name, ()))]
     return "\n".join(lines) + "\n"

@@ -76,6 +76,7 @@ def judgement_row(record: JudgementRecord) -> Row:
         "kind": ";".join(shown.kind for shown in record.dialogues),
         "k": ";".join(str(shown.k) for shown in record.dialogues if shown.k is not None),
         "question": "\n".join(dict.fromkeys(question.text for question in record.questions)),
+        "language": record.language,
         "started": iso_time(record.started_at),
         "interrupted": int(record.interrupted),
         "failure": record.failure,

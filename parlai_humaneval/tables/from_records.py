@@ -66,12 +66,13 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
     }
     frames = {name: from_rows(name, found) for name, found in rows.items()}
     if repeats is None:
-        return Tables(**frames, repeats=())
+        return Tables(**frames, repeats=(), judges=None, stopping=())
     chosen = {name: settled(name, frame, repeats) for name, frame in frames.items()}
     for name, (frame, _) in chosen.items():
         check_unique(name, frame)
     whole = {name: frame.reset_index(drop=True) for name, (frame, _) in chosen.items()}
-    return Tables(**whole, repeats=tuple(one for _, told in chosen.values() for one in told))
+    repeated = tuple(one for _, told in chosen.values() for one in told)
+    return Tables(**whole, repeats=repeated, judges=None, stopping=())
 
 
 R = TypeVar("R", DialogueRecord, JudgementRecord)

@@ -96,7 +96,8 @@ JUDGEMENTS = (
     more("numbers", "integer", "items of the session"),
     more("kind", "text", "who talks in the dialogues: human_bot, self_chat, bot_bot or human_human, joined by ;"),
     more("k", "text", "exchanges shown of each dialogue, joined by ;. Empty: all"),
-    more("question", "text", "the questions exactly as the rater saw them, joined by a line break"),
+    more("question", "text", "the questions as the rater saw them (in English), joined by a line break"),
+    more("language", "text", "of the rater's page, such as en or zh"),
     more("started", "text", "when it was shown: ISO 8601, UTC"),
     more("interrupted", "flag", "1: cut off by the end of its launch, not by its rater"),
     more("failure", "text", "what went wrong, where the status is failed"),
@@ -115,10 +116,32 @@ JUDGEMENTS = (
     more("checks", "text", "JSON object: each quality check by name, with verdict and reason; and the practice"),
 )
 
+_OF_JUDGES = (
+    must("rater_kind", "text", "judge: a model answered, and no person", allowed=("judge",)),
+    must("judge", "text", "name of the judge; worker_id is the same"),
+    must("order", "integer", "1: the candidates in the order that a rater saw; 2: the other way round", allowed=(1, 2)),
+)
+_OF_JUDGEMENTS_BY_JUDGES = (
+    must("outcome", "text", "answered, refused (or silent), or unparsable: nobody can tell what was chosen"),
+    more("reminded", "flag", "1: its first answer could not be read, and it was asked once more"),
+    more("judge_version", "text", "digest of all that shapes its answers: model, options, prompt, format, seed"),
+    more("package_version", "text", "of the package that asked"),
+    more("judge_model", "text", "zoo name of its model"),
+    more("served_model", "text", "the name by which its server calls the model"),
+    more("family", "text", "models of the same house as the judge's own, joined by ;"),
+    more("prompt", "text", "JSON list: what was sent"),
+    more("reply", "text", "JSON list: what came back"),
+    more("prompt_tokens", "integer", "tokens that its server read, of all requests for this answer"),
+    more("completion_tokens", "integer", "tokens that it wrote"),
+    more("estimated", "flag", "1: the tokens were not told, but estimated by letters"),
+    more("cost", "number", "what the answer cost, in currency"),
+    more("currency", "text", "of the cost"),
+)
+
 
 TableName = Literal["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]
 
-_QUESTION = more("question", "text", "the question exactly as the rater saw it")
+_QUESTION = more("question", "text", "the question as the rater saw it; in English, whatever language the page spoke")
 _STATUS = more("dialogue_status", "text", "running, complete, partial (left or cut off) or failed")
 
 _TURNS = (
@@ -200,6 +223,7 @@ _DIALOGUES = (
     more("n_turns_started", "integer", "turns begun: answered ones and the one that was cut off"),
     more("metric", "text", "what the question is about, e.g. preference"),
     _QUESTION,
+    more("language", "text", "of the rater's page, such as en or zh"),
     more("models", "text", "names of the models, joined by ;"),
     more("topic", "text", "what the dialogue was to be about, if anything"),
     more("topic_source", "text", "free (the rater named it) or icebreaker (it was given)"),
@@ -347,6 +371,11 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     "segments": _with_shared(SEGMENTS),
     "judgements": _with_shared(JUDGEMENTS),
 }
+
+JUDGE_COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
+    name: (*_OF_JUDGES, *(_OF_JUDGEMENTS_BY_JUDGES if name == "judgements" else ())) for name in TABLES
+}
+"""Columns that the tables of judges have besides, which stand in a folder of their own."""
 
 _STUDY = ("technique", "setting", "metric")
 

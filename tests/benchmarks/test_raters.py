@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks/ is n
 
 from benchmarks.__main__ import load
 from benchmarks.processes import BenchmarkError, resident_kb
-from benchmarks.stored_turns import TurnsDiffer, compare, slowest, stored_of, without_models
+from benchmarks.stored_turns import TurnsDiffer, compare, slowest, stored_of, turns_astray, without_models
 from benchmarks.stored_units import TASK_NAME, TEXT, write_units
 from mephisto_tasks.simulated.raters import Outcome, SentTurn
 from mephisto_tasks.stored.results import read_dialogues
@@ -72,6 +72,19 @@ def test_any_difference_is_noticed(
         compare(outcomes, records)
 
 
+@pytest.mark.parametrize(("change", "astray"), [(_lose, 2), (_double, 1), (_change_words, 1), (_choose_another, 1)])
+def test_differences_are_counted(
+    records: list[DialogueRecord], change: Callable[[Outcome, DialogueRecord], None], astray: int
+) -> None:
+    """Guards the count of lost and doubled turns under load: a gap moves what comes after it, a second record doubles."""
+    outcome, record = _sent(records[0]), records[0]
+    assert turns_astray(outcome, [record]) == 0
+    assert turns_astray(outcome, []) == TURNS
+    assert turns_astray(outcome, [record, record]) == TURNS
+    change(outcome, record)
+    assert turns_astray(outcome, [record]) == astray
+
+
 def test_candidates_of_the_same_text_are_one_choice(records: list[DialogueRecord]) -> None:
     """Guards the comparison against a choice that was credited to two models, of which one was on the screen."""
     turn = records[0].turns[0]
@@ -109,6 +122,19 @@ def test_memory_of_a_process() -> None:
     assert resident_kb(os.getpid()) - before == pytest.approx(len(ballast) / 1024, rel=0.2)
     with pytest.raises(BenchmarkError, match="cannot be read"):
         resident_kb(2**22 + 1)
+
+
+@pytest.mark.slow
+def test_quick_load_gives_figures() -> None:
+    """Guards the whole: raters in a process of their own, what is stored of them, and each kind of figure."""
+    figures = {figure.name.partition(": ")[2]: figure.ours for figure in load("load")(True)}
+    assert figures["turns lost, changed or doubled"] == 0
+    assert figures["told to wait, for the study is full"] == 0
+    assert figures["came to no end"] == 0
+    assert all(math.isfinite(value) for value in figures.values())
+    assert figures["message → cards, median"] > 0
+    assert figures["first request → first page, median"] > 0
+    assert figures["server's processor time per rater"] > 0
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from hands import Hands
-from live import REASON, composed, eventually, launch, records, rows
+from live import REASON, browser_of, composed, eventually, launch, records, rows
 
+from mephisto_tasks.router.browsers import Browser
 from mephisto_tasks.router.packets import Packet
 from mephisto_tasks.router.page_client import Details, PageClient
 from mephisto_tasks.simulated import raters as simulated_raters
@@ -152,10 +153,21 @@ def told_of(heard: Sequence[str], secrets: Sequence[str]) -> list[str]:
 class Judge(Hands):
     """A rater of finished dialogues, led step by step."""
 
-    def __init__(self, where: Launched | str, worker: str = "w1", assignment: str | None = None) -> None:
-        super().__init__(where, worker, assignment)
+    def __init__(
+        self,
+        where: Launched | str,
+        worker: str = "w1",
+        assignment: str | None = None,
+        *,
+        browser: Browser | None = None,
+    ) -> None:
+        super().__init__(where, worker, assignment, browser=browser)
         self.client: Watched = Watched(
-            self.url, worker_id=worker, assignment_id=assignment or f"a-{worker}", heartbeat_s=0.5
+            self.url,
+            worker_id=worker,
+            assignment_id=assignment or f"a-{worker}",
+            heartbeat_s=0.5,
+            browser=browser or browser_of(worker),
         )
 
     async def fill(self, reason: str = REASON, **values: str) -> PageState:

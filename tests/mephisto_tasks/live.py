@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sqlite3
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 from scripted_models import zoo_file
 from typing_extensions import Self
 
+from mephisto_tasks.router.browsers import Browser
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.stored.results import read_dialogues
 from mephisto_tasks.study import launching
@@ -129,6 +131,11 @@ async def eventually(condition: Callable[[], Any], timeout: float = 10.0) -> Non
         await asyncio.sleep(0.02)
 
 
+def browser_of(person: str) -> Browser:
+    """The one browser that a person of the tests has, in whichever test and process."""
+    return Browser(hashlib.sha256(f"person:{person}".encode()).hexdigest())
+
+
 class Visitor:
     """Somebody's page: ``async with`` registers. A subclass knows whose it is, and how to lead them."""
 
@@ -155,16 +162,33 @@ class Rater(Visitor):
     """One page of one worker, led step by step.
 
     ``async with Rater(run, "w1") as rater`` registers. Methods return the newest state that asks for something.
+    ``browser``: by default that of the person of this name, so that they come back as a reload or a second tab does.
     """
 
-    def __init__(self, where: Launched | str, worker: str = "w1", assignment: str | None = None) -> None:
+    def __init__(
+        self,
+        where: Launched | str,
+        worker: str = "w1",
+        assignment: str | None = None,
+        *,
+        browser: Browser | None = None,
+    ) -> None:
         self.url = where if isinstance(where, str) else where.url
         self.worker = worker
         assignment = assignment or f"a-{worker}"
-        super().__init__(PageClient(self.url, worker_id=worker, assignment_id=assignment, heartbeat_s=0.5))
+        super().__init__(
+            PageClient(
+                self.url,
+                worker_id=worker,
+                assignment_id=assignment,
+                heartbeat_s=0.5,
+                browser=browser or browser_of(worker),
+            )
+        )
 
     async def state(self, timeout: float = 15.0) -> PageState:
         """The newest state that is not a wait."""
+        assert self.client.refused is None, self.client.refused
         state = await self.client.next_state(timeout=timeout)
         while isinstance(state.step, WaitStep):
             state = await self.client.next_state(after_version=state.version, timeout=timeout)
@@ -186,6 +210,11 @@ class Rater(Visitor):
         selected = [step.cards[position].candidate_id]
         await self.send(kind="choose", step_id=step.step_id, selected=selected, reason=reason)
         return await self.state()
+
+    async def choose_after(self, text: str) -> PageState:
+        """Write, and choose among the replies."""
+        await self.write(text)
+        return await self.choose()
 
     async def practise(self, answers: Sequence[str], good: frozenset[str]) -> PageState:
         """Practice items answered ``good`` or ``bad`` in turn."""
@@ -222,9 +251,9 @@ class Rater(Visitor):
         return state
 
 
-async def whole_dialogue(run: Launched, worker: str) -> None:
+async def whole_dialogue(run: Launched, worker: str, browser: Browser | None = None) -> None:
     """One rater from arrival to submit; refused is a failure."""
-    async with Rater(run, worker) as rater:
+    async with Rater(run, worker, browser=browser) as rater:
         assert rater.client.refused is None, rater.client.refused
         await rater.finish()
 
@@ -244,6 +273,7 @@ def threads_of_launches() -> list[str]:
         "models-of",
         "unit-generator",
         "asyncio_",
+        "registering",
     )
     shared = "model-tiny_"  # of the tests' own pool, which lives as long as its process
     names = [thread.name for thread in threading.enumerate() if thread not in OTHERS]

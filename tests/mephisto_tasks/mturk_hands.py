@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import TASK, Rater
+from live import TASK, Rater, browser_of
 from scripted_models import zoo_file
 from servers.mturk import Assignment, Hit, StandIn
 
@@ -93,6 +93,7 @@ class Turker(Rater):
             provider_data={"hit_id": hit},
             provider_type="mturk",
             heartbeat_s=0.5,
+            browser=browser_of(worker),
         )
 
     async def do_all(self) -> None:

@@ -20,10 +20,14 @@ from mephisto_tasks.study.settings import ConfigError, compose_config
             ["models=[eliza,retrieval,degraded]", "groups=[[eliza,retrieval,degraded]]"],
             "compares 2 models at a time",
         ),
-        ("sata", ["setting=sata_usr"], "sata has no setting 'sata_usr'; choose of: soba, sata_random, sata_user"),
-        ("sata", ["group_size=3"], "name at least 3 models (mephisto.blueprint.models=[a,b]); 2 named"),
-        ("single_model", ["turn_criteria=[engaging,funny]"], "unknown criterion 'funny'; known here: engaging"),
-        ("single_model", ["final_criteria=[fun]"], "unknown criterion 'fun'; known here: preference"),
+        ("sata", ["setting=sata_usr"], "sata has no setting 'sata_usr'"),
+        ("sata", ["group_size=3"], "name at least 3 models ('models=[a,b]'); 2 named"),
+        (
+            "single_model",
+            ["turn_criteria=[engaging,funny]"],
+            "unknown criterion 'funny' in: launch try: known here: engaging",
+        ),
+        ("single_model", ["final_criteria=[fun]"], "unknown criterion 'fun' in: launch try: known here: preference"),
         ("free_for_all", ["groups=[[eliza,retrieval]]"], "compares 3 models at a time, but got ['eliza', 'retrieval']"),
         ("free_for_all", ["setting=one_of_many"], "free_for_all has no setting 'one_of_many'"),
         ("arena", ["history=shared"], "a verdict goes with history=independent"),
@@ -35,8 +39,13 @@ from mephisto_tasks.study.settings import ConfigError, compose_config
         ("direct_assessment", ["persona=true", "persona_file={empty_line}"], "line 2: the line is empty"),
         ("sata", ["onboarding_file={no_answer}"], "says no right answer: it needs right, must or must_not"),
         ("sata", ["blocking_checks=[same_position]"], "blocking_checks need a block_qualification"),
-        ("pw_turn", ["workers.locales=[USA]"], "mephisto.blueprint.workers.locales: 'USA' is no ISO 3166 code"),
-        ("pw_turn", ["workers.locale=[US]"], "Did you mean mephisto.blueprint.workers.locales=…?"),
+        ("pw_turn", ["workers.locales=[USA]"], "workers.locales: 'USA' is no ISO 3166 code"),
+        ("pw_turn", ["workers.locale=[US]"], "Did you mean workers.locales?"),
+        (
+            "spot_the_bot",
+            ["segment_lengths=[a]"],
+            "see `parlai-humaneval launch spot_the_bot --list-settings segment_lengths`",
+        ),
         ("pw_turn", ["workers.exclude_tasks=[pilot]"], "there is no study 'pilot' in this data directory"),
         ("pw_turn", ["workers.block_list={no_answer}"], "line 1: '{"),
     ],
@@ -48,7 +57,7 @@ def test_wrong_settings(tmp_path: Path, task: str, settings: list[str], said: st
     files["no_answer"].write_text(json.dumps({"metric": "appropriate", "items": [item]}))
     overrides = [f"mephisto.blueprint.{setting.format(**files)}" for setting in settings]
     data_dir = tmp_path / "data"
-    done = CliRunner().invoke(launch, [task, *overrides, "--data-dir", str(data_dir)])
+    done = CliRunner().invoke(launch, [task, *overrides, "port=0", "--data-dir", str(data_dir)])
     assert done.exit_code in (1, 2)
     assert said in " ".join(done.output.split())
     assert "Traceback" not in done.output
@@ -60,7 +69,7 @@ def test_wrong_settings(tmp_path: Path, task: str, settings: list[str], said: st
 def test_a_setting_that_cannot_be_read_is_shown_with_what_to_do(setting: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as wrong:
         compose_config("pw_turn", "local", ["mephisto.blueprint.turns=4", setting])
-    assert str(wrong.value).startswith(setting)
+    assert str(wrong.value).startswith(setting.rpartition("mephisto.")[2].partition(".")[2])
     assert "hydra" not in str(wrong.value)
     assert compose_config("pw_turn", "local", ['mephisto.task.task_name="🦉 owl"']).mephisto.task.task_name == "🦉 owl"
 
@@ -77,14 +86,17 @@ def test_a_data_directory_that_cannot_be_made_is_named_with_what_to_do(tmp_path:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["mephisto.provider.completion_cod=C1"], "Did you mean mephisto.provider.completion_code=…?"),
-        (["mephisto.architect.trusted_proxies=foo"], "trusted_proxies=foo: a list is expected, in brackets: [foo]"),
+        (["mephisto.provider.completion_cod=C1"], "Did you mean completion_code=…?"),
+        (
+            ["mephisto.architect.trusted_proxies=foo"],
+            "a list is expected, in brackets: 'trusted_proxies=[foo]'",
+        ),
         (["mephisto.architect.trusted_proxies=[foo]"], "'foo' is no address and no network; write them as [127.0.0.1"),
-        (["mephisto.architect.disconnect_after_s=soon"], "Value 'soon' of type 'str' could not be converted to Float"),
-        (["mephisto.architect.prot=3005"], "Did you mean mephisto.architect.port=…?"),
+        (["mephisto.architect.disconnect_after_s=soon"], "disconnect_after_s=soon: a number is expected"),
+        (["mephisto.architect.prot=3005"], "Did you mean port=…?"),
         (
             ["mephisto.provider.panel=prolific"],
-            "conf 'local' with place=link needs these settings: mephisto.architect.public",
+            "conf 'local' with place=link needs more settings: add public_url=…",
         ),
     ],
 )

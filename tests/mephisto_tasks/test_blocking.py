@@ -196,7 +196,7 @@ def test_the_command_lists_lifts_and_says_what_is_wrong(data_dir: Path, worker: 
     assert (both.exit_code, "choose one of --list, --worker and --all" in both.output) == (2, True)
     unknown = command(data_dir, "--task-name", TASK, "--worker", SECRET)
     assert unknown.exit_code == 1
-    assert unknown.output.startswith(f"Error: {SECRET}: not blocked in task")
+    assert unknown.output.startswith(f"error: {SECRET}: not blocked in task")
     lifted = command(data_dir, "--task-name", TASK, "--worker", name, "--json")
     assert [row["worker"] for row in json.loads(lifted.output)["unblocked"]] == [name]
     assert not worker.is_qualified(QUALIFICATION)

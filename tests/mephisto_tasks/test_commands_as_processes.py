@@ -11,16 +11,19 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hands import Hands
 from live import TASK, Rater
 from scripted_models import zoo_file
 
 from mephisto_tasks.stored.results import read_dialogues, read_records, task_names
 from mephisto_tasks.stored.task_lock import running_task_run
+from parlai_humaneval.protocol.page.steps import PageState
 
 COMMAND = (
     "from mephisto_tasks.engine import blueprint; from mephisto_tasks.study import launching; from pathlib import Path;"
@@ -45,12 +48,12 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), "PYTHONPATH": path, "COLUMNS": "200"}
 
 
-def launch_arguments(folder: Path, *extra: str) -> list[str]:
+def launch_arguments(folder: Path, *extra: str, task: str = "pw_turn") -> list[str]:
     (folder / "data").mkdir(exist_ok=True)
     return arguments(
         folder,
         "launch",
-        "pw_turn",
+        task,
         "mephisto.blueprint.models=[alpha,beta]",
         f"mephisto.blueprint.zoo_files=[{zoo_file(folder, ['alpha', 'beta'])}]",
         "mephisto.blueprint.dialogues_per_group=2",
@@ -65,10 +68,14 @@ def launch_arguments(folder: Path, *extra: str) -> list[str]:
 
 
 @contextmanager
-def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def launched(folder: Path, *extra: str, task: str = "pw_turn") -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process of a launch, and the address it printed."""
     process = subprocess.Popen(
-        launch_arguments(folder), env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        launch_arguments(folder, *extra, task=task),
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     try:
         assert process.stdout is not None
@@ -121,6 +128,63 @@ def test_stopped_and_killed_in_mid_dialogue(tmp_path: Path) -> None:
     assert len(found) == 4
 
 
+STEPS = ("feedback", "message", "choose", "write")
+
+
+@pytest.mark.slow
+def test_killed_at_every_kind_of_step(tmp_path: Path) -> None:
+    """kill -9, and everybody goes on at the very step: the same cards, the same lines, nothing asked twice, all of it whole.
+
+    (After which events of every technique a launch may be killed, test_resume_anywhere looks at.)
+    """
+    settings = [
+        f"mephisto.blueprint.{one}" for one in ("setting=sata_user", "dialogues_per_group=4", "rater_ends=false")
+    ]
+    before: dict[str, PageState] = {}
+    with launched(tmp_path, *settings, task="sata") as (process, url):
+        for step in STEPS:
+            before[step] = asyncio.run(lead_to(url, step))
+        process.kill()
+        process.communicate(timeout=20)
+    assert Counter(record.status for record in read_dialogues(tmp_path / "data", TASK)) == {"partial": 3, "complete": 1}
+    with launched(tmp_path, *settings, task="sata") as (process, url):
+        for step in STEPS:
+            after = asyncio.run(end_from(url, step))
+            assert (after.step, after.unit) == (before[step].step, before[step].unit)
+            assert step == "feedback" or after.transcript == before[step].transcript
+        rest, _ = process.communicate(timeout=30)
+    assert process.returncode == 0, rest
+    found = read_dialogues(tmp_path / "data", TASK)
+    assert [(record.status, len(record.turns), record.feedback) for record in found] == [("complete", 2, "Fine.")] * 4
+
+
+async def lead_to(url: str, kind: str) -> PageState:
+    """A rater who gets as far as to a step of this kind; where one can write a better reply, that is the first turn."""
+    async with Hands(url, kind) as rater:
+        state = await rater.state()
+        while state.step.kind != kind:
+            state = await go_on(rater, state, none=kind == "write")
+        return state
+
+
+async def end_from(url: str, worker: str) -> PageState:
+    """The same rater again, to their end; what they saw first."""
+    async with Hands(url, worker) as rater:
+        first = state = await rater.state()
+        while state.step.kind != "feedback":
+            state = await go_on(rater, state, none=False)
+        await rater.hand_in("Fine.")
+        return first
+
+
+async def go_on(rater: Hands, state: PageState, *, none: bool) -> PageState:
+    if state.step.kind == "message":
+        return await rater.say()
+    if state.step.kind == "write":
+        return await rater.answer(kind="write", text="I would have told you much more about it.")
+    return await (rater.pick() if none else rater.pick(0))
+
+
 async def leave_in_turn_two(url: str, worker: str) -> None:
     async with Rater(url, worker) as rater:
         await rater.talk_until("choose", turn=2)
@@ -166,10 +230,16 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert isinstance(report, dict)
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[:3] == [
+    assert done.stderr.splitlines()[:-1] == [
+        "Demo of PW-Turn: two replies at every turn, one is chosen, with a written reason.",
+        "Nobody has to do anything: 2 simulated raters at a time rate, and the report follows.",
         "Loading ParlAI and Mephisto…",
         "Preparing the study…",
         "Loading the models…",
+        "2 simulated raters: 0 of 3 conversations…",
+        "2 simulated raters: 3 of 3 conversations",
+        "Ending the launch…",
+        "Reading the answers…",
     ]
     assert done.stderr.splitlines()[-1] == "False", "torch was imported"
     (task,) = task_names(tmp_path / "d")

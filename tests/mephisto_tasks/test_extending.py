@@ -1,9 +1,14 @@
-"""A package of one's own adds a technique, a statistic and a section, and nothing of this one is edited."""
+"""A package of one's own adds a technique, a statistic and a section, and nothing of this one is edited.
+
+It is ``examples/own_package``, which the documentation shows file by file.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -28,127 +33,19 @@ from parlai_humaneval.report import catalogue
 PACKAGE = "polite_package"
 QUESTION = "Which response is more polite?"
 
-FILES = {
-    f"{PACKAGE}/__init__.py": "",
-    f"{PACKAGE}/plugin.py": """
-from pathlib import Path
-
-from parlai_humaneval.analysis import register_statistic
-from parlai_humaneval.report.catalogue import register_section
-from parlai_humaneval.techniques import PW_TURN, Technique, register
-
-register(
-    Technique(
-        name="politeness",
-        engine="live",
-        title="PoliteTurn",
-        summary="two replies at every turn, the more polite one is chosen",
-        source="Nobody 2020, §1",
-        tables=("turns", "dialogues", "comparisons", "points"),
-        questions={"politeness": "Which response is more polite?"},
-        picks={"": "one"},
-        checks=("short_tokens",),
-        habits=PW_TURN.habits,
-        folder=Path(__file__).parent / "preset",
-    )
-)
-register_statistic("longest_reply", "polite_package.longest_reply")
-register_section("longest_replies", "polite_package.longest_replies")
-""",
-    f"{PACKAGE}/longest_reply.py": '''
-from parlai_humaneval.statistics.result import Result
-
-
-def longest_reply(texts):
-    """Characters of the longest reply."""
-    return Result(name="longest reply", estimate=max(map(len, texts)), n=len(texts), method="maximum")
-''',
-    f"{PACKAGE}/longest_replies.py": '''
-from parlai_humaneval.analysis import longest_reply
-from parlai_humaneval.report.section import Section
-from parlai_humaneval.report.views import DataTable, Method, TableColumn
-
-
-class LongestReplies(Section):
-    """The longest reply of each model."""
-
-    TITLE = "Longest replies"
-    characters: dict[str, float]
-
-    def data_tables(self):
-        columns = (TableColumn(key="model", label="Model"), TableColumn(key="characters", label="Characters", kind="count"))
-        rows = tuple({"model": model, "characters": value} for model, value in self.characters.items())
-        return [DataTable(key="longest_replies_models", title="Longest replies", columns=columns, rows=rows)]
-
-    def figures(self):
-        return []
-
-    def methods(self):
-        return [Method(name="Longest reply", text="The maximum.", source="Nobody 2020, §2")]
-
-
-def build(tables, options):
-    turns = tables.turns
-    if not len(turns):
-        return None
-    longest = {model: longest_reply(list(own["text"])).estimate for model, own in turns.groupby("model")}
-    return LongestReplies(headline="Some replies are long.", characters=longest)
-''',
-    f"{PACKAGE}/preset/hydra_configs/conf/base.yaml": """
-#@package _global_
-defaults:
-  - live
-  - /mephisto/blueprint: politeness
-  - _self_
-mephisto:
-  blueprint:
-    technique: politeness
-    metric: politeness
-    turns: 2
-    persona: false
-  task:
-    task_name: politeness
-    task_title: "Chat, and choose the polite reply"
-    task_description: "Chat for two turns."
-    task_tags: "chat"
-    task_reward: 1
-""",
-    f"{PACKAGE}/preset/hydra_configs/conf/local.yaml": """
-#@package _global_
-defaults:
-  - base
-  - _self_
-mephisto:
-  blueprint:
-    models: [eliza, retrieval]
-""",
-    f"{PACKAGE}/preset/task_config/instructions.yaml": """
-title: Chat, and choose the polite reply
-tagline: You chat for {turns} turns.
-preview:
-  sections:
-    - heading: What you do
-      lines: ["{question}"]
-instructions:
-  sections:
-    - heading: What you do
-      lines: ["{question}"]
-consent: I take part of my own free will.
-pay: The pay is {pay}.
-start_label: Start
-""",
-    f"{PACKAGE}-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: polite-package\nVersion: 1.0\n",
-    f"{PACKAGE}-1.0.dist-info/entry_points.txt": f"[{plugins.GROUP}]\npolite = {PACKAGE}.plugin\n",
-}
-"""The whole package, as pip would install it."""
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_package"
 
 
 def installed(folder: Path) -> Path:
-    """The package in a folder of its own, which is to be put on Python's path."""
-    for name, text in FILES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.lstrip("\n"), encoding="utf-8")
+    """The package in a folder of its own, as pip would install it; the folder is to be put on Python's path."""
+    shutil.copytree(EXAMPLE / PACKAGE, folder / PACKAGE)
+    (entry_point,) = re.findall(
+        r'^polite = "(.*)"$', (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    info = folder / f"{PACKAGE}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: polite-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\npolite = {entry_point}\n")
     return folder
 
 
@@ -208,9 +105,10 @@ def test_help_and_errors_list_the_techniques_of_packages_too() -> None:
             assert f"{entry.name} {entry.line}".replace(" ", "") in shown
     wrong = invoke(launch, ["polite"])
     assert wrong.exit_code == 1
-    assert "there is no task 'polite'" in wrong.stderr
-    assert "hoose one of:\n  pw_turn  " in wrong.stderr
-    assert "  politeness         PoliteTurn (Nobody 2020, §1)\n" in wrong.stderr
+    assert "there is no technique 'polite'" in wrong.stderr
+    listed = [" ".join(line.split()) for line in wrong.stderr.partition("choose one of:\n")[2].splitlines()]
+    assert listed[0].startswith("pw_turn ")
+    assert "politeness PoliteTurn (Nobody 2020, §1)" in listed
 
 
 def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from mephisto_tasks.commands.doctor import closing_sentence
+from mephisto_tasks.commands.doctor import closing_sentence, lines
 from mephisto_tasks.commands.options import report_and_export
-from mephisto_tasks.study import health
 from mephisto_tasks.study.health import Finding
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo.entries import load_zoo
@@ -31,16 +30,20 @@ def told(arguments: list[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["demo", "--task", "pwturn"], "did you mean pw_turn?"),
-        (["demo", "--task", "pwturn", "--raters", "2"], "did you mean pw_turn?"),
-        (["launch", "pw-turn"], "did you mean pw_turn?"),
-        (["launch", "zzz"], "there is no task 'zzz'; choose one of:"),
-        (["repport"], "No such command 'repport'. Did you mean report?"),
-        (["zzz"], "No such command"),
-        (["steer", "puase"], "No such command 'puase'. Did you mean pause?"),
-        (["workers", "lst"], "No such command 'lst'. Did you mean list?"),
-        (["models", "lisst"], "No such command 'lisst'. Did you mean list?"),
-        (["workers", "zzz"], "No such command"),
+        (["demo", "--task", "pwturn"], "Did you mean pw_turn?"),
+        (["demo", "--task", "pwturn", "--raters", "2"], "Did you mean pw_turn?"),
+        (["launch", "pw-turn"], "Did you mean pw_turn?"),
+        (["launch", "zzz"], "there is no technique 'zzz'"),
+        (["repport"], "no such command: repport. Did you mean report?"),
+        (["zzz"], "no such command"),
+        (["steer", "puase"], "no such command: puase. Did you mean pause?"),
+        (["workers", "lst"], "no such command: lst. Did you mean list?"),
+        (["models", "lisst"], "no such command: lisst. Did you mean list?"),
+        (["workers", "zzz"], "no such command"),
+        (
+            ["steer", "more", "-3", "--task-name", "x"],
+            "NUMBER takes a number from 1 to 100000, not -3. To collect fewer",
+        ),
         (["report", "--blind-nmes"], "Did you mean --blind-names?"),
     ],
 )
@@ -52,14 +55,14 @@ def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str],
     ("arguments", "said"),
     [
         (["demo", "--raters", "2", "--models", "eliza"], "name at least 2 models (--models a,b); 1 named"),
-        (["launch", "pw_turn", "mephisto.blueprint.models=[eliza]"], "(mephisto.blueprint.models=[a,b]); 1 named"),
+        (["launch", "pw_turn", "models=[eliza]"], "('models=[a,b]'); 1 named"),
         (["demo", "--raters", "2", "--task", "self_chat", "--models", "eliza"], "two models or more (--models a,b)"),
-        (["demo", "--raters", "2", "--task", "third_party"], "such as mephisto.blueprint.dialogues=[chats.jsonl]"),
-        (["demo", "--raters", "2", "models=eliza,dull"], "models by name: --models a,b"),
+        (["demo", "--task", "third_party", "conf=ma2023_gold"], "such as 'dialogues=[chats.jsonl]'"),
+        (["demo", "--raters", "2", "models=eliza,dull"], "put it into brackets, and quote it: 'models=[eliza,dull]'"),
     ],
 )
 def test_a_hint_can_be_typed_in_the_command_that_gave_it(tmp_path: Path, arguments: list[str], said: str) -> None:
-    text = told([*arguments, "--data-dir", str(tmp_path)])
+    text = told([*arguments, "port=0", "--data-dir", str(tmp_path)])
     assert said in text
     assert "(models=[a,b])" not in text
 
@@ -100,21 +103,58 @@ def test_next_commands_can_be_typed_where_the_program_is_not_on_the_path(
     assert report_and_export("t", other)[0] == f"parlai-humaneval report --task-name t --data-dir {other}"
 
 
-def test_the_check_counts_every_model_in_two_lines() -> None:
-    """Models that nobody asked for are no warnings."""
-    ready, others = health.models()
-    assert ready.found.startswith("ready: eliza, retrieval")
-    counts = [int(part.split()[0]) for part in others.found.partition(" (")[0].split("; ")]
-    assert sum(counts) + ready.found.count(",") + 1 == len(load_zoo())
-    assert (ready.status, others.status) == ("ok", "ok")
-    assert "models check --all" in others.found
+def test_the_check_is_ten_lines_and_a_verdict(tmp_path: Path) -> None:
+    """Nothing of a library's comes between, and models that nobody asked for are no lines."""
+    done = CliRunner(mix_stderr=False).invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    *lines, blank, verdict = done.stdout.splitlines()
+    assert len([line for line in lines if line.startswith("ok ")]) == 7
+    assert len(lines) < 10  # a long name of the directory is folded
+    assert (blank, verdict) == ("", "All is right. To see it at work: parlai-humaneval demo")
+    assert "ready: eliza, retrieval" in done.stdout
+    assert done.stderr.splitlines() == ["Looking at this installation…"]
 
 
-def test_the_check_ends_with_what_is_to_be_mended() -> None:
-    right, look = Finding("Python", "ok", "3.11"), Finding("Node.js", "warning", "not found")
-    assert closing_sentence([right]) == "All is right."
+def test_the_check_and_models_check_tell_one_state_of_every_model(tmp_path: Path) -> None:
+    """Guards servers that were ready to one and to serve to the other; and what programs read."""
+    where = ["--port", "65000", "--data-dir", str(tmp_path)]
+    some = ["eliza", "local_ollama", "ma2023_glm_dialog", "human", "tiny_generator"]
+    checked = json.loads(CliRunner(mix_stderr=False).invoke(main, ["models", "check", *some, "--json"]).stdout)
+    told = json.loads(CliRunner(mix_stderr=False).invoke(main, ["doctor", "--models", "--json", *where]).stdout)
+    assert told.keys() == {"ok", "verdict", "findings", "statuses", "models"}
+    by_name = {model["name"]: model for model in told["models"]}
+    assert [by_name[name] for name in some] == checked
+    assert [model["state"] for model in checked[:4]] == ["ready", "to serve", "to serve", "in a launch"]
+    (counted,) = [finding["found"] for finding in told["findings"] if finding["what"] == "All models"]
+    assert sum(int(part.split()[0]) for part in counted.split("; ")) == len(load_zoo())
+
+
+def test_a_model_that_lacks_something_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To `doctor --load` and `models check --load` alike; what its libraries print goes nowhere."""
+    monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
+    where = ["--port", "65000", "--data-dir", str(tmp_path)]
+    done = CliRunner(mix_stderr=False).invoke(main, ["doctor", "--load", "tiny_generator,eliza", *where])
+    assert done.exit_code == 1
+    text = " ".join(done.stdout.split())
+    assert "wrong Model tiny_generator It has not been trained on this machine yet" in text
+    assert "→ Needed: `parlai-humaneval models train-tiny` once" in text
+    assert "ok Model eliza answers “" in text
+    assert done.stdout.splitlines()[-1].endswith(": Model tiny_generator.")
+
+
+def test_what_is_right_stands_together_and_what_is_not_by_itself() -> None:
+    right, look = Finding("Python", "ok", "3.11"), Finding("Privacy", "warning", "open", "chmod")
+    wrong = Finding("Port", "error", "taken", "--port")
+    assert lines([right, Finding("Packages", "ok", "parlai 1"), Finding("Privacy", "ok", "shut")]) == [
+        ("Python", "ok", "3.11; parlai 1")
+    ]
+    assert lines([right, look, wrong])[1:] == [
+        ("Privacy", "warning", "open\n→ chmod"),
+        ("Port", "error", "taken\n→ --port"),
+    ]
+    assert closing_sentence([right]).startswith("All is right. ")
     assert closing_sentence([right, look]).startswith("All is right; ")
-    assert closing_sentence([right, look, Finding("Port", "error", "taken")]).endswith(": Port.")
+    assert closing_sentence([right, look, wrong]).endswith(": Port.")
 
 
 def test_the_check_fails_where_something_is_broken(tmp_path: Path) -> None:

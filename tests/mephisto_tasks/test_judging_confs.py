@@ -16,6 +16,7 @@ from mephisto_tasks.judging.practice import unfit
 from mephisto_tasks.study.settings import compose_config, conf_names
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
+from parlai_humaneval.protocol.dialogues.sources import PACKAGED
 from parlai_humaneval.protocol.page.practice import load_practice
 from parlai_humaneval.techniques import techniques
 
@@ -23,7 +24,7 @@ CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=h
 ON_CROWD = ("mturk", "mturk_sandbox")
 CONFS = [(task, conf) for task in techniques("judging") for conf in conf_names(task) if conf not in ON_CROWD]
 PAPERS = [(task, conf) for task, conf in CONFS if conf != "local"]
-NAMES_NO_DIALOGUES = [("pw_dialog", "local"), ("third_party", "local"), ("third_party", "ma2023_gold")]
+NAMES_NO_DIALOGUES = [("third_party", "ma2023_gold")]
 """Whoever launches these says what is to be judged."""
 DIALOGUES = "mephisto.blueprint.dialogues=[{task: my-chats}]"
 
@@ -46,10 +47,15 @@ def settings_of(task: str, conf: str) -> StaticConfig:
 
 @pytest.mark.parametrize(("task", "conf"), NAMES_NO_DIALOGUES)
 def test_a_conf_without_dialogues_asks_for_them(task: str, conf: str) -> None:
-    with pytest.raises(
-        ConfigError, match=r"there is nothing to judge: name the dialogues, such as mephisto\.blueprint\.dialogues=\["
-    ):
+    with pytest.raises(ConfigError, match=r"there is nothing to judge: name the dialogues, such as 'dialogues=\["):
         config_of(compose_config(task, conf))
+
+
+@pytest.mark.parametrize("task", ["pw_dialog", "third_party"])
+def test_samples_are_judged_on_this_machine_and_paid_for_nowhere(task: str) -> None:
+    assert settings_of(task, "local").dialogues == [PACKAGED]
+    with pytest.raises(ConfigError, match="needs more settings: add dialogues=…"):
+        compose_config(task, "local", ["place=mturk_sandbox", *CROWD])
 
 
 @pytest.mark.parametrize(("task", "conf"), CONFS)

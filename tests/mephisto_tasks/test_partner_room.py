@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,9 +14,11 @@ import pytest
 
 from mephisto_tasks.partner import room as room_module
 from mephisto_tasks.partner import words
+from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router import packets as p
 from mephisto_tasks.router.core import Router
+from parlai_humaneval.languages.offered import offered
 from parlai_humaneval.models.outside.base import Heard
 from parlai_humaneval.models.outside.desk import Desk
 
@@ -61,13 +65,13 @@ class Scene:
         monkeypatch.setattr(room_module, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(room_module, "TICK_S", 0.01)
         self.desk, self.pages = Desk(), Pages()
-        self.room = PartnerRoom(self.desk, cast(Router, self.pages))
+        self.room = PartnerRoom(self.desk, cast(Router, self.pages), offered("auto"))
         self.room.start()
 
-    def register(self, name: str) -> dict[str, Any]:
+    def register(self, name: str, language: str = "en") -> dict[str, Any]:
         """What the page is told."""
         before = len(self.pages.registered())
-        data = {"request_id": name, "provider_data": {"worker_name": name}}
+        data = {"request_id": name, "provider_data": {"worker_name": name, "language": language}}
         self.room.to_operator({"packet_type": p.REGISTER_AGENT, "subject_id": "", "data": data})
         eventually(lambda: len(self.pages.registered()) > before)
         return self.pages.registered()[-1]
@@ -140,3 +144,20 @@ def test_an_answer_that_is_sent_again_is_confirmed_again_and_heard_once(scene: S
     scene.look_around()
     assert scene.pages.states()[-1]["confirmed"] == ["u1"]
     assert answers == ["Hello!"]
+
+
+def test_each_partner_reads_their_own_language(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards the partners' page of a study in Chinese: what the room says, and in which language the page is told to be."""
+    scene = Scene(monkeypatch)
+    for language, said in (
+        ("zh", "目前没有人需要回复"),
+        ("en", "Nobody needs a reply"),
+        ("xx", "Nobody needs a reply"),
+    ):
+        (update,) = scene.register(language, language)["init_task_data"]["past_live_updates"]
+        assert update["state"]["language"] == language.replace("xx", "en")
+        assert update["state"]["step"]["text"].startswith(said)
+    scene.room.say_goodbye()
+    door = json.loads(partners_door(tmp_path, "t", offered("auto")).files["task_config.json"])
+    assert door["title"] == "Write replies"
+    assert door["languages"]["zh"]["words"]["title"] == "撰写回复"

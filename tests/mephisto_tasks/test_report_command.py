@@ -127,7 +127,7 @@ def test_the_papers_checks_are_those_of_its_technique(stored: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--exclude", "same_positon"], "there is no check 'same_positon'; known checks: short_messages"),
+        (["--exclude", "same_positon"], "there is no check 'same_positon'. Did you mean same_position?"),
         (["--exclude", " , "], "--exclude names no check"),
         (["--everywhere", "--exclude-scope", "dialogue"], "--everywhere leaves out workers"),
         (["--task-name", "nowhere"], "there is no task 'nowhere'"),

@@ -11,7 +11,7 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, says, study_b
 from live import Launch, Rater, eventually, rows, whole_dialogue
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.simulated.raters import Behaviour, run_raters
+from mephisto_tasks.simulated.raters import Behaviour, browser_of_simulated, run_raters
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, read_judgements, read_records
 from mephisto_tasks.study.launching import Launched
 from mephisto_tasks.workers.simulated_workers import SIMULATED
@@ -76,7 +76,7 @@ async def test_who_was_a_program_stays_one_in_the_next_launch(start: Launch) -> 
         await simulate(run, 1)
         await eventually(run.is_done)
     async with start(dialogues_per_group=1, task_name="another") as run:
-        await whole_dialogue(run, "sim1-1")
+        await whole_dialogue(run, "sim1-1", browser_of_simulated("sim1-1"))
         await eventually(run.is_done)
     (record,) = read_records(run.data_dir, "another")
     assert record.simulated

@@ -1,7 +1,8 @@
-"""The entries of the techniques, and what must agree with them: folders, blueprints, the README."""
+"""The entries of the techniques, and what must agree with them: folders, blueprints, README and documentation."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,17 @@ from mephisto_tasks.study.blueprints import blueprint_of
 from parlai_humaneval.quality.registry import known_checks
 from parlai_humaneval.techniques import Technique, recorded_as, techniques
 
-README = Path(__file__).parents[2] / "README.md"
+REPOSITORY = Path(__file__).parents[2]
+PAGES = REPOSITORY / "docs" / "pages" / "techniques"
+LINK = re.compile(r"\[([^]]*)\](?:\([^)]*\)|\[\w+\])")
+SECTIONS = [
+    "What raters see",
+    "Run it",
+    "Settings that matter here",
+    "Source",
+    "What it costs",
+    "When to choose it",
+]
 ENTRIES = list(techniques().values())
 
 
@@ -50,7 +61,20 @@ def test_what_an_entry_names_exists(entry: Technique) -> None:
     assert recorded_as(entry.name) in techniques()
 
 
-def test_the_readme_lists_each_technique_with_its_source(entry: Technique) -> None:
-    rows = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{entry.name}` |")]
+@pytest.mark.parametrize("page", [REPOSITORY / "README.md", PAGES / "index.md"], ids=["README", "site"])
+def test_readme_and_site_list_each_technique_with_its_source(entry: Technique, page: Path) -> None:
+    """The source as the entry has it; links to papers and to pages apart."""
+    text = LINK.sub(r"\1", page.read_text(encoding="utf-8"))
+    rows = [line for line in text.splitlines() if line.startswith(f"| `{entry.name}` |")]
     assert len(rows) == 1
     assert rows[0].split("|")[3].strip() == entry.source
+
+
+def test_each_technique_has_a_page(entry: Technique) -> None:
+    """What raters see, how to run it, settings, source, cost, and when to choose it; with a picture that loads quickly."""
+    text = (PAGES / f"{entry.name}.md").read_text(encoding="utf-8")
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == SECTIONS
+    assert f'--8<-- "technique/{entry.name}.md"' in text
+    assert (f'--8<-- "cost/{entry.name}.md"' in text) is (entry.habits is not None)
+    assert (PAGES / "pictures" / f"{entry.name}.png").stat().st_size <= 60_000
+    assert f"](pictures/{entry.name}.png)" in text

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 import parlai_humaneval.analysis as public
-from parlai_humaneval import planning, statistics, tables
+from parlai_humaneval import planning, sequential, statistics, tables
 
-PACKAGES = (statistics, tables, planning)
+PACKAGES = (statistics, tables, planning, sequential)
 MODULES = sorted(
     found.name for package in PACKAGES for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
 )
+HOMES = tuple(f"{package.__name__}." for package in (statistics, sequential))
+"""Where public statistics live."""
 NO_STATISTIC = {"results_table"}
 """Public functions of the statistics that compute no number."""
 SOURCE = re.compile(r"\bSources?:\s")
@@ -25,12 +27,12 @@ ASSUMPTION = re.compile(r"\bAssumes\b")
 
 
 def public_statistics() -> list[tuple[str, str]]:
-    """Module and name of every function that the public stub takes from the statistics."""
+    """Module and name of every function that the public stub takes from the statistics and the sequential studies."""
     stub = ast.parse(Path(str(public.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
     return [
         (node.module, alias.name)
         for node in stub.body
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{statistics.__name__}.")
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(HOMES)
         for alias in node.names
         if alias.name[0].islower()
     ]

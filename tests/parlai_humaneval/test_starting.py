@@ -42,7 +42,9 @@ def imported(arguments: list[str], libraries: tuple[str, ...]) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("command", ["", "demo", "launch", "report", "export", "import", "models", "self-chat"])
+@pytest.mark.parametrize(
+    "command", ["", "demo", "launch", "report", "export", "judge", "import", "models", "self-chat"]
+)
 def test_help_waits_for_nothing(command: str) -> None:
     """Guards whoever looks something up: no library that takes longer to load than the text to read."""
     assert imported([*command.split(), "--help"], LIBRARIES) == []

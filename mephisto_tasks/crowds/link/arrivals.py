@@ -7,10 +7,11 @@ doors: one of a panel, one for invitations. The first that knows its own paramet
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from mephisto_tasks.engine.way_out import Outcome
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.protocol.page.steps import Redirect
 
 Parameters = Mapping[str, str]
@@ -20,17 +21,17 @@ MOST_PARAMETERS = 50
 LONGEST_NAME = 100
 LONGEST_VALUE = 2000
 
-NO_LINK = (
-    "The address of this page does not say who you are. Please open the study with the link that you were given, or from "
-    "the site that sent you here."
+NO_LINK = phrase(
+    "The address of this page does not say who you are. Please open the study with the link that you were given, or "
+    "from the site that sent you here."
 )
-UNREADABLE = (
-    "The address of this page cannot be read: a part of the link is damaged, or too long. Please open the study again with "
-    "the link that you were given."
-)
-TWICE = (
-    "The address of this page names two different people. Please open the study again from the site that sent you here, or "
+UNREADABLE = phrase(
+    "The address of this page cannot be read: a part of the link is damaged, or too long. Please open the study again "
     "with the link that you were given."
+)
+TWICE = phrase(
+    "The address of this page names two different people. Please open the study again from the site that sent you "
+    "here, or with the link that you were given."
 )
 
 
@@ -44,12 +45,14 @@ class Arrival:
     ``session`` is one participation as the panel counts it (Prolific's submission): there is one unit for each. Empty where
     nobody counts them: then the person may do another unit as soon as one is done, up to the study's limits.
     ``study`` is the panel's id of its study, or that of the invitation.
+    ``vouched``: only they have this address, as it holds a secret of theirs; so they may go on in any browser.
     """
 
     worker_name: str
     door: str
     study: str = ""
     session: str = ""
+    vouched: bool = field(default=False, compare=False)
 
 
 class TurnedAway(Exception):

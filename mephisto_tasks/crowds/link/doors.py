@@ -34,7 +34,7 @@ def _letters(setting: str, value: object) -> str:
     text = "" if value is None else str(value)
     if _MADE_A_NUMBER.fullmatch(text) or isinstance(value, bool):
         raise ConfigError(
-            f"mephisto.provider.{setting} was read as the number {text}. Put it in quotes where it stands: "
+            f"{setting} was read as the number {text}. Put it in quotes where it stands: "
             f"{setting.rpartition('.')[2]}: '…'"
         )
     return text

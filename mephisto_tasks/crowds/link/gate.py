@@ -12,6 +12,7 @@ from aiohttp.typedefs import Handler
 from mephisto_tasks.crowds.link.arrivals import NO_LINK, Parameters, TurnedAway, read_parameters
 from mephisto_tasks.crowds.link.invitations.door import INVITATION, VISITOR, BadLink, Entry, InvitationDoor
 from mephisto_tasks.router.plain_page import plain_page
+from parlai_humaneval.languages.speaking import phrase
 
 COOKIE = "humaneval_visitor"
 REMEMBERED = "Visitor-Remembered"
@@ -20,8 +21,8 @@ COOKIE_S = 400 * 24 * 60 * 60
 """As long as browsers keep one."""
 _OF_STUDY = frozenset({"/", "/index.html", "/task_config.json"})
 """What shows anything of the study; all else is the same for every study, or asks who is there."""
-_BY_INVITATION = "This study is by invitation"
-_WRONG = "Wrong link"
+_BY_INVITATION = phrase("This study is by invitation")
+_WRONG = phrase("Wrong link")
 
 
 class Gate:

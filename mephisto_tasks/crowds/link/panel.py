@@ -17,6 +17,7 @@ from typing_extensions import Self
 from mephisto_tasks.crowds.link.arrivals import Arrival, Parameters, TurnedAway
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.way_out import Outcome
+from parlai_humaneval.languages.speaking import phrase, t
 from parlai_humaneval.protocol.page.steps import Redirect
 
 FOLDER = Path(__file__).parent / "panels"
@@ -35,17 +36,18 @@ OUR_DOORS = ("invitation", "open")
 OUR_PARAMETERS = ("invitation", "visitor")
 """By these an invitation is known, which goes beside any panel."""
 
-NO_ID = (
-    "{panel} did not say who you are: the link has no id of yours. Please open the study from its page on {panel}. If that "
-    "is what you did, please tell the researchers, and return the task."
+NO_ID = phrase(
+    "{panel} did not say who you are: the link has no id of yours. Please open the study from its page on {panel}. If "
+    "that is what you did, please tell the researchers, and return the task."
 )
-NOT_FILLED_IN = (
-    "The link holds a placeholder where your id from {panel} should stand. Please open the study from its page on {panel}. "
-    "If that is what you did, please tell the researchers that their link is not filled in, and return the task."
+NOT_FILLED_IN = phrase(
+    "The link holds a placeholder where your id from {panel} should stand. Please open the study from its page on "
+    "{panel}. If that is what you did, please tell the researchers that their link is not filled in, and return the "
+    "task."
 )
-ODD_ID = (
-    "The link holds something that is no id of {panel}. Please open the study from its page on {panel}. If that is what you "
-    "did, please tell the researchers, and return the task."
+ODD_ID = phrase(
+    "The link holds something that is no id of {panel}. Please open the study from its page on {panel}. If that is "
+    "what you did, please tell the researchers, and return the task."
 )
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
@@ -73,7 +75,7 @@ class PanelFile(BaseModel):
     title: Annotated[str, Field(min_length=1, max_length=60, description="What raters call the panel.")]
     parameters: PanelParameters
     link: Annotated[str, Field(description="The query of the link as it is entered at the panel.")] = ""
-    values: Annotated[list[str], Field(description="What a study gives as mephisto.provider.values.NAME.")] = []
+    values: Annotated[list[str], Field(description="What a study gives as values.NAME.")] = []
     redirects: dict[Literal["complete", "screened_out", "no_consent", "timed_out", "returned"], str] = {}
     show_code: Annotated[bool, Field(description="The last page shows the completion code, to be copied.")] = False
 
@@ -150,11 +152,11 @@ class PanelDoor:
     def _id(self, parameters: Parameters, name: str) -> str:
         value = parameters.get(name, "").strip()
         if not value:
-            raise TurnedAway(NO_ID.format(panel=self.panel.title))
+            raise TurnedAway(t(NO_ID, panel=self.panel.title))
         if _PLACEHOLDER.search(value):
-            raise TurnedAway(NOT_FILLED_IN.format(panel=self.panel.title))
+            raise TurnedAway(t(NOT_FILLED_IN, panel=self.panel.title))
         if not _ID.fullmatch(value):
-            raise TurnedAway(ODD_ID.format(panel=self.panel.title))
+            raise TurnedAway(t(ODD_ID, panel=self.panel.title))
         return value
 
     def begins(self, arrival: Arrival) -> None:
@@ -194,16 +196,16 @@ def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, st
     file = read_panel(panel)
     for name in file.values:
         if not values.get(name):
-            raise ConfigError(f"the panel {file.name} needs mephisto.provider.values.{name}=…")
+            raise ConfigError(f"the panel {file.name} needs values.{name}=…")
     if unknown := set(values) - set(file.values):
         raise ConfigError(f"the panel {file.name} has no value {sorted(unknown)[0]!r}; it has: {file.values}")
     for template in file.redirects.values():
         for name in fields_of(_authority(template)):
             if not _HOST_PART.fullmatch(values[name]):
-                raise ConfigError(f"mephisto.provider.values.{name}={values[name]!r} cannot be part of a host's name")
+                raise ConfigError(f"values.{name}={values[name]!r} cannot be part of a host's name")
     asks_for_code = file.show_code or CODE in fields_of(file.redirects.get("complete", ""))
     if asks_for_code and not codes.get("complete"):
-        raise ConfigError(f"the panel {file.name} needs mephisto.provider.{CODES['complete']}=…")
+        raise ConfigError(f"the panel {file.name} needs {CODES['complete']}=…")
     return PanelDoor(file, codes, values)
 
 
@@ -214,8 +216,7 @@ def read_panel(panel: str) -> PanelFile:
     if not path.is_file() or (path.parent == FOLDER and panel not in panel_names()):
         missing = f"file {path.absolute()}" if is_file else f"panel {panel!r}"
         raise ConfigError(
-            f"there is no {missing}; mephisto.provider.panel is one of: {', '.join(panel_names())}, {NO_PANEL}, or a "
-            ".yaml file"
+            f"there is no {missing}; panel is one of: {', '.join(panel_names())}, {NO_PANEL}, or a .yaml file"
         )
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -4,45 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from mephisto_tasks.crowds.link.arrivals import Arrival, Door, TurnedAway, arrival_by, read_parameters
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE, LinkDatastore, Visit
 from mephisto_tasks.crowds.link.invitations.door import NAME as INVITED
 from mephisto_tasks.crowds.link.provider import VISIT
 from mephisto_tasks.engine.way_out import Outcome, instead_of_returning
+from mephisto_tasks.workers.eligibility import Refusal
+from parlai_humaneval.languages.speaking import phrase, t
 from parlai_humaneval.protocol.page.steps import Redirect
 
-OTHER_PERSON = (
+OTHER_PERSON = phrase(
     "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
     "sent you here."
 )
-WRONG_LINK = "This link does not work"
-DONE_ALREADY = ("Thank you!", "You have completed this already, and everything is saved.")
+WRONG_LINK = phrase("This link does not work")
+DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, and everything is saved."))
 RETURNED_ALREADY = (
-    "This task is closed",
-    "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
-    "saved. If you want to take part after all, please open the study anew from the site that sent you here.",
+    phrase("This task is closed"),
+    phrase(
+        "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
+        "saved. If you want to take part after all, please open the study anew from the site that sent you here."
+    ),
 )
 RETURNED_NOW = (
-    "You have returned the task",
-    "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your interest!",
+    phrase("You have returned the task"),
+    phrase(
+        "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your "
+        "interest!"
+    ),
 )
 GIVEN_BACK = (
-    "You have given the task back",
-    "What you did until then is saved. If you change your mind, open your link again. Thank you for your interest!",
+    phrase("You have given the task back"),
+    phrase(
+        "What you did until then is saved. If you change your mind, open your link again. Thank you for your interest!"
+    ),
 )
 DECLINED = (
-    "You do not take part",
-    "That is all right: nothing about you was stored here. Thank you for your time!",
+    phrase("You do not take part"),
+    phrase("That is all right: nothing about you was stored here. Thank you for your time!"),
 )
 
 
 @dataclass(frozen=True)
 class Welcome:
-    """The visitor comes in: ``provider_data`` is what Mephisto is told in the place of what the page sent."""
+    """The visitor comes in: ``provider_data`` is what Mephisto is told in the place of what the page sent.
+
+    ``vouched``: their address is a secret of theirs.
+    """
 
     provider_data: dict[str, Any]
+    visit: Visit
+    vouched: bool
 
 
 @dataclass(frozen=True)
@@ -62,14 +76,30 @@ class Answer:
     kind: str = ""
 
     def details(self) -> dict[str, Any]:
-        """As the page is told."""
+        """As the page is told, in the language in force."""
         redirect = None if self.redirect is None else self.redirect.model_dump(mode="json")
         return {
-            "failure_reason": self.reason,
-            "title": self.title,
+            "failure_reason": None if self.reason is None else t(self.reason),
+            "title": None if self.title is None else t(self.title),
             "redirect": redirect,
             "preview": self.reason is None,
         }
+
+
+class Doorman(Protocol):
+    """What the reception asks of a visitor's page."""
+
+    def is_open(self, registration: str) -> bool:
+        """Whether a registration is one of a page that can go on."""
+
+    def stranger(self, arrival: Arrival, visits: Sequence[Visit]) -> Refusal | None:
+        """Why these visits are not this page's, whatever its address says; None where they are, or nobody's."""
+
+    def full(self, worker_name: str) -> Refusal | None:
+        """Why nobody new can come in just now; None where they can."""
+
+    def consent(self, worker_name: str) -> Refusal | None:
+        """What the visitor must agree to before anything is kept of them; None: they do, or did."""
 
 
 class Reception:
@@ -86,23 +116,25 @@ class Reception:
         self._doors = doors
         self._task_name = task_name
 
-    def receive(self, sent: dict[str, Any], is_open: Callable[[str], bool]) -> Welcome | Answer:
+    def receive(self, sent: dict[str, Any], doorman: Doorman) -> Welcome | Answer | Refusal:
         """What becomes of a registration.
 
         Args:
             sent: the page's data: ``parameters`` of its address, and what it is ``here_to`` do: ``look`` at what there is
                 (who is at work already goes on at once), ``begin``, ``decline``, or ``give_back``.
-            is_open: whether a registration is one of a page that can go on.
+            doorman: asked before anything of the visitor's is told, or changed.
         """
         try:
-            return self._received(sent, is_open)
+            return self._received(sent, doorman)
         except TurnedAway as turned_away:
             return Answer(WRONG_LINK, str(turned_away), kind="wrong_link")
 
-    def _received(self, sent: dict[str, Any], is_open: Callable[[str], bool]) -> Welcome | Answer:
+    def _received(self, sent: dict[str, Any], doorman: Doorman) -> Welcome | Answer | Refusal:
         arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
-        visit = self._visit_of(arrival, is_open)
-        at_work = visit is not None and visit.status == "here" and is_open(visit.registration)
+        if (stranger := doorman.stranger(arrival, self._claimed_by(arrival))) is not None:
+            return stranger
+        visit = self._visit_of(arrival, doorman.is_open)
+        at_work = visit is not None and visit.status == "here" and doorman.is_open(visit.registration)
         match sent.get("here_to", "begin"):
             case "decline" if not at_work:
                 return Answer(*DECLINED, self._way_out(arrival, "no_consent"), kind="declined")
@@ -116,9 +148,22 @@ class Reception:
             return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"), kind="returned_already")
         if sent.get("here_to") == "look" and not at_work:
             return Answer(looks=arrival.worker_name)
+        if not at_work and (full := doorman.full(arrival.worker_name)) is not None:
+            return full
+        if not at_work and (asked := doorman.consent(arrival.worker_name)) is not None:
+            return asked
         if not at_work and (door := self._door_of(arrival)) is not None:
             door.begins(arrival)
-        return Welcome(_provider_data(self._begin(arrival, visit, at_work)))
+        begun = self._begin(arrival, visit, at_work)
+        return Welcome(_provider_data(begun), begun, arrival.vouched)
+
+    def _claimed_by(self, arrival: Arrival) -> list[Visit]:
+        """What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished."""
+        newest = self._store.newest_of(self._task_name, arrival.worker_name)
+        claimed = [newest] if newest is not None and newest.status in ("here", "timed_out") else []
+        known = self._store.of_session(self._task_name, arrival.door, arrival.session) if arrival.session else None
+        is_theirs = known is not None and known.worker_name == arrival.worker_name
+        return [*claimed, known] if known is not None and is_theirs and known not in claimed else claimed
 
     def _visit_of(self, arrival: Arrival, is_open: Callable[[str], bool]) -> Visit | None:
         """The visit that this arrival goes on with, if there is one; where sessions are counted, that of the session.
@@ -159,10 +204,10 @@ class Reception:
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
         """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
         if redirect is not None:
-            return instead_of_returning(text, f"go back to {redirect.site}")
+            return instead_of_returning(text, t("go back to {site}", site=redirect.site))
         visit = self._store.newest_of(self._task_name, worker_name)
         is_invited = visit is not None and visit.arrival.door == INVITED
-        return instead_of_returning(text, "close this page") if is_invited else text
+        return instead_of_returning(text, t("close this page")) if is_invited else text
 
     def work_done(self, agent_id: str) -> None:
         """The unit is done; from now on its visitor is only sent back."""

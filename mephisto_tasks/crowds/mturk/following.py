@@ -35,7 +35,7 @@ SURE_AFTER = 2
 """Rounds in a row in which MTurk must say the same: what it answers may be some seconds old."""
 ENDED_OUTSIDE = (
     "%d HIT(s) are no longer on the market, though this launch did not take them off: they were ended by hand, or their "
-    "time (mephisto.task.task_lifetime_in_seconds) is up. To offer that work again, stop the launch and launch again."
+    "time (task_lifetime_in_seconds) is up. To offer that work again, stop the launch and launch again."
 )
 
 

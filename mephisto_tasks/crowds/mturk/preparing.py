@@ -46,7 +46,7 @@ def total_of(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTota
     """
     provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
     reward = _reward(config.task.task_reward)
-    bonus_budget = _dollars("mephisto.provider.bonus_budget", config.provider.get("bonus_budget") or 0)
+    bonus_budget = _dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
     _check_times(config)
     client = client_for(name, provider)
     available = balance(client)
@@ -90,9 +90,9 @@ def agreed(total: LaunchTotal, agree: Callable[[LaunchTotal], None] | None) -> N
 
 
 def _reward(value: Any) -> Decimal:
-    reward = _dollars("mephisto.task.task_reward", value)
+    reward = _dollars("task_reward", value)
     if reward * 100 != int(reward * 100):
-        raise MTurkError(f"mephisto.task.task_reward={value}: MTurk pays whole cents")
+        raise MTurkError(f"task_reward={value}: MTurk pays whole cents")
     return reward
 
 
@@ -108,10 +108,10 @@ def _dollars(name: str, value: Any) -> Decimal:
 
 def _check_times(config: Any) -> None:
     times = (
-        ("mephisto.task.assignment_duration_in_seconds", config.task.assignment_duration_in_seconds, 30, YEAR_S),
-        ("mephisto.task.task_lifetime_in_seconds", config.task.task_lifetime_in_seconds, 30, YEAR_S),
+        ("assignment_duration_in_seconds", config.task.assignment_duration_in_seconds, 30, YEAR_S),
+        ("task_lifetime_in_seconds", config.task.task_lifetime_in_seconds, 30, YEAR_S),
         (
-            "mephisto.provider.auto_approval_delay_in_seconds",
+            "auto_approval_delay_in_seconds",
             config.provider.get("auto_approval_delay_in_seconds", 0),
             0,
             MONTH_S,

@@ -44,12 +44,15 @@ from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
 from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX, SANDBOX_SUFFIX
+from parlai_humaneval.languages.speaking import phrase
 
 logger = logging.getLogger(__name__)
 
 WEEK_S = 7 * 24 * 3600
 SCRIPT = Path(__file__).parents[2] / "router" / "static" / "mturk_crowd_source.js"
-UNKNOWN_HIT = "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
+UNKNOWN_HIT = phrase(
+    "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
+)
 NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """What MTurk calls the assignment of a worker who only looks."""
 NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"

@@ -19,6 +19,7 @@ from mephisto_tasks.crowds.mturk.names import PROVIDERS
 from mephisto_tasks.crowds.mturk.preparing import ensure_requester, expire_left_over
 from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.results import requesters, stored_agents
+from parlai_humaneval.private_files import make_private_folder
 
 
 class RequesterCheck(BaseModel):
@@ -50,7 +51,7 @@ def register(data_dir: Path, name: str, provider: str, keys: tuple[str, str] | N
     Returns:
         The name to launch with: Mephisto stores sandbox requesters with a suffix.
     """
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_private_folder(data_dir)
     with opened(data_dir / "database.db") as db:
         stored = ensure_requester(db, name, provider)
         if keys is not None:

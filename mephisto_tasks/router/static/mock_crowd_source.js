@@ -20,6 +20,8 @@ function getAgentRegistration() {
     agent_registration_id: `${getAssignmentId()}-${getWorkerName()}`,
     assignment_id: getAssignmentId(),
     provider_type: "mock",
+    // Of ids that the server made up; who typed them has none.
+    ...(fromAddress("sig") === null ? {} : { signature: fromAddress("sig") }),
   };
 }
 

@@ -20,6 +20,9 @@ from mephisto_tasks.watching.words import (
     answer_table,
     checks_table,
     cost_of_more,
+    decided_figures,
+    decided_table,
+    decided_warnings,
     inside_table,
     models_table,
     orders_words,
@@ -84,11 +87,14 @@ class Drawer:
             "standing": standing,
             "late": f"What stands here is of {ago(age)} ago: the study takes long to be read." if age > LATE_S else "",
             "answers": list(self._answers(standing, draw)),
+            "decided_warnings": decided_warnings(standing),
+            "decided": draw.plain(decided_table(standing)) if standing.deciding is not None else None,
+            "decided_figures": [self._figure(figure, draw) for figure in decided_figures(standing)],
             "groups": [_group(group, number) for number, group in enumerate(standing.groups)],
             "groups_title": COLLECTED,
             "models": [_model(standing, name, number) for number, name in enumerate(_models(standing))],
             "more_asks": cost_of_more(standing),
-            "pause": _resume() if standing.state == "paused" else _pause(),
+            "pause": _pause_or_resume(standing),
             "progress": progress_words(standing),
             "facts": rater_facts(standing),
             "orders": orders_words(standing),
@@ -123,6 +129,13 @@ def _templates() -> Environment:
 
 def _json(order: Order) -> str:
     return order.model_dump_json(exclude={"order_id", "at", "by", "base"})
+
+
+def _pause_or_resume(standing: Standing) -> Button | None:
+    """None where nobody new is needed: the study has its answer, or has reached its cap."""
+    if standing.state == "paused":
+        return _resume()
+    return None if standing.deciding is not None and standing.deciding.standing.ended else _pause()
 
 
 def _pause() -> Button:

@@ -1,7 +1,7 @@
 /**
  * A stand-in for router and world, to look at the built page: `npm run dev:mock`, then the address that it prints.
  *
- * The worker's name chooses what happens: `refused…` is turned away, `stuck…` never gets a state, `slow…` waits long,
+ * The worker's name chooses what happens: `refused…` is turned away, `full…` waits for a place, `copied…` belongs to another browser, `stuck…` never gets a state, `slow…` waits long,
  * `many…` may choose any number of cards, `practice…` practises first, `cut…` loses the line every 7 s, and a name of
  * mock-scenes.mjs (`rate`, `arena`, `tick-2`…) shows that step at once. What the page answers is printed.
  */
@@ -72,6 +72,8 @@ function answerPost(path, body, response) {
   } else if (path === "/submit_onboarding") {
     practised.set(body.provider_data.agent_registration_id, true);
     json(response, admit(body.provider_data));
+  } else if (path === "/fresh_ids") {
+    json(response, { worker_id: `rater-${Date.now()}`, assignment_id: "try", sig: "mock" });
   } else {
     json(response, { status: "Submitted!" });
   }
@@ -80,6 +82,14 @@ function answerPost(path, body, response) {
 function admit({ worker_name: worker, agent_registration_id: registration }) {
   if (worker.startsWith("refused")) {
     return details(null, "You have already done every conversation that we may give to one person. Thank you!", []);
+  }
+  if (worker.startsWith("full")) {
+    const outside = details(null, "As many people are taking part as can at once. This page tries again by itself.", []);
+    return { ...outside, data: { ...outside.data, title: "The study is full just now", screen: "full", try_again_s: 7 } };
+  }
+  if (worker.startsWith("copied")) {
+    const elsewhere = details(null, "Please go on in the browser, and on the device, in which you began.", []);
+    return { ...elsewhere, data: { ...elsewhere.data, title: "This task is open in another browser", screen: "other_browser" } };
   }
   const phase = practised.has(registration) || !worker.startsWith("practice") ? "task" : "practice";
   const agentId = `${phase}-${registration}`;

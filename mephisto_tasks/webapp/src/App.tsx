@@ -1,10 +1,14 @@
 import { useEffect, useSyncExternalStore } from "react";
+import { Consent } from "./screens/Consent";
 import { Loading } from "./screens/Loading";
+import { OtherBrowser } from "./screens/OtherBrowser";
+import { Outside } from "./screens/Outside";
 import { Preview } from "./screens/Preview";
 import { Problem } from "./screens/Problem";
 import { Refused } from "./screens/Refused";
 import type { Session } from "./session/session";
 import { Task } from "./task/Task";
+import { keptUnder } from "./wire/state";
 
 /** The screen that the session's view asks for. */
 export function App({ session }: { session: Session }) {
@@ -27,8 +31,17 @@ export function App({ session }: { session: Session }) {
     const loading = screen.kind === "loading" ? screen : { waitingFor: "config" as const, problem: null };
     return <Loading waitingFor={loading.waitingFor} problem={loading.problem} onRetry={session.start} />;
   }
+  if (screen.kind === "other_browser") {
+    return <OtherBrowser task={config.title} title={screen.title} text={screen.text} />;
+  }
+  if (screen.kind === "outside") {
+    return <Outside config={config} screen={screen} onAskAgain={session.askAgain} />;
+  }
   if (screen.kind === "preview") {
     return <Preview config={config} start={screen.start} onStart={session.begin} onDecline={session.decline} />;
+  }
+  if (screen.kind === "consent") {
+    return <Consent task={config.title} form={screen.form} onAgree={session.agree} onDecline={session.decline} />;
   }
   if (screen.kind === "refused") {
     const practice = view.state?.phase === "practice";
@@ -41,13 +54,14 @@ export function App({ session }: { session: Session }) {
     <Task
       key={view.agentId}
       config={config}
-      agentId={view.agentId}
+      keptUnder={keptUnder(view.state, view.agentId)}
       state={view.state}
       view={view}
       onAnswer={session.answer}
       onReconnect={session.reconnect}
       onDeliverAgain={session.deliverAgain}
       onGiveBack={session.giveBack}
+      onGoOn={session.goOn}
     />
   );
 }

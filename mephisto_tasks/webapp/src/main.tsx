@@ -24,6 +24,7 @@ const session = new Session({
   crowd: readCrowd,
   openSocket,
   goTo: (address) => window.location.assign(address),
+  reads: navigator.languages,
 });
 
 const root = document.getElementById("root");

@@ -3,8 +3,8 @@
 Closed, it lets everything pass. The first error that says that the server is not there opens it: from then on nothing is
 sent but one held request at a time, after longer and longer pauses, to see whether the server is back. Any answer closes
 it, and all that was held is sent as it was: no conversation notices more than the time. Where that takes longer than
-``outage_s``, those who wait get :class:`ModelOut`, and so does at once whoever comes later; meanwhile a greeting looks
-whether the server is back.
+``outage_s``, those who wait get :class:`ModelOut`, and so does at once whoever comes later; meanwhile greetings look
+whether the server is back, each in a thread of its own: one that hangs keeps no later one from finding the server there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.outside.base import Absence, OutsideError
 
 logger = logging.getLogger(__name__)
@@ -249,8 +250,11 @@ class Breaker(Generic[R]):
     def _postpone(self, outage: _Outage, absence: Absence, why: str) -> None:
         """It is still out: the next look comes later."""
         outage.why = why
+        self._lengthen(outage, self._asked_for(absence))
+
+    def _lengthen(self, outage: _Outage, at_least: float = 0.0) -> None:
         outage.pause_s = min(2 * outage.pause_s, LONGEST_PAUSE_S)
-        self._pause(outage, self._asked_for(absence))
+        self._pause(outage, at_least)
 
     def _pause(self, outage: _Outage, at_least: float = 0.0) -> None:
         seconds = max(outage.pause_s * (1 + self._chance.uniform(-JITTER, JITTER)), at_least)
@@ -307,10 +311,12 @@ class Breaker(Generic[R]):
                 request = self._probe = next(iter(self._held), None)
                 if request is not None:
                     del self._held[request]
+                else:
+                    self._lengthen(outage)
             if request is not None:
                 self._send(request)
             else:
-                self._look(outage)
+                threading.Thread(target=self._look, args=[outage], name=f"look-at-{self._model}", daemon=True).start()
 
     def _wait_for_look(self, outage: _Outage) -> bool:
         """Until it is time to look again; False when the outage is over."""
@@ -331,7 +337,8 @@ class Breaker(Generic[R]):
         absence, why = None, ""
         try:
             if self._greet is not None:
-                self._greet()
+                with kept_running():
+                    self._greet()
         except OutsideError as error:
             absence, why = error.absence, str(error)
         except Exception:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence
@@ -341,5 +348,6 @@ class Breaker(Generic[R]):
                 return
             if absence is None:
                 self._end(outage)
-            else:
-                self._postpone(outage, absence, why)
+                return
+            outage.why = why
+            outage.next_look = max(outage.next_look, time.monotonic() + self._asked_for(absence))

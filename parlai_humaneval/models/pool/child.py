@@ -133,7 +133,8 @@ class Child:
         if hasattr(self.agent, "self_observe"):
             if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
                 self._observe(None, {})
-            self.agent.self_observe(Message({"id": self.agent.id, "text": utterance.text, "episode_done": False}))
+            with kept_running():
+                self.agent.self_observe(Message({"id": self.agent.id, "text": utterance.text, "episode_done": False}))
         self._observation = None
 
     def _observe(self, text: str | None, extra: Mapping[str, Any]) -> None:

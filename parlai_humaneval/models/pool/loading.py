@@ -12,6 +12,7 @@ from parlai.core.agents import Agent, create_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.option_names import UnknownOptions, parse
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
@@ -124,7 +125,7 @@ def load_agent(spec: ModelSpec) -> Agent:
     opt = parlai_opt(spec)
     _let_through(opt, spec)
     try:
-        with default_gpu_kept(spec):
+        with default_gpu_kept(spec), kept_running():
             return _with_own_chances(create_agent(opt, requireModelExists=True))
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):

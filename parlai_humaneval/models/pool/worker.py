@@ -156,7 +156,11 @@ class ModelWorker:
 
     def clone(self) -> Agent:
         """An agent with the same weights and an empty history."""
-        return self.agent.clone()
+        # ParlAI notes there where each copy was made, for ever, and copies all these notes into each.
+        if isinstance(notes := getattr(getattr(self.agent, "opt", None), "deepcopies", None), list):
+            notes.clear()
+        with kept_running():
+            return self.agent.clone()
 
     def submit(self, agent: Agent, observation: Any) -> Request:
         """Queue a request for the reply to what ``agent`` (a clone) observed last."""
@@ -219,7 +223,8 @@ class ModelWorker:
         self.breaker.close()
         if isinstance(self.agent, OutsideAgent):
             try:
-                self.agent.shutdown()
+                with kept_running():
+                    self.agent.shutdown()
             except Exception:  # an agent may raise anything; the other models are to be closed as well
                 logger.exception("%s could not be shut down", self.name)
         deadline = time.monotonic() + CLOSE_S
@@ -237,8 +242,10 @@ class ModelWorker:
 
     def _run(self, thread: _Thread) -> None:
         self._prepare_torch()
-        speaker = self.clone()
-        if (stream := self._stream(speaker)) is not None:
+        speaker = self._speaker(thread)
+        if speaker is None:
+            pass  # there was none until the end
+        elif (stream := self._stream(speaker)) is not None:
             self._answer_continuously(thread, speaker, stream)
         else:
             while not thread.replaced and (batch := self._take(thread, self.max_batch)):
@@ -247,9 +254,22 @@ class ModelWorker:
             if thread.replaced:
                 self._stuck -= 1
 
+    def _speaker(self, thread: _Thread) -> Agent | None:
+        """A clone for the thread; for as long as the model fails at it, so does all that it is asked. None: it is over."""
+        while True:
+            try:
+                return self.clone()
+            except Exception as error:  # noqa: BLE001 - an agent may raise anything
+                batch = [] if thread.replaced else self._take(thread, self.max_batch)
+                if not batch:
+                    return None
+                for request in batch:
+                    self._refuse(request, error)
+
     def _stream(self, speaker: Agent) -> Stream | None:
         try:
-            stream: Stream | None = speaker.continuous() if hasattr(speaker, "continuous") else None
+            with kept_running():
+                stream: Stream | None = speaker.continuous() if hasattr(speaker, "continuous") else None
         except Exception:
             logger.exception("%s answers whole batches, as it fails to answer word by word", self.name)
             return None
@@ -330,7 +350,8 @@ class ModelWorker:
         if not joining:
             return []
         try:
-            stream.join({request: request.observation for request in joining})
+            with kept_running():
+                stream.join({request: request.observation for request in joining})
         except Exception:  # noqa: BLE001 - as in _settle
             if len(joining) > 1:
                 return [request for each in joining for request in self._joined(stream, [each], speaker)]
@@ -343,10 +364,12 @@ class ModelWorker:
         if not under_way:
             return []
         try:
-            messages = _checked(stream.step())
+            with kept_running():
+                messages = _checked(stream.step())
         except Exception:
             logger.exception("%s failed within %d replies; each is asked for alone", self.name, len(under_way))
-            stream.clear()
+            with kept_running():
+                stream.clear()
             for request in under_way:
                 self._settle([request], speaker)
             return list(under_way)

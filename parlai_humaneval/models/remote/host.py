@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.child import Child
 from parlai_humaneval.models.pool.loaded import LoadedModels
@@ -41,7 +42,8 @@ class Host:
     def call(self, method: str, arguments: Sequence[Any]) -> tuple[bool, Any]:
         """Whether a method went well, and what it returned or else raised, for those who can only send and receive."""
         try:
-            return True, getattr(self, method)(*arguments)
+            with kept_running():
+                return True, getattr(self, method)(*arguments)
         except ZooError as error:
             return False, ZooError(str(error))
         except Exception as error:  # whoever asks is told, and no exception may be such that it cannot travel

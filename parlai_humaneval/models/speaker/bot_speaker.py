@@ -69,6 +69,8 @@ class BotSpeakerAgent(Agent):
         return add_speaker_args(parser)
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        if shared is not None:
+            self.opt = Opt(opt)  # as a DialogueAgent's
         super().__init__(opt, shared)
         self.id = "BotSpeaker"
         self._owner = shared is None
@@ -235,6 +237,25 @@ class BotSpeakerAgent(Agent):
         self._turn += 1
         return self._pending
 
+    def recall(self, candidates: Sequence[Candidate]) -> None:
+        """What :meth:`act` had given for the next line, where it is known already: no model is asked.
+
+        Args:
+            candidates: of every model, in shown order, as they were recorded.
+
+        Raises:
+            ValueError: they are not those of the models that speak here.
+        """
+        if sorted(candidate.model for candidate in candidates) != sorted(self._models):
+            raise ValueError(
+                f"recorded are replies of {', '.join(candidate.model for candidate in candidates)}, but "
+                f"{', '.join(self._models)} speak here"
+            )
+        text_of = {candidate.model: candidate.text for candidate in candidates}
+        self._replies = [text_of[model] for model in self._models]
+        self._pending = self._message_of(candidates)
+        self._turn += 1
+
     def accept(self, candidate_id: str | None = None, *, text: str | None = None) -> str:
         """Say what continues the dialogue, a candidate or a written text.
 
@@ -325,7 +346,10 @@ class BotSpeakerAgent(Agent):
         pairs = zip(self._models, answers, strict=True)
         each = [to_candidate(model, answer, names, self._presenter) for model, answer in pairs]
         self._replies = [candidate.text for candidate in each]
-        self._candidates = lay_out(each, self._order.of_turn(self._turn), merge=not self._side_by_side)
+        return self._message_of(lay_out(each, self._order.of_turn(self._turn), merge=not self._side_by_side))
+
+    def _message_of(self, candidates: Sequence[Candidate]) -> Message:
+        self._candidates = list(candidates)
         texts = [candidate.text for candidate in shown_cards(self._candidates)]
         return Message(
             {

@@ -15,9 +15,9 @@ from parlai_humaneval.models.remote.placed import PlacedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.protocol.several_models import History, Order
-from parlai_humaneval.showing.appearance import Appearance, Emoji
+from parlai_humaneval.showing.appearance import Emoji
 from parlai_humaneval.showing.presentation import Presenter
-from parlai_humaneval.showing.reply_settings import Filtering, ReplyLooks, presenter_of
+from parlai_humaneval.showing.reply_settings import AppearanceSetting, Filtering, ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
 from parlai_humaneval.showing.vocabulary import VocabularyError
 
@@ -60,7 +60,7 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
 def _add_reply_args(parser: ParlaiParser) -> None:
     """How replies are shown: those of :class:`ReplyLooks`, ``--filter-words-file`` for ``filter_words_file`` and so on."""
     group = parser.add_argument_group("How the Bot Speaker's replies are shown")
-    for name, kind in {"appearance": Appearance, "emoji": Emoji, "filter": Filtering}.items():
+    for name, kind in {"appearance": AppearanceSetting, "emoji": Emoji, "filter": Filtering}.items():
         default = ReplyLooks.model_fields[name].default
         group.add_argument(_option(name), type=str, choices=get_args(kind), default=default, help=_what(name))
     group.add_argument(_option("max_chars"), type=int, default=0, help=f"{_what('max_chars')} Here 0 is any length.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from parlai.core.loader import load_agent_module
@@ -14,6 +14,7 @@ from parlai_humaneval.models.option_names import as_sentence
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.home import HOME_PREFIX, expand_home
 from parlai_humaneval.models.zoo.own_code import Lacks, make_importable, mistaken
+from parlai_humaneval.models.zoo.trained_here import not_trained, what_to_do
 
 PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
 PARLAI_ZOO = ("zoo:", "models:")
@@ -41,29 +42,7 @@ def missing(spec: ModelSpec) -> list[str]:
     folder = spec.options.get("hf_model")
     if isinstance(folder, str) and _is_path(folder):
         found += _missing_file("hf_model", folder)
-    if found and spec.needs:
-        found.append(f"Needed: {_list(spec.needs)}.")
-    if found and spec.training is not None:
-        if spec.training.before:
-            found.append(f"Before its training: {_list(spec.training.before)}.")
-        takes = f" ({spec.training.takes})" if spec.training.takes else ""
-        found.append(f"To train it: `parlai-humaneval models train {spec.name}`{takes}.")
-    return found
-
-
-def to_be_trained(spec: ModelSpec) -> bool:
-    """Whether its weights are to be made on this machine, and are not there yet."""
-    file = spec.options.get("model_file")
-    return isinstance(file, str) and file.startswith(HOME_PREFIX) and not Path(expand_home(file)).exists()
-
-
-def _list(sentences: Sequence[str]) -> str:
-    return "; ".join(_with_paths(sentence) for sentence in sentences)
-
-
-def _with_paths(sentence: str) -> str:
-    """A sentence of a zoo file names files below ``home:``; here it says where they are on this machine."""
-    return sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/")
+    return [*found, *what_to_do(spec)] if found else []
 
 
 def to_download(spec: ModelSpec) -> list[str]:
@@ -139,5 +118,5 @@ def _missing_file(key: str, value: str) -> list[str]:
     if path.exists():
         return []
     if key == "model_file" and value.startswith(HOME_PREFIX):
-        return [f"It has not been trained on this machine yet ({path})."]
+        return [not_trained(path)]
     return [f"{key} {path} does not exist."]

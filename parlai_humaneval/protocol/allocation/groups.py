@@ -107,13 +107,24 @@ class Allocator:
         self._per_unit = per_unit
         self.per_worker = per_worker
         self.group_once = group_once
-        self._counts: dict[Cell, _Count] = {cell: _Count(wanted) for cell in cells}
+        self._counts: dict[Cell, _Count] = {}
+        for cell in cells:
+            self._add(cell, wanted)
         self._seen: dict[str, Counter[Cell]] = defaultdict(Counter)
         self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
         self._cut_off: set[str] = set()
+        self._left: dict[str, frozenset[Cell]] = {}
         self._barred: dict[str, set[frozenset[str]]] = defaultdict(set)
         self._random = random.Random(f"allocation:{seed}")
         self._lock = threading.Lock()
+
+    def _add(self, cell: Cell, wanted: int) -> None:
+        self._counts[cell] = _Count(wanted)
+
+    @property
+    def goes_around(self) -> bool:
+        """Whether a worker is given other cells while a model of some is out."""
+        return True
 
     def restore(self, past: Iterable[PastDialogue]) -> None:
         """Take over what earlier launches of the same task did; cells no longer asked for are ignored."""
@@ -156,6 +167,11 @@ class Allocator:
             known = worker in self._cut_off
             self._cut_off.discard(worker)
             return known
+
+    def note_left(self, worker: str, cells: Iterable[Cell]) -> None:
+        """The worker may come back and go on with these: others get them when nothing else is open to them."""
+        with self._lock:
+            self._left[worker] = frozenset(cells)
 
     def available(self, worker: str) -> list[Cell]:
         """Cells that this worker could get now, in no particular order; empty where no whole unit can be made."""
@@ -201,22 +217,54 @@ class Allocator:
             cells = self._available(worker)
             if not cells:
                 return None
+            self._left.pop(worker, None)
             self._random.shuffle(cells)
-            cells.sort(key=lambda cell: (not rather_without.isdisjoint(cell.models), self._need(cell)))
+            cells.sort(
+                key=lambda cell: (
+                    not rather_without.isdisjoint(cell.models),
+                    self._is_spoken_for(cell),
+                    self._need(cell),
+                )
+            )
             return self._start(worker, unit, tuple(cells[: self.per_unit]))
+
+    def _is_spoken_for(self, cell: Cell) -> bool:
+        """Whether all that is open of a cell may be gone on with by those who left it."""
+        count = self._counts[cell]
+        return count.taken + sum(cell in cells for cells in self._left.values()) >= count.wanted
 
     def _need(self, cell: Cell) -> int:
         """The cell with the least of it is needed most: what it has, where all want alike, and else what it lacks."""
         most = max(count.wanted for count in self._counts.values())
         return self._counts[cell].taken + most - self._counts[cell].wanted
 
-    def claim_again(self, worker: str, unit: str, cells: Sequence[Cell]) -> None:
-        """The worker goes on with a unit that was cut off; cells that are not asked for any more are not counted."""
+    def wants_again(self, worker: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
+        """Whether a worker's unit of these ``cells`` that was cut off can go on with those that are ``left`` of it: nobody
+        else has it, and none of them is stopped. Of several cells, one that still lacks something is enough, as for a new
+        unit."""
+        with self._lock:
+            return self._wants_again(worker, cells, left)
+
+    def _wants_again(self, worker: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
+        counts = [self._counts[cell] for cell in cells if cell in self._counts]
+        stopped = any(self._counts[cell].stopped for cell in left if cell in self._counts)
+        return not stopped and any(count.taken < count.wanted for count in counts)
+
+    def claim_again(self, worker: str, unit: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
+        """The worker goes on with a unit that was cut off; False, and nothing changes, where :meth:`wants_again` is False.
+
+        Cells that are not asked for any more are not counted.
+        """
         with self._lock:
             self._must_be_new(unit)
+            if not self._wants_again(worker, cells, left):
+                return False
             known = tuple(cell for cell in cells if cell in self._counts)
+            self._left.pop(worker, None)
+            self._cut_off.discard(worker)
             self._seen[worker].subtract(cell for cell in known if self._seen[worker][cell])  # else they count twice
             self._start(worker, unit, known)
+            return True
 
     def _must_be_new(self, unit: str) -> None:
         if unit in self._running:

@@ -169,6 +169,26 @@ class ItemPool:
         self.cells[item.cell.key].running += 1
         self._uses[self._places(item.dialogues)] += 1
 
+    def key_of(self, item_id: str) -> CellKey | None:
+        """The cell of an item; None where the study has no such item any more."""
+        row = self._row_of.get(item_id)
+        return None if row is None else self._items[row].cell.key
+
+    def can_take(self, item_id: str) -> bool:
+        """Whether just this item still needs a judgement."""
+        row = self._row_of.get(item_id)
+        if row is None or self.cells[self._items[row].cell.key].full:
+            return False
+        return bool(self._completed[row] + self._running[row] < self._wanted[row])
+
+    def take(self, item_id: str) -> Item | None:
+        """Draw just this item; None where :meth:`can_take` is False."""
+        if not self.can_take(item_id):
+            return None
+        row = self._row_of[item_id]
+        self._start(row)
+        return self._items[row]
+
     def finish(self, item: Item) -> None:
         """A drawn item was judged."""
         self._end(item)

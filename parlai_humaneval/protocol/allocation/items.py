@@ -119,20 +119,56 @@ class ItemAllocator:
         unit ``name`` begins. ``unit`` is the key for the methods below.
         """
         with self._lock:
-            if unit in self._visits:
-                raise ValueError(f"unit {unit!r} is already running")
+            self._must_be_new(unit)
             past = self._workers[worker]
             session = self._session(past, name)
             if session is None:
                 return None
             items = self._pool.draw(session.lacks or self.per_unit, past.barred, lambda key: self._room(past, key))
-            if not items:
-                return None
-            numbers = session.done + len(items)
-            visit = Visit(worker, session, {item.item_id: item for item in items}, numbers)
-            self._visits[unit] = visit
-            past.begin(visit)
-            return Batch(session.name, items, session.done, numbers)
+            return self._begin(worker, unit, session, items) if items else None
+
+    def _must_be_new(self, unit: str) -> None:
+        if unit in self._visits:
+            raise ValueError(f"unit {unit!r} is already running")
+
+    def _begin(self, worker: str, unit: str, session: Session, items: Sequence[Item]) -> Batch:
+        numbers = session.done + len(items)
+        visit = Visit(worker, session, {item.item_id: item for item in items}, numbers)
+        self._visits[unit] = visit
+        self._workers[worker].begin(visit)
+        return Batch(session.name, list(items), session.done, numbers)
+
+    def claim_again(self, worker: str, unit: str, session: str, item_ids: Sequence[str]) -> dict[str, Item]:
+        """The worker goes on with a unit that was cut off, in which these items are left.
+
+        Returns:
+            For each of them itself, or another one in its place, where others judge it by now; it is absent where there is
+            none. Nothing at all is claimed where none of them can be had.
+        """
+        with self._lock:
+            self._must_be_new(unit)
+            past = self._workers[worker]
+            taken = {name: item for name in item_ids if (item := self._pool.take(name)) is not None}
+            gone = [name for name in item_ids if name not in taken]
+            taken |= self._in_place_of(past, gone, list(taken.values()))
+            if not taken and item_ids:
+                return {}
+            self._begin(worker, unit, past.sessions.get(session) or Session(session), list(taken.values()))
+            return taken
+
+    def _in_place_of(self, past: WorkerPast, gone: Sequence[str], taken: Sequence[Item]) -> dict[str, Item]:
+        """Another item for each of those that others judge by now, as far as there are any; none where nothing at all was
+        ``taken`` of what the worker had."""
+        if not taken:
+            return {}
+        barred = past.barred.union(*(item.dialogues for item in taken))
+        others = self._pool.draw(len(gone), barred, lambda key: self._room(past, key, taken))
+        return dict(zip(gone, others, strict=False))
+
+    def can_go_on(self, worker: str, item_ids: Sequence[str]) -> bool:
+        """Whether the worker can go on with a unit in which these are left; where none are, only its end is missing."""
+        with self._lock:
+            return not item_ids or any(self._pool.can_take(name) for name in item_ids)
 
     def _session(self, past: WorkerPast, name: str) -> Session | None:
         """The unit that the worker would go on with, or a new one; None where they have had all of theirs."""
@@ -144,15 +180,15 @@ class ItemAllocator:
             raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
         return Session(name)
 
-    def _room(self, past: WorkerPast, key: CellKey) -> int:
-        """Items of a cell that the worker may still have."""
+    def _room(self, past: WorkerPast, key: CellKey, besides: Iterable[Item] = ()) -> int:
+        """Items of a cell that the worker may still have, ``besides`` those that they are about to get."""
         if key[0] in past.barred_groups:
             return 0
         if self.group_once:
-            return 1 - past.judged_of_group(key[0])
+            return 1 - past.judged_of_group(key[0]) - sum(item.cell.key[0] == key[0] for item in besides)
         if self.per_worker_and_cell is None:
             return len(self._pool)
-        return self.per_worker_and_cell - past.judged_of(key)
+        return self.per_worker_and_cell - past.judged_of(key) - sum(item.cell.key == key for item in besides)
 
     def note_shown(self, unit: str, item_id: str) -> None:
         """The worker sees the item. Ignored when the unit has ended."""

@@ -8,6 +8,7 @@ Liu et al. 2023, “Single-Model Evaluation” (appropriate); Ji et al. 2022, Fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -27,6 +28,12 @@ class Criterion(BaseModel):
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")]
     text: Words
     reversed: bool = False
+
+    def ends(self, minimum: float, maximum: float) -> tuple[str, str]:
+        """What its scale's ends are called: as the text says in brackets, “(1: Very boring, 5: …)”; else their numbers."""
+        low, high = f"{minimum:g}", f"{maximum:g}"
+        told = re.search(rf"\({low}: (.+), {high}: (.+)\)", self.text)
+        return (told[1], told[2]) if told else (low, high)
 
 
 def _named(*criteria: Criterion) -> dict[str, Criterion]:

@@ -12,25 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.techniques import PW_DIALOG, THIRD_PARTY
 
 PW_DIALOG_QUESTIONS = PW_DIALOG.questions
 RANK_QUESTION, DIMENSIONS_QUESTION = (THIRD_PARTY.questions[metric] for metric in ("rank", "dimensions"))
 
-PAIR_SPEAKERS = ("Speaker 1", "Speaker 2")
+PAIR_SPEAKERS = (phrase("Speaker 1"), phrase("Speaker 2"))
 """What the judged speakers of two dialogues are called, on the left and on the right."""
 PAIR_OPTIONS: dict[str, str] = dict(zip(("first", "second"), PAIR_SPEAKERS, strict=True))
 
-SPOT_SPEAKERS = ("Speaker A", "Speaker B")
+SPOT_SPEAKERS = (phrase("Speaker A"), phrase("Speaker B"))
 """What the two speakers of one dialogue are called; A speaks first."""
 LABEL_QUESTION = "Is {speaker} a human or a bot?"
-LABEL_OPTIONS: dict[str, str] = {"human": "Human", "unsure": "Unsure", "bot": "Bot"}
+LABEL_OPTIONS: dict[str, str] = {"human": phrase("Human"), "unsure": phrase("Unsure"), "bot": phrase("Bot")}
 FEATURE_QUESTIONS: dict[str, str] = {
-    "fluent": "Whose lines are more fluent and grammatically correct?",
-    "specific": "Whose lines are more specific to the given context of the conversation?",
-    "sensible": "Who answers more sensibly, and not with illogical statements?",
+    "fluent": phrase("Whose lines are more fluent and grammatically correct?"),
+    "specific": phrase("Whose lines are more specific to the given context of the conversation?"),
+    "sensible": phrase("Who answers more sensibly, and not with illogical statements?"),
 }
-FEATURE_OPTIONS: dict[str, str] = {"first": SPOT_SPEAKERS[0], "same": "The same", "second": SPOT_SPEAKERS[1]}
+FEATURE_OPTIONS: dict[str, str] = {"first": SPOT_SPEAKERS[0], "same": phrase("The same"), "second": SPOT_SPEAKERS[1]}
 
 
 def pair_question(metric: str) -> str:

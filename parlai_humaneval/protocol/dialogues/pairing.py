@@ -72,6 +72,18 @@ def pair_items(
     return items
 
 
+def dialogues_of_pairs(
+    dialogues: Sequence[Dialogue], groups: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """How many dialogues there are of the one model and of the other, for each pair of models.
+
+    Raises:
+        NotEnough, MaterialError: see :func:`pair_items`.
+    """
+    of_model = _by_model(dialogues)
+    return {(one, other): (len(_of(of_model, one)), len(_of(of_model, other))) for one, other in groups}
+
+
 def judged_speaker(dialogue: Dialogue, judged: Judged, seed: int) -> int:
     """Index of the speaker who is asked about, 0 for who speaks first."""
     entities = [dialogue.entities[speaker] for speaker in dialogue.speakers]

@@ -19,17 +19,27 @@ PERSON, BOT = "human", "bot"
 """The speakers of a dialogue from a live task."""
 TOGETHER = "+"
 """Stands between the names of models that speak as one, with a shared history."""
-FORM = "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME} or {task: NAME, setting: […]}"
+PACKAGED = "packaged"
+"""Names samples that come with this project, to try out what needs dialogues."""
+FORM = (
+    "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME}, {task: NAME, setting: […]}, or "
+    "packaged (samples of this project)"
+)
 
 
-def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[DialogueRecord]]) -> list[Dialogue]:
+def load_sources(
+    entries: Sequence[Any],
+    read_task: Callable[[str], Sequence[DialogueRecord]],
+    samples: Callable[[], Sequence[Dialogue]],
+) -> list[Dialogue]:
     """The dialogues of all entries, in their order.
 
     Args:
         entries: paths of files or of folders (every ``*.jsonl`` in them); ``{file: …, entities: …}``, where ``entities``
-            says who the speakers are, a name for both or speaker → name; or ``{task: NAME}`` of a live task, with
-            ``setting`` of those settings of its technique alone.
+            says who the speakers are, a name for both or speaker → name; ``{task: NAME}`` of a live task, with
+            ``setting`` of those settings of its technique alone; or :data:`PACKAGED`.
         read_task: its records, by the task's name.
+        samples: what :data:`PACKAGED` stands for.
 
     Raises:
         MaterialError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
@@ -38,7 +48,7 @@ def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[Dia
     found: list[Dialogue] = []
     places: dict[str, str] = {}
     for entry in entries:
-        for dialogue in _of_entry(entry, read_task):
+        for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task):
             if dialogue.dialogue_id in places:
                 raise MaterialError(
                     f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "

@@ -6,21 +6,25 @@ Everything is checked when it is read; an error names the file, the place and wh
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.protocol.materials.instruction_lines import (
+    NO_WORDS,
     InstructionError,
     shared_parts,
     that_holds,
     with_shared,
 )
+from parlai_humaneval.suggesting import choose_of
 
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -49,8 +53,37 @@ class Sections(_Material):
     sections: Annotated[list[Section], Field(min_length=1)]
 
 
+GuidePart = Literal[
+    "message", "replies", "answers", "scales", "order", "better_reply", "topic", "chats", "reason", "send"
+]
+"""A part of the page: the field of a message, replies to choose from, options to tick or pick, scales, replies to put in
+order, the field of a better reply, that of a topic, finished chats, that of a reason, the button once all is filled in."""
+
+
+class GuideLine(_Material):
+    """A sentence that stands beside a part of the page when a rater first has to do with it."""
+
+    at: GuidePart
+    text: Sentence
+
+
+class Guide(_Material):
+    """What leads through a rater's first turn; ``task`` through that of the task itself, after the practice or without."""
+
+    practice: list[GuideLine] = Field(default_factory=list)
+    task: list[GuideLine] = Field(default_factory=list)
+
+    @field_validator("practice", "task")
+    @classmethod
+    def _one_for_each_part(cls, lines: list[GuideLine]) -> list[GuideLine]:
+        twice = [part for part, count in Counter(line.at for line in lines).items() if count > 1]
+        if twice:
+            raise ValueError(f"more than one sentence stands at {', '.join(twice)}; give them conditions, or join them")
+        return lines
+
+
 class Instructions(_Material):
-    """All standing words of a task's page."""
+    """All standing words of a task's page. ``guide`` None: that of the task's own file."""
 
     title: Sentence
     tagline: Sentence
@@ -59,6 +92,7 @@ class Instructions(_Material):
     consent: Sentence
     pay: Sentence
     start_label: Sentence
+    guide: Guide | None = None
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -67,14 +101,26 @@ M = TypeVar("M", bound=BaseModel)
 def in_words(problem: Any) -> str:
     """One of pydantic's problems in the words of whoever wrote the file or setting."""
     kind, message = str(problem["type"]), str(problem["msg"]).removeprefix("Value error, ")
+    given, bounds = problem["input"], problem.get("ctx", {})
+    if kind == "literal_error":
+        known = (word.strip("'") or "nothing" for word in re.split(", | or ", str(bounds["expected"])))
+        return f"cannot be {given!r}{choose_of(str(given), known)}"
     words = {
         "missing": "is missing",
         "extra_forbidden": "is not known here; is it misspelt?",
-        "list_type": f"must be a list, such as [a,b]; got {problem['input']!r}",
+        "list_type": f"must be a list, such as [a,b]; got {given!r}",
         "model_type": "must be an object of names and values",
         "model_attributes_type": "must be an object of names and values",
         "string_too_short": "must not be empty",
-        "too_short": f"needs at least {problem.get('ctx', {}).get('min_length', 1)} of them",
+        "too_short": f"needs at least {bounds.get('min_length', 1)} of them",
+        "greater_than_equal": f"must be {bounds.get('ge')} or more, not {given!r}",
+        "greater_than": f"must be more than {bounds.get('gt')}, not {given!r}",
+        "less_than_equal": f"must be {bounds.get('le')} or less, not {given!r}",
+        "less_than": f"must be less than {bounds.get('lt')}, not {given!r}",
+        "finite_number": f"must be a finite number, not {given!r}",
+        **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), f"must be a whole number, not {given!r}"),
+        **dict.fromkeys(("float_parsing", "float_type"), f"must be a number, not {given!r}"),
+        **dict.fromkeys(("bool_parsing", "bool_type"), f"must be true or false, not {given!r}"),
     }
     return words.get(kind, message)
 
@@ -144,8 +190,9 @@ def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str])
 
 
 def load_instructions(path: Path, values: Mapping[str, str], flags: Collection[str] = ()) -> Instructions:
-    """Instructions from YAML, with ``{placeholders}`` filled from ``values``, and the lines that hold with ``flags``
-    (see :mod:`.instruction_lines`).
+    """Instructions from YAML in the language in force, with ``{placeholders}`` filled from ``values``.
+
+    Of their lines those are left that hold with ``flags`` (see :mod:`.instruction_lines`).
 
     Raises:
         MaterialError: malformed, a placeholder that has no value, or a condition that is none.
@@ -165,12 +212,12 @@ def load_instructions(path: Path, values: Mapping[str, str], flags: Collection[s
 def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:
     if isinstance(data, str):
         try:
-            return data.format(**values)
+            return t(data).format(**values)
         except (KeyError, IndexError, ValueError, AttributeError) as error:
             known = ", ".join("{" + name + "}" for name in values)
             raise MaterialError(f"{path}: unknown placeholder in “{data}”; known: {known}") from error
     if isinstance(data, list):
         return [_filled(item, values, path) for item in data]
     if isinstance(data, dict):
-        return {key: _filled(item, values, path) for key, item in data.items()}
+        return {key: item if key in NO_WORDS else _filled(item, values, path) for key, item in data.items()}
     return data

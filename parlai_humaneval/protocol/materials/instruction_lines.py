@@ -14,11 +14,14 @@ from typing import Any
 
 import yaml
 
+from parlai_humaneval.languages.speaking import joined
+
 FLAGS: Mapping[str, str] = {
     "persona": "raters play a character",
     "first_message": "the first message is said for them",
     "rater_ends": "the rater ends the chat, from some turn on",
     "practice": "there is a practice before the first chat",
+    "told_at_once": "after each answer of the practice one is told whether it was right",
     "reasons": "raters say why they chose",
     "none_allowed": "none of the replies may be chosen",
     "several_choices": "several replies may be chosen at a turn",
@@ -40,12 +43,19 @@ FLAGS: Mapping[str, str] = {
     "replay": "a chat is gone through turn by turn",
     "ranking": "raters put replies in order",
     "scales": "raters rate on scales that say what each point means",
+    "own_consent": "a text of the researchers' own asks for consent, and says what is kept and published",
     "unpaid": "raters are promised no pay",
+    "part_paid": "who leaves before the end is paid for the part that they did",
+    "left_paid": "who leaves before the end is paid for the whole",
     "ties": "two replies may share a place in an order",
 }
 """What a line can be made to depend on. With several settings, a flag is on where it is on in one of them."""
 
 
+CONDITIONS = ("when", "unless")
+"""Keys that say when something holds."""
+NO_WORDS = frozenset({*CONDITIONS, "at"})
+"""Keys of what is not said."""
 _GONE = object()
 """In place of what does not hold."""
 
@@ -102,7 +112,7 @@ def that_holds(data: Mapping[str, Any], flags: Collection[str]) -> dict[str, Any
     """
     kept = {key: _kept(item, flags) for key, item in data.items()}
     return {
-        key: " ".join(map(str, item)) if isinstance(item, list) else item
+        key: joined(map(str, item)) if isinstance(item, list) else item
         for key, item in kept.items()
         if item is not _GONE
     }
@@ -116,7 +126,7 @@ def _kept(data: Any, flags: Collection[str]) -> Any:
         return data
     if not _holds(data, flags):
         return _GONE
-    new = {key: _kept(item, flags) for key, item in data.items() if key not in ("when", "unless")}
+    new = {key: _kept(item, flags) for key, item in data.items() if key not in CONDITIONS}
     if new.keys() == {"text"}:
         return new["text"]
     return _GONE if data.get("lines") and not new["lines"] else new

@@ -6,16 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from parlai_humaneval.protocol.page.wire import Card, Name, Option, ReasonField, Text, Wire, WireAnswer
+from parlai_humaneval.protocol.page.wire import Card, Name, Option, ReasonField, Said, Text, Wire, WireAnswer, Words
 
 
-class PanelLine(Wire):
+class PanelLine(Said):
     """One line of a finished dialogue. ``judged``: said by the speaker that is asked about."""
 
     line_id: str
-    speaker: str
+    speaker: Words
     judged: bool
-    text: str
 
 
 class Panel(Wire):
@@ -25,9 +24,9 @@ class Panel(Wire):
     speaker is called above the lines (“Speaker A”), None where no speaker is marked.
     """
 
-    title: str
-    context: list[str] = Field(default_factory=list)
-    judged_label: str | None = None
+    title: Words
+    context: list[Words] = Field(default_factory=list)
+    judged_label: Words | None = None
     lines: list[PanelLine]
 
 
@@ -35,9 +34,9 @@ class FormQuestion(Wire):
     """One of ``options`` is to be chosen. Questions of one ``group`` stand together under its name."""
 
     question_id: str
-    text: str
+    text: Words
     options: list[Option]
-    group: str | None = None
+    group: Words | None = None
     reason: ReasonField | None = None
 
 
@@ -54,7 +53,7 @@ class RankStep(Wire):
 
     kind: Literal["rank"] = "rank"
     step_id: str
-    question: str
+    question: Words
     cards: list[Card]
     ties: bool = False
     reason: ReasonField | None = None

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from parlai_humaneval.languages.speaking import t
 from parlai_humaneval.protocol.materials.files import MaterialError, Sentence, read_text, validated
 
 
@@ -156,6 +157,20 @@ class Practice(BaseModel):
     metric: Sentence
     question: Sentence | None = None
     items: Annotated[list[PracticeItem], Field(min_length=1)]
+
+
+def in_language(item: PracticeItem) -> PracticeItem:
+    """An item as a rater reads it: what is said in it, and why, in the language in force."""
+    return type(item).model_validate({name: _said(name, value) for name, value in item.model_dump().items()})
+
+
+_SAID = frozenset({"human", "replies", "continues", "reply", "lines", "conversations", "why"})
+
+
+def _said(name: str, value: Any) -> Any:
+    if name not in _SAID or value is None:
+        return value
+    return [_said(name, part) for part in value] if isinstance(value, list) else t(value)
 
 
 def load_practice(path: Path, metric: str) -> Practice:

@@ -15,12 +15,23 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from parlai_humaneval.protocol.page.panels import FormAnswer, FormStep, Panel, RankAnswer, RankStep
-from parlai_humaneval.protocol.page.wire import MAX_TEXT, Card, Name, Option, ReasonField, Text, Wire, WireAnswer
+from parlai_humaneval.protocol.page.wire import (
+    MAX_TEXT,
+    Card,
+    Name,
+    Option,
+    ReasonField,
+    Said,
+    Text,
+    Wire,
+    WireAnswer,
+    Words,
+)
 
 __all__ = ["MAX_TEXT", "Card", "FormAnswer", "FormStep", "Option", "Panel", "RankAnswer", "RankStep", "ReasonField"]
 
 
-class Entry(Wire):
+class Entry(Said):
     """One line of the transcript. ``note`` is a small remark below it (practice feedback, say).
 
     ``column``: where two partners stand side by side, the index into :attr:`PageState.columns`; None: in both.
@@ -28,8 +39,7 @@ class Entry(Wire):
 
     entry_id: str
     speaker: Literal["you", "partner"]
-    text: str
-    note: str | None = None
+    note: Words | None = None
     column: int | None = None
 
 
@@ -45,7 +55,7 @@ class Progress(Wire):
 class Context(Wire):
     """The foldable card above the transcript: a persona or a topic."""
 
-    title: str
+    title: Words
     lines: list[str]
 
 
@@ -53,15 +63,15 @@ class Notice(Wire):
     """A message about the last answer: why it was refused, or practice feedback with a point for each item."""
 
     level: Literal["info", "success", "error"]
-    text: str
-    points: list[str] = Field(default_factory=list)
+    text: Words
+    points: list[Words] = Field(default_factory=list)
 
 
 class WaitStep(Wire):
     """The partner is typing, or something takes longer (``slow``), or nothing is to be done for now (``idle``)."""
 
     kind: Literal["wait"] = "wait"
-    text: str
+    text: Words
     slow: bool = False
     idle: bool = False
 
@@ -69,17 +79,18 @@ class WaitStep(Wire):
 class Action(Wire):
     """Something else that can be done instead of writing a message: end the chat, note a new topic, give a verdict.
 
-    Actions of one ``group`` stand together under its name. ``enabled`` False shows it with the reason in ``hint``
-    (“after 3 more messages”). With ``text_label`` it asks for a text first; with ``confirm`` it asks once more.
+    Actions of one ``group`` stand together under its name, with the ``hint`` that they share beside it; number keys do
+    them. ``enabled`` False shows it with the reason in ``hint`` (“after 3 more messages”). With ``text_label`` it asks
+    for a text first; with ``confirm`` it asks once more.
     """
 
     action_id: str
-    label: str
-    group: str | None = None
+    label: Words
+    group: Words | None = None
     enabled: bool = True
-    hint: str | None = None
-    text_label: str | None = None
-    confirm: str | None = None
+    hint: Words | None = None
+    text_label: Words | None = None
+    confirm: Words | None = None
 
 
 class MessageStep(Wire):
@@ -87,7 +98,7 @@ class MessageStep(Wire):
 
     kind: Literal["message"] = "message"
     step_id: str
-    label: str
+    label: Words
     min_words: int = 1
     max_chars: int = 2000
     suggestions: list[str] = Field(default_factory=list)
@@ -99,7 +110,7 @@ class WriteStep(Wire):
 
     kind: Literal["write"] = "write"
     step_id: str
-    label: str
+    label: Words
     cards: list[Card]
     min_words: int = 1
     max_chars: int = 2000
@@ -110,11 +121,11 @@ class ChooseStep(Wire):
 
     kind: Literal["choose"] = "choose"
     step_id: str
-    question: str
+    question: Words
     cards: list[Card]
     min_choices: int = 1
     max_choices: int = 1
-    none_label: str | None = None
+    none_label: Words | None = None
     reason: ReasonField | None = None
 
 
@@ -126,12 +137,12 @@ class TickStep(Wire):
 
     kind: Literal["tick"] = "tick"
     step_id: str
-    question: str
+    question: Words
     reply: Card | None = None
     options: list[Option]
     min_choices: int = 0
     max_choices: int
-    none_label: str | None = None
+    none_label: Words | None = None
     reason: ReasonField | None = None
 
 
@@ -144,14 +155,14 @@ class Scale(Wire):
     """
 
     scale_id: str
-    statement: str
+    statement: Words
     style: Literal["slider", "points"]
     minimum: float
     maximum: float
-    left: str
-    right: str
-    labels: list[str] = Field(default_factory=list)
-    hints: list[str] = Field(default_factory=list)
+    left: Words
+    right: Words
+    labels: list[Words] = Field(default_factory=list)
+    hints: list[Words] = Field(default_factory=list)
 
 
 class RateStep(Wire):
@@ -159,7 +170,7 @@ class RateStep(Wire):
 
     kind: Literal["rate"] = "rate"
     step_id: str
-    question: str
+    question: Words
     scales: list[Scale]
 
 
@@ -168,8 +179,8 @@ class TopicStep(Wire):
 
     kind: Literal["topic"] = "topic"
     step_id: str
-    label: str
-    opinion_label: str
+    label: Words
+    opinion_label: Words
     opinions: list[Option]
     max_chars: int = 200
 
@@ -179,7 +190,7 @@ class FeedbackStep(Wire):
 
     kind: Literal["feedback"] = "feedback"
     step_id: str
-    label: str
+    label: Words
     max_chars: int = 5000
 
 
@@ -196,13 +207,15 @@ class EndStep(Wire):
 
     ``next`` says what the page does: ``submit`` sends the unit in, ``submit_onboarding`` sends the practice in
     (the server knows whether it was passed), ``stay`` only shows the text. Then it goes to ``redirect``, if there is one.
+    ``resumes``: the rater may go on later, by a button, and by itself once a launch is back.
     """
 
     kind: Literal["end"] = "end"
-    title: str
-    text: str
+    title: Words
+    text: Words
     next: Literal["submit", "submit_onboarding", "stay"]
     redirect: Redirect | None = None
+    resumes: bool = False
 
 
 Step = Annotated[
@@ -227,11 +240,16 @@ class PageState(Wire):
     ``within`` is the turn where ``progress`` counts conversations. ``topic`` stays in sight. ``columns`` names two partners
     whose transcripts stand side by side. ``panels`` hold finished dialogues, in the transcript's place. ``confirmed`` holds
     the ``update_id`` of the last answers that the server has dealt with (taken or refused): the page keeps resending an
-    answer until it stands here.
+    answer until it stands here. ``unit`` is the same for all visits to a unit of work, and tells nothing of it: under it
+    the page keeps what was not sent yet. ``language`` is that of the unit, which may have begun on another page.
+    ``guided``: the page shows the sentences of the task's guide, each of them beside its part until its step is answered.
     """
 
     version: int
+    unit: str = ""
+    language: str = "en"
     phase: Literal["practice", "task", "ended"]
+    guided: bool = False
     progress: Progress | None = None
     within: Progress | None = None
     context: Context | None = None

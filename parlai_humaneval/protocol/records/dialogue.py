@@ -116,6 +116,7 @@ class Turn(Record):
 
     ``selected``: ids of the chosen candidates, all of those whose equal texts were shown as one. ``ticks``: what the
     rater ticked of the reply; None where that is not asked. ``none_said``: the rater said that no candidate fits.
+    ``away_s``: seconds from the rater's message to their next one in which they were away, and the page was closed.
     ``continued_each``: nothing was chosen, every model went on with its own reply. ``automatic``: nothing was
     asked, because all replies were the same.
     """
@@ -137,6 +138,7 @@ class Turn(Record):
     automatic: bool = False
     answered_at: float | None = None
     seconds: float | None = None
+    away_s: float = 0.0
 
     @property
     def complete(self) -> bool:
@@ -207,8 +209,10 @@ class RatedRecord(Record):
 
     ``settings``: all of the study's. ``session``: the unit of work, where one holds several. ``worker`` is a pseudonym.
     ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
-    ``interrupted``: cut off by the end of its launch, not by its rater. ``simulated``: the rater was a program of this
-    project, as the launch knew that let it in, and no person.
+    ``interrupted``: cut off by the end of its launch, not by its rater. ``away_s``: seconds between visits, where the rater
+    was away and went on later where they were. ``simulated``: the rater was a program of this
+    project, as the launch knew that let it in, and no person. ``language``: of the rater's page; all words of ours stand
+    here in English all the same, so that answers in several languages are answers to one question.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -231,6 +235,8 @@ class RatedRecord(Record):
     finished_at: float | None = None
     refused_answers: int = 0
     interrupted: bool = False
+    language: str = "en"
+    away_s: float = 0.0
     simulated: bool = False
 
 

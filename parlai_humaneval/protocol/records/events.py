@@ -31,6 +31,8 @@ class _Begun(_Event):
 
     simulated: bool | None = None
     """Whether the rater is a program of this project, as the launch knows; None: written before that was noted."""
+    language: str = "en"
+    """Of the rater's page."""
 
 
 class Started(_Begun):
@@ -86,11 +88,15 @@ class CandidatesShown(_Event):
 
 
 class NoneChosen(_Event):
-    """The rater said that no candidate fits; the reply that they write instead comes with ``answered``."""
+    """The rater said that no candidate fits; the reply that they write instead comes with ``answered``.
+
+    ``seconds``: those that it took; 0: written before that was noted.
+    """
 
     event: Literal["none_chosen"] = "none_chosen"
     turn: int
     reason: str | None = None
+    seconds: float = 0.0
 
 
 class Answered(_Event):
@@ -140,6 +146,13 @@ class Delayed(_Event):
     reason: str
 
 
+class EndChosen(_Event):
+    """The rater ended the conversation in place of their message of ``turn``; what is asked of the whole comes after it."""
+
+    event: Literal["end_chosen"] = "end_chosen"
+    turn: int
+
+
 class Finished(_Event):
     """The last rating of the dialogue was given. ``by_rater``: it was they who ended the conversation."""
 
@@ -161,6 +174,15 @@ class Interrupted(_Event):
     """The launch ended while the dialogue ran: not the rater's doing."""
 
     event: Literal["interrupted"] = "interrupted"
+
+
+class Resumed(_Event):
+    """The rater goes on where an earlier visit was cut off: Mephisto's agent ``earlier``, whose events stand before this
+    one, and count here alone. The time between the last of them and this one was nobody's work.
+    """
+
+    event: Literal["resumed"] = "resumed"
+    earlier: str
 
 
 class JudgingStarted(_Begun):
@@ -217,12 +239,14 @@ Event = Annotated[
     | Answered
     | FinalRated
     | VerdictGiven
+    | EndChosen
     | Refused
     | Delayed
     | Finished
     | FeedbackGiven
     | Failed
     | Interrupted
+    | Resumed
     | JudgingStarted
     | Judged
     | PracticeAnswered

@@ -85,7 +85,7 @@ class ShownDialogue(Record):
 
 
 class AskedQuestion(Record):
-    """A question exactly as the rater saw it.
+    """A question exactly as the rater saw it; in English where their page spoke another language.
 
     ``about``: index of the speaker that it is about (None: both, or the whole). ``options``: id → label, where one is
     chosen. ``criteria``: what was rated, where it is scales.

@@ -12,6 +12,7 @@ from parlai_humaneval.protocol.records.events import (
     Answered,
     CandidatesShown,
     Delayed,
+    EndChosen,
     Event,
     Failed,
     FeedbackGiven,
@@ -25,12 +26,13 @@ from parlai_humaneval.protocol.records.events import (
     PracticeAnswered,
     PracticeEnded,
     Refused,
+    Resumed,
     Started,
     TopicChanged,
     TopicChosen,
     VerdictGiven,
 )
-from parlai_humaneval.protocol.records.judgement import AnyRated, JudgementRecord
+from parlai_humaneval.protocol.records.judgement import AnyRated, JudgementRecord, Rated
 from parlai_humaneval.protocol.records.points import points, ranks
 
 
@@ -83,8 +85,11 @@ def _rebuilt(
         raise EventLogError(f"a {name}'s log must begin with {begins!r}, not {first.event!r}")
     shared = first.model_dump(exclude={"event", "at", "simulated"})
     record = kind(**shared, status=unfinished, started_at=first.at, simulated=bool(first.simulated))
+    last = first.at
     for event in later:
         match event:
+            case Resumed():
+                _note_away(record, max(0.0, event.at - last))
             case Failed():
                 record.failure, record.finished_at = event.reason, event.at
                 if record.status != "complete":
@@ -97,7 +102,17 @@ def _rebuilt(
                 record.refused_answers += 1
             case _:
                 apply(record, event)
+        last = event.at
     return record
+
+
+def _note_away(record: Rated, seconds: float) -> None:
+    """The rater goes on: until then it was nobody's time. What is complete, a later part of the unit goes on behind."""
+    if record.status == "complete":
+        return
+    record.interrupted, record.away_s = False, record.away_s + seconds
+    if isinstance(record, DialogueRecord) and record.turns:
+        record.turns[-1].away_s += seconds
 
 
 def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
@@ -116,7 +131,7 @@ def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
             raise EventLogError("a dialogue's log has 'started' twice")
         case JudgingStarted() | Judged():
             raise EventLogError(f"{event.event!r} stands in a dialogue's log, but belongs to a judgement")
-        case Delayed() | PracticeAnswered() | PracticeEnded():
+        case Delayed() | EndChosen() | PracticeAnswered() | PracticeEnded():
             pass
 
 

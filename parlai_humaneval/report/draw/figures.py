@@ -14,7 +14,17 @@ import numpy.typing as npt
 from parlai_humaneval.report.draw.palette import PAGE, PRINT, Colours, heat_colour
 from parlai_humaneval.report.draw.svg import inline_svg
 from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure, IntervalPoint
-from parlai_humaneval.statistics.wording import ABSENT, p_cell, percent, percent_range, signed, signed_range
+from parlai_humaneval.statistics.wording import (
+    ABSENT,
+    MINUS,
+    p_cell,
+    percent,
+    percent_range,
+    points_range,
+    signed,
+    signed_points,
+    signed_range,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +40,8 @@ NOTE_HEIGHT = 0.2
 """Inches, of a small line above a figure."""
 LABEL_WIDTH = 30
 """Longer names of rows are broken; others end in an ellipsis."""
+ABOVE_TEXT = 4
+"""Order of drawing of what lies over texts, which matplotlib draws at 3."""
 LEAST_SHARE = 0.2
 """An axis of shares is as long, at least: a flat line is no cliff."""
 CURVES_NAMED = 24
@@ -37,7 +49,8 @@ CURVES_NAMED = 24
 _STYLES = ("-", "--", ":", "-.")
 
 
-def _settings(colours: Colours, key: str) -> dict[str, Any]:
+def drawing_settings(colours: Colours, key: str) -> dict[str, Any]:
+    """How matplotlib draws: text stays text, nothing lies behind the figure, and the same figure is always the same SVG."""
     return {
         "svg.fonttype": "none",
         "svg.hashsalt": key,
@@ -84,7 +97,7 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"],
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
-    with matplotlib.rc_context(_settings(colours, figure.key)), warnings.catch_warnings():
+    with matplotlib.rc_context(drawing_settings(colours, figure.key)), warnings.catch_warnings():
         # Only the measuring font lacks a glyph (of a model with a Chinese name, say): the browser has its own.
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         drawing = Drawing(layout="constrained")
@@ -112,7 +125,7 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"],
 def description(figure: Figure) -> str:
     """What is to be seen, in words, for those who cannot see it."""
     if isinstance(figure, IntervalFigure):
-        shown = [f"{point.label} {_value(point.estimate, figure.share)}" for point in figure.points]
+        shown = [f"{point.label} {_value(point.estimate, figure)}" for point in figure.points]
         return f"Estimates with intervals, {figure.x_label}: {_listed(shown)}."
     if isinstance(figure, CurveFigure):
         names = [curve.name for curve in figure.curves]
@@ -125,8 +138,9 @@ def _listed(parts: Sequence[str], most: int = 12) -> str:
     return ", ".join(parts[:most]) + more
 
 
-def _value(value: float, share: bool) -> str:
-    return percent(value) if share else signed(value)
+def _value(value: float, figure: IntervalFigure) -> str:
+    words = signed_points if figure.in_points else percent if figure.share else signed
+    return words(value)
 
 
 def _short(label: str, width: int = LABEL_WIDTH) -> str:
@@ -194,10 +208,10 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
 
 
 def _in_words(point: IntervalPoint, figure: IntervalFigure) -> str:
-    """“52 % (36–68 %)”, “0.41 (0.32 to 0.50)”."""
-    words = percent_range if figure.share else signed_range
+    """“52 % (36–68 %)”, “33 (−5 to 61)” in points, “0.41 (0.32 to 0.50)”."""
+    words = points_range if figure.in_points else percent_range if figure.share else signed_range
     interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
-    return f"{_value(point.estimate, figure.share)}{interval}".replace("-", "−")
+    return f"{_value(point.estimate, figure)}{interval}".replace("-", "−")
 
 
 def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
@@ -205,6 +219,9 @@ def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
     places = np.arange(len(figure.points), dtype=float)
     colour = colours.lines[0]
     _reference(axes, figure.reference, colours, vertical=True)
+    if figure.band is not None:
+        # Over the paper behind names and values, which would cut holes into it.
+        axes.axvspan(*figure.band, color=colours.muted, alpha=0.15, linewidth=0, zorder=ABOVE_TEXT)
     for place, point in zip(places, figure.points, strict=True):
         known = point.low is not None and point.high is not None
         if point.low is not None and point.high is not None:
@@ -220,7 +237,7 @@ def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
         if figure.reference != 0 and all(0 <= point.estimate <= 1 for point in figure.points):
             shown = [min(1.0, max(0.0, end)) for end in shown]
             axes.set_xlim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
-        _percent(axes.xaxis)
+        _percent(axes.xaxis, unit="" if figure.in_points else " %")
     elif shown and all(float(end).is_integer() for end in shown):
         _whole_numbers(axes, min(shown), max(shown))
     else:
@@ -328,8 +345,8 @@ def _reference(axes: Axes, value: float | None, colours: Colours, *, vertical: b
         (axes.axvline if vertical else axes.axhline)(value, color=colours.muted, linestyle="--", linewidth=1)
 
 
-def _percent(axis: Any) -> None:
+def _percent(axis: Any, unit: str = " %") -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g} %")
+    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g}{unit}".replace("-", MINUS))

@@ -17,6 +17,7 @@ from parlai_humaneval.report.draw.latex import to_latex
 from parlai_humaneval.report.views import DataTable
 from parlai_humaneval.report.words import excluded_table, facts_tables
 from parlai_humaneval.tables.columns import TableError, TableName
+from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
 from parlai_humaneval.tables.files import write_csv as write_csv
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS
@@ -92,14 +93,15 @@ def write_document(
         if figure is None
         else {"figure.svg": to_file(figure, "svg", note), "figure.pdf": to_file(figure, "pdf", note)}
     )
-    names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data)]
+    logs = () if tables is None else tables.stopping
+    names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data), *([STOPPING] if logs else [])]
     html = to_html(document, files=Files(folder.name, names, frozenset(data)), on_figure=on_figure)
     for name in _written_before(folder):
         (folder / name).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     whole = {**document.to_json(), FILES: names}
     (folder / NUMBERS).write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / README).write_text(_readme(document, data), encoding="utf-8")
+    (folder / README).write_text(_readme(document, data, with_logs=bool(logs)), encoding="utf-8")
     for name, content in texts.items():
         if isinstance(content, pd.DataFrame):
             write_csv(content, folder / name)
@@ -109,6 +111,7 @@ def write_document(
         (folder / name).write_bytes(picture)
     for name, frame in data.items():
         write_csv(frame, folder / f"{name}.csv")
+    write_stopping(logs, folder)
     page.write_text(html, encoding="utf-8")
     return [page, *(folder / name for name in names)]
 
@@ -134,8 +137,8 @@ def _with_rows(tables: Tables) -> dict[TableName, pd.DataFrame]:
     return {name: frame for name, frame in frames.items() if len(frame)}
 
 
-def _readme(document: Document, data: Mapping[TableName, pd.DataFrame]) -> str:
-    """What each file is; simulated raters are named in its first line."""
+def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_logs: bool) -> str:
+    """What each file is; simulated raters are named in its first line. ``with_logs``: those of decisions are there."""
     note = document.facts.note
     lines = [
         *([f"**{note}**", ""] if note else []),
@@ -147,6 +150,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame]) -> str:
         "- the other `.csv`, and `.tex` (LaTeX, package booktabs): each table of the report.",
         "- `references.bib`: the papers of the methods. `figure.svg`, `figure.pdf`: the figure at the head of the page.",
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
+        *([f"- `{STOPPING}`: {ABOUT_STOPPING}"] if with_logs else []),
         "",
         "The last are the answers that the report rests on, as tidy tables; `parlai-humaneval report --tables` reads them.",
     ]

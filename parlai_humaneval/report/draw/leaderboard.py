@@ -11,9 +11,11 @@ from typing import Any
 from parlai_humaneval.report.answers import figure_of, models_table
 from parlai_humaneval.report.draw.files import PAGE_ENDINGS, OutputError
 from parlai_humaneval.report.draw.html import Drawing, FigureView, Files, TableView, environment
-from parlai_humaneval.report.leaderboard import HOW_RANKED, RANKS_SOURCE, Board, Leaderboard
+from parlai_humaneval.report.leaderboard import RANKS_SOURCE, Board, Leaderboard, how_ranked
 from parlai_humaneval.report.references import references_in
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
+
+BY_RANK = "Models by rank"
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def _rendered(template: str, board: Leaderboard, *, served: bool) -> str:
     words: dict[str, Any] = {
         "board": board,
         "boards": [_view(one, place) for place, one in enumerate(board.boards)],
-        "how": HOW_RANKED,
+        "how": how_ranked(board.boards),
         "sources": [reference.text for reference in references_in([RANKS_SOURCE])],
         "made": board.made.replace("T", " ").replace("+00:00", " UTC"),
         "served": served,
@@ -89,9 +91,11 @@ def _view(board: Board, place: int) -> BoardView:
 def ranks_table(board: Board) -> DataTable:
     """The models by rank, with the columns that the report has of them."""
     of_models = models_table(board.answer)
-    columns = (TableColumn(key="rank", label="Rank"), *of_models.columns)
+    known = of_models.columns or (TableColumn(key="model", label="Model"),)
+    columns = (TableColumn(key="rank", label="Rank"), *known)
     values = {str(row["model"]): row for row in of_models.rows}
     rows: list[dict[str, Cell]] = [
         {"rank": one.rank, **values.get(one.model, {"model": one.model})} for one in board.standings
     ]
-    return DataTable(key="leaderboard", title=of_models.title, columns=columns, rows=tuple(rows))
+    title = of_models.title if of_models.columns else BY_RANK
+    return DataTable(key="leaderboard", title=title, columns=columns, rows=tuple(rows))

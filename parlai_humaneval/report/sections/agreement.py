@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.rated_things import Judged, Scale, Source, judged
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
@@ -23,28 +22,17 @@ from parlai_humaneval.statistics.agreement import (
     rating_counts,
 )
 from parlai_humaneval.statistics.crossed import crossed_mean
-from parlai_humaneval.statistics.pair_wins import oriented
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import ABSENT, counted, p_words, percent, percent_range, signed, signed_range
-from parlai_humaneval.tables.counting import finished, is_set
 from parlai_humaneval.tables.from_records import Tables
 
-Source = Literal["turns", "comparisons", "ratings", "segments"]
-Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["own", "several"]
-Objects = npt.NDArray[np.object_]
 
-CHOSEN = "chosen"
-LABELS = {"bot": 0.0, "unsure": 1.0, "human": 2.0}
-"""In order, from bot to human."""
-OWN_RATER = "own rater"
-"""Stands where the table does not name them."""
 MOST_LABELS = 10
 """κ asks for the very same answer: on longer scales that says nothing."""
 NAMED = 3
 """As many as a remark names."""
 WHO = {"own": "own rater and another", "several": "several raters"}
-_GROUP = ["technique", "setting", "metric"]
 
 
 class AskedRow(Row):
@@ -156,145 +144,6 @@ def build(tables: Tables, options: Options) -> Agreement | None:
     section.headline = _headline(max(rows, key=lambda row: row.n))
     section.remarks = [*_notes(rows), *_differences(rows)]
     return section
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Answers on one question. ``rows``: ``thing``, ``dialogue``, ``turn``, ``worker``, ``label`` (a number), ``own``,
-    ``own_worker``.
-
-    ``own``: what the dialogue's own rater, ``own_worker``, had said of the thing, nan where that is not known. Nobody
-    judged a thing twice.
-    """
-
-    source: Source
-    technique: str
-    setting: str
-    metric: str
-    what: str
-    scale: Scale
-    rows: pd.DataFrame
-
-    @property
-    def names(self) -> dict[str, Any]:
-        """What the question is called in a row."""
-        return {name: getattr(self, name) for name in ("source", "technique", "setting", "metric", "what")}
-
-    @property
-    def again(self) -> pd.DataFrame:
-        """Rows of things of which it is known what the own rater had said."""
-        rows: pd.DataFrame = self.rows[self.rows["own"].notna().to_numpy(dtype=bool)]
-        return rows
-
-
-def judged(tables: Tables) -> Iterator[Judged]:
-    """All questions of which some thing was judged by two people, or by one besides the dialogue's own rater."""
-    questions = (*_turns(tables.turns), *_comparisons(tables), *_ratings(tables.ratings), *_segments(tables.segments))
-    for question in questions:
-        once = question.rows.drop_duplicates(["thing", "worker"])
-        if once["own"].notna().any() or once["thing"].duplicated().any():
-            yield replace(question, rows=once)
-
-
-def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
-    """Reply by reply: chosen or not, and each tick; turns that both raters were asked about. Ranks stand elsewhere."""
-    asked = ~is_set(turns, "automatic") & ~is_set(turns, "continued_each") & is_set(turns, "complete", missing=1)
-    shown = turns["same_as"].isna().to_numpy(dtype=bool) & ~is_set(turns, "failed")
-    rows = turns[finished(turns) & asked & shown & turns["rank"].isna().to_numpy(dtype=bool)]
-    known = is_set(rows, "own_asked", missing=1)
-    ticked = rows["tick_choices"].notna().to_numpy(dtype=bool)
-    label = rows["selected"].to_numpy(dtype=float, na_value=np.nan)
-    own = np.where(known, rows["own_selected"].to_numpy(dtype=float, na_value=np.nan), np.nan)
-    things = [rows["dialogue_id"], rows["turn"], rows["candidate_id"].fillna(rows["model"])]
-    # A dialogue that was rated once more keeps the name of its own technique.
-    named = rows.assign(
-        technique=rows["own_technique"].fillna(rows["technique"]), setting=rows["own_setting"].fillna(rows["setting"])
-    )
-    said = _said(named, things, named["dialogue_id"], label, own)
-    yield from _by_group("turns", said[~ticked], CHOSEN, "nominal")
-    choices = dict.fromkeys(name for text in rows["tick_choices"].dropna().unique() for name in str(text).split(";"))
-    for name in choices:
-        could = np.array([name in str(text).split(";") for text in rows["tick_choices"].fillna("")], dtype=bool)
-        again = (known & rows["own_worker"].notna()).to_numpy(dtype=bool)
-        own_tick = np.where(again, _has(rows["own_ticks"], name), np.nan)
-        ticks = _said(named, things, named["dialogue_id"], _has(rows["ticks"], name), own_tick)
-        yield from _by_group("turns", ticks[ticked & could], name, "nominal")
-
-
-def _has(ticks: pd.Series[str], name: str) -> npt.NDArray[np.float64]:
-    return np.array([float(name in str(text).split(";")) for text in ticks.fillna("")], dtype=float)
-
-
-def _comparisons(tables: Tables) -> Iterator[Judged]:
-    """Who won: B, a tie or A, which is the first in the alphabet."""
-    rows = tables.comparisons
-    rows = oriented(rows[finished(rows) & ~is_set(rows, "automatic")])
-    own = rows["own_winner"]
-    lead = (own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)
-    known = np.where(own.notna(), lead, np.nan)
-    things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
-    said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)
-    yield from _by_group("comparisons", said, "winner", "ordinal")
-
-
-def _ratings(ratings: pd.DataFrame) -> Iterator[Judged]:
-    rows = ratings[finished(ratings)]
-    own = rows["own_value"].to_numpy(dtype=float, na_value=np.nan)
-    named = rows.assign(
-        technique=rows["own_technique"].fillna(rows["technique"]), setting=rows["own_setting"].fillna(rows["setting"])
-    )
-    value = rows["value"].to_numpy(dtype=float, na_value=np.nan)
-    things = [rows["dialogue_id"], rows["model"], rows["criterion"]]
-    said = _said(named, things, rows["dialogue_id"], value, own)
-    for name, part in said.groupby(rows["criterion"].to_numpy(dtype=object), sort=True):
-        yield from _by_group("ratings", part, str(name), "interval")
-
-
-def _segments(segments: pd.DataFrame) -> Iterator[Judged]:
-    rows = segments[finished(segments)]
-    nobody = np.full(len(rows), np.nan)
-    things = [rows["dialogue_id"], rows["k"], rows["entity"]]
-    said = _said(rows, things, rows["dialogue_id"], rows["label"].map(LABELS).to_numpy(dtype=float), nobody)
-    yield from _by_group("segments", said, "label", "ordinal")
-
-
-def _said(
-    rows: pd.DataFrame,
-    things: Sequence[pd.Series[Any]],
-    dialogues: pd.Series[str],
-    label: npt.ArrayLike,
-    own: npt.ArrayLike,
-) -> pd.DataFrame:
-    """Rows of :class:`Judged`, with what they are grouped by; ``things``: columns that name a thing together."""
-    names = pd.DataFrame(dict(enumerate(things)))
-    codes = names.groupby(list(names.columns), sort=False, dropna=False).ngroup() if len(names) else []
-    said: pd.DataFrame = pd.DataFrame(
-        {
-            **{name: rows[name].fillna("").to_numpy(dtype=object) for name in _GROUP},
-            "thing": np.asarray(codes, dtype=int),
-            "dialogue": dialogues.to_numpy(dtype=object),
-            "worker": rows["worker_id"].to_numpy(dtype=object),
-            "label": np.asarray(label, dtype=float),
-            "own": np.asarray(own, dtype=float),
-            "own_worker": _own_workers(rows),
-            "turn": rows["turn"].to_numpy(dtype=float, na_value=np.nan) if "turn" in rows else np.nan,
-        },
-        index=rows.index,
-    )
-    return said
-
-
-def _own_workers(rows: pd.DataFrame) -> Objects:
-    if "own_worker" not in rows:
-        return np.full(len(rows), OWN_RATER, dtype=object)
-    return np.asarray(rows["own_worker"].fillna(OWN_RATER).to_numpy(dtype=object))
-
-
-def _by_group(source: Source, said: pd.DataFrame, what: str, scale: Scale) -> Iterator[Judged]:
-    known = said[said["label"].notna().to_numpy(dtype=bool)]
-    for key, rows in known.groupby(_GROUP, sort=True):
-        technique, setting, metric = (str(part) for part in key)
-        yield Judged(source, technique, setting, metric, what, scale, rows)
 
 
 def _own(question: Judged, options: Options) -> Iterator[AgreementRow]:

@@ -392,7 +392,7 @@ def _equal(pairs: Sequence[LikertPair]) -> str:
     """Where no mean differs from another: no pair is “the clearest”."""
     criteria = sorted({pair.criterion for pair in pairs})
     models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
-    who, what = ", ".join(models), ", ".join(criteria)
+    who, what = (" and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for names in (models, criteria))
     return f"On average {who} were rated exactly alike on {what}: nothing tells the models apart."
 
 

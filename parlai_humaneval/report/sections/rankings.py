@@ -208,10 +208,11 @@ def _tau(compared: pd.DataFrame, level: float) -> Result:
     asked = compared[compared["own_winner"].notna().to_numpy(dtype=bool)]
     picked = (asked["own_winner"] == asked["model_a"]).to_numpy(dtype=float)
     picked = picked - (asked["own_winner"] == asked["model_b"]).to_numpy(dtype=float)
-    ranked = asked["item_id"] + "\x00" + asked["turn"].astype(str) + "\x00" + asked["worker_id"]
-    rankings = asked.assign(ranking=ranked).drop_duplicates("ranking")
+    one_ranking = ["item_id", "turn", "worker_id"]
+    ranked = asked.groupby(one_ranking, sort=False, dropna=False).ngroup()
+    rankings = asked.drop_duplicates(one_ranking)
     workers, dialogues = (rankings[column].to_numpy(dtype=object) for column in ("worker_id", "dialogue_a"))
-    tau = tau_b_of_pairs(asked["outcome"].to_numpy(dtype=float), picked, ranked.to_numpy(dtype=object))
+    tau = tau_b_of_pairs(asked["outcome"].to_numpy(dtype=float), picked, ranked)
     name = "Kendall's τ-b with the own rater's picks"
     return crossed_mean(tau, workers, dialogues, name=name, limits=(-1, 1), level=level)
 

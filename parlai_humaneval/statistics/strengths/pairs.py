@@ -7,6 +7,7 @@ second with logit⁻¹(−d − t), and else they tie. Without ties t is 0 and t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +76,58 @@ def bradley_terry(
     >>> [(model.name, round(model.estimate, 2)) for model in found.models]
     [('strength of a', 0.91), ('strength of b', 0.06), ('strength of c', -0.97)]
     """
+    return fitted_pairs(
+        first,
+        second,
+        outcome,
+        clusters,
+        slots=slots,
+        models=models,
+        level=level,
+        cluster=cluster,
+        dialogues=dialogues,
+    ).strengths
+
+
+@dataclass(frozen=True)
+class FittedPairs:
+    """Strengths, and how each comparison moves them; nothing of the latter where no strength can be estimated.
+
+    ``kept``: which comparisons are of models whose strength can be estimated; ``known``: these models; ``rows``: the
+    combinations of the parameters that are their strengths; ``influence``: parameters × kept comparisons.
+    """
+
+    strengths: Strengths
+    kept: npt.NDArray[np.bool_]
+    known: tuple[str, ...] = ()
+    rows: Floats | None = None
+    influence: Floats | None = None
+    fit: Fitted | None = None
+
+    def moved_by(self, first: npt.ArrayLike, second: npt.ArrayLike, outcome: npt.ArrayLike) -> Floats:
+        """Parameters × comparisons: how each of these, of ``known`` models, would move them, wherever the two stood."""
+        assert self.fit is not None
+        names = pd.Index(self.known)
+        ones, twos = (names.get_indexer(pd.Index(np.asarray(side, dtype=object))) for side in (first, second))
+        basis, size, ties = contrasts(len(self.known)), len(self.fit.parameters), "tie" in self.fit.blocks
+        places = np.zeros((len(ones), size - ties - basis.shape[1]))
+        likelihood = _RaoKupper(np.hstack([basis[ones] - basis[twos], places]), np.asarray(outcome, dtype=int), ties)
+        return np.asarray(np.linalg.solve(self.fit.information, likelihood.scores(self.fit.parameters).T))
+
+
+def fitted_pairs(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    slots: bool = True,
+    models: Sequence[str] | None = None,
+    level: float = 0.95,
+    cluster: str = "worker",
+    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> FittedPairs:
+    """As :func:`bradley_terry`, with how each comparison moves the strengths."""
     ones, twos, won, owners, names = _checked(first, second, outcome, clusters, models)
     shown = None if dialogues is None else _shown(dialogues, len(won))
     words = Words("Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
@@ -82,26 +135,33 @@ def bradley_terry(
     groups = len(pd.unique(owners))
     if not len(won) or not (won != 0).any():
         why = "every comparison is a tie" if len(won) else "there are no comparisons"
-        return nothing_known(names, len(won), {}, why, words, clusters=groups)
+        return _unknown(nothing_known(names, len(won), {}, why, words, clusters=groups), won)
     known = linked_models(over)
     unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
     if not known:
-        return nothing_known(names, len(won), unknown, "no two models each won or tied", words, clusters=groups)
+        why = "no two models each won or tied"
+        return _unknown(nothing_known(names, len(won), unknown, why, words, clusters=groups), won)
     place = np.full(len(names), -1)
     place[list(known)] = np.arange(len(known))
     keep = (place[ones] >= 0) & (place[twos] >= 0)
     sides = (place[ones[keep]], place[twos[keep]], won[keep])
     said = _slots_unknown(sides[2]) if slots else ""
     seen = None if shown is None else (shown[0][keep], shown[1][keep])
-    fit = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
-    if fit is None and slots and not said:
+    maximum_of = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
+    if maximum_of is None and slots and not said:
         said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
-        fit = _maximised(*sides, owners[keep], known, seen, slots=False)
-    if fit is None:
+        maximum_of = _maximised(*sides, owners[keep], known, seen, slots=False)
+    if maximum_of is None:
         why = "the comparisons separate the models"
-        return nothing_known(names, int(keep.sum()), {}, why, words, clusters=groups)
+        return _unknown(nothing_known(names, int(keep.sum()), {}, why, words, clusters=groups), won)
+    fit, influence = maximum_of
     found = strengths_of(fit, names, ("1", "2"), unknown, words)
-    return found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
+    strengths = found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
+    return FittedPairs(strengths, keep, tuple(names[i] for i in known), fit.blocks["models"], influence, fit)
+
+
+def _unknown(strengths: Strengths, won: Ints) -> FittedPairs:
+    return FittedPairs(strengths, np.zeros(len(won), dtype=bool))
 
 
 def _checked(
@@ -165,7 +225,8 @@ def _maximised(
     shown: tuple[Codes, Codes] | None,
     *,
     slots: bool,
-) -> Fitted | None:
+) -> tuple[Fitted, Floats] | None:
+    """The fit, and parameters × comparisons what each adds to the error of the parameters."""
     basis, of_places = contrasts(len(known)), contrasts(2 if slots else 0)
     places = of_places[:1] - of_places[1:] if slots else np.zeros((1, 0))
     design = np.hstack([basis[ones] - basis[twos], np.repeat(places, len(ones), axis=0)])
@@ -202,8 +263,9 @@ def _maximised(
         np.add.at(met, (codes, side), 1)
     information = evaluate(at)[2]
     reused = shown is not None and are_reused(shown, codes)
-    judged = Judged(np.linalg.solve(information, scores.T), codes, shown, (ones, twos)) if shown and reused else None
-    return Fitted(at, information, sums, blocks, known, len(won), met, judged)
+    influence = np.linalg.solve(information, scores.T)
+    judged = Judged(influence, codes, shown, (ones, twos)) if shown and reused else None
+    return Fitted(at, information, sums, blocks, known, len(won), met, judged), influence
 
 
 def _wide(block: Floats, start: int, size: int) -> Floats:

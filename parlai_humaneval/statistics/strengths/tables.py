@@ -12,7 +12,7 @@ import pandas as pd
 
 from parlai_humaneval.statistics.pair_wins import oriented
 from parlai_humaneval.statistics.strengths.choices import plackett_luce
-from parlai_humaneval.statistics.strengths.pairs import bradley_terry
+from parlai_humaneval.statistics.strengths.pairs import FittedPairs, bradley_terry, fitted_pairs
 from parlai_humaneval.statistics.strengths.results import Strengths
 from parlai_humaneval.tables.choices import ChoiceGroup, merged
 
@@ -20,6 +20,7 @@ __all__ = [
     "Strengths",
     "bradley_terry",
     "comparison_strengths",
+    "fitted_strengths",
     "oriented_strengths",
     "plackett_luce",
     "pooled_turn_strengths",
@@ -99,12 +100,17 @@ def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> S
 
 def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
     """The same of rows that :func:`~parlai_humaneval.statistics.pair_wins.oriented` has made; ``models`` in this order."""
+    return fitted_strengths(rows, models=models, level=level).strengths
+
+
+def fitted_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> FittedPairs:
+    """The same, with how each of the ``rows`` moves the strengths."""
     first_a = rows["first_a"].to_numpy(dtype=float)
     a, b, of_a, of_b = (
         rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b", "dialogue_a", "dialogue_b")
     )
     outcome, swap = rows["outcome"].to_numpy(dtype=int), first_a == 0
-    return bradley_terry(
+    return fitted_pairs(
         np.where(swap, b, a),
         np.where(swap, a, b),
         np.where(swap, -outcome, outcome),

@@ -170,7 +170,7 @@ def survival_score_test(
     >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
     >>> group = ['ada'] * 9 + ['bob'] * 9
     >>> print(survival_score_test(k, spotted, group))
-    survival: -1.198, 95% interval -2.607 to 0.212, statistic 2.773, p = .096, n = 18 [score test of proportional
+    survival: −1.198, 95% interval −2.607 to 0.212, statistic 2.773, p = .096, n = 18 [score test of proportional
     hazards, χ² with 1 df]
     """
     scores = sun_scores(k, spotted, group)
@@ -243,7 +243,7 @@ def clustered_score_test(
     >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
     >>> group = ['ada'] * 9 + ['bob'] * 9
     >>> print(clustered_score_test(k, spotted, group, list('abcdef' * 3)))
-    survival: -1.198, 95% interval -1.988 to -0.803, statistic -6.330, p = .031, n = 18 [score test, sign-flip test,
+    survival: −1.198, 95% interval −1.988 to −0.803, statistic −6.330, p = .031, n = 18 [score test, sign-flip test,
     clustered by worker]
     """
     scores = sun_scores(k, spotted, group)

@@ -12,7 +12,10 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
 
-from .oddities import LONG_WORD, MARKUP, SAME, SECOND_TRY_S, SLOW_S
+from .oddities import DEEP, ENDLESS, LONG, LONG_WORD, MARKDOWN, MARKUP, SAME, SECOND_TRY_S, SLOW_S, TRAPS, WIDE_TABLE
+
+_DRAWN = {"markdown": MARKDOWN, "traps": "\n\n".join([TRAPS, WIDE_TABLE, ENDLESS, DEEP]), "length": LONG}
+"""Messages, and the markdown that they are answered with."""
 
 
 class PeculiarAgent(DialogueAgent):
@@ -36,6 +39,8 @@ class PeculiarAgent(DialogueAgent):
             time.sleep(SLOW_S)
         elif "take your time" in heard:
             time.sleep(SECOND_TRY_S)
+        if heard in _DRAWN:
+            return f"{_DRAWN[heard]}\n\nThe {self.opt['flavour']} one."
         if "markup" in heard:
             return f"{MARKUP} {self._variant(rng)}"
         if "long word" in heard:

@@ -57,15 +57,15 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Callable[..., Rater]]:
-    """``visit(url, hand="finger")``: a person in a browser of their own.
+    """``visit(url, hand="finger", locale="zh-CN")``: a person in a browser of their own, which says what they read.
 
     Whatever a test does, no request may leave this machine and the console must stay clean.
     """
     watches: list[Watch] = []
     with ExitStack() as stack:
 
-        def make(url: str, hand: Hand = "mouse") -> Rater:
-            context = open_context(chromium, phone=hand == "finger")
+        def make(url: str, hand: Hand = "mouse", locale: str = "en-US") -> Rater:
+            context = open_context(chromium, phone=hand == "finger", locale=locale)
             stack.callback(context.close)
             watch = Watch(context)
             watches.append(watch)
@@ -76,12 +76,13 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Rater]]:
     assert problems == []
 
 
-def open_context(browser: Browser, *, phone: bool = False) -> BrowserContext:
+def open_context(browser: Browser, *, phone: bool = False, locale: str = "en-US") -> BrowserContext:
     """A fresh browser profile, wide or a phone."""
     context = browser.new_context(
         viewport=PHONE if phone else WIDE,
         has_touch=phone,
         is_mobile=phone,
+        locale=locale,
         reduced_motion="reduce",
         ignore_https_errors=True,  # a proxy of the tests signs its certificate itself
     )

@@ -13,7 +13,7 @@ from .rater import MOST_TABS, Rater
 # One call for all: asked one by one, two long dialogues take a second.
 _LINES = """
 panels => panels.map(panel => [...panel.querySelectorAll('ol > li')].map(line => [
-  line.dataset.speaker, line.dataset.judged === 'true', [...line.querySelectorAll('p > span')].at(-1).textContent,
+  line.dataset.speaker, line.dataset.judged === 'true', [...line.querySelectorAll('[data-said]')].at(-1).textContent,
 ]))
 """
 
@@ -49,7 +49,7 @@ class Judging:
 
     def replies(self, count: int) -> list[str]:
         """The replies that are to be put in order, as they stand."""
-        cards = self.page.locator("li[data-card] p > span:last-child")
+        cards = self.page.locator("li[data-card] [data-said]")
         expect(cards).to_have_count(count)
         return cards.all_text_contents()
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-CARD_KEYS = {"candidate_id", "text"}
+from parlai_humaneval.showing.marked_up import markup_of
+
+CARD_KEYS = {"candidate_id", "text", "markup"}
 OPAQUE = re.compile(r"[0-9a-f]{16,}|[0-9a-f-]{36}")
 # Field names that would tell: of the record, of practice items, and of Mephisto's worker.
 TELLING = {
@@ -61,7 +63,8 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 def check_secrecy(
     received: Sequence[str], models: Sequence[str], secrets: Sequence[str], *, least_states: int = 11
 ) -> None:
-    """Nothing tells: no model, no telling field, none of ``secrets``, and of a reply its text and an opaque id only."""
+    """Nothing tells: no model, no telling field, none of ``secrets``, and of a reply its text and an opaque id only; how
+    the text is drawn follows from the text alone, for every reply or for none."""
     states = [text for text in received if "update_id" in text]
     assert len(states) >= least_states, "the watch saw too little"
     assert named_models(received, models) == []
@@ -70,10 +73,13 @@ def check_secrecy(
     shown = cards(received)
     assert {frozenset(card) for card in shown} <= {frozenset(CARD_KEYS)}
     assert [card for card in shown if not OPAQUE.fullmatch(card["candidate_id"])] == []
+    drawn = [card for card in shown if card["markup"] is not None]
+    assert [card for card in drawn if card["markup"] != markup_of(card["text"])] == []
+    assert not drawn or [card for card in shown if card["markup"] is None and markup_of(card["text"])] == []
 
 
 PANEL_KEYS = {"title", "context", "judged_label", "lines"}
-LINE_KEYS = {"line_id", "speaker", "judged", "text"}
+LINE_KEYS = {"line_id", "speaker", "judged", "text", "markup"}
 QUESTION_KEYS = {"question_id", "text", "options", "group", "reason"}
 OF_RECORDS = {
     *(

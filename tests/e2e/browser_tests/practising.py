@@ -27,6 +27,7 @@ from parlai_humaneval.protocol.page.practice import (
 
 from .judging import Judging
 from .rater import Rater
+from .reading import check_reading
 from .scales import Scales
 
 NOT_RIGHT = "not what we look for."
@@ -47,6 +48,8 @@ def practise(
     total = len(practice.items)
     for number, item in enumerate(practice.items, start=1):
         rater.progress(f"Practice {number} of {total}")
+        if number == 1 and rater.page.get_by_role("alert").count() == 0:  # a second try has been told about the first
+            check_reading(rater, item)
         on_item(number)
         _answer(rater, item, number not in wrong, practice.metric)
         rater.send("Continue")

@@ -20,7 +20,7 @@ MOST_TABS = 40
 PICTURES = "E2E_SCREENSHOTS"
 """Environment variable: a folder for pictures of the screens."""
 INPUTS = "main form input:is([type=radio], [type=checkbox])"
-NUMBERED = "main form label:has(input):has(> span:nth-of-type(3))"
+NUMBERED = "main form label:has(input):has(> [data-number])"
 """Labels of what has a number beside its text and its tick: all that can be chosen but “none”."""
 
 
@@ -58,13 +58,16 @@ class Rater:
         """Open the bare address and start; the worker's made-up name."""
         self.page.goto(self.url)
         self.press("Start")
-        self.page.wait_for_url("**worker_id=**")
+        self.page.wait_for_url("**worker_id=**&sig=**")
         return parse_qs(urlsplit(self.page.url).query)["worker_id"][0]
 
-    def close_instructions(self) -> None:
-        """They open by themselves at the first arrival."""
-        expect(self.screen.get_by_role("dialog", name="Instructions")).to_be_visible()
-        self.press("Got it")
+    def another_tab(self) -> Rater:
+        """One more of the same browser."""
+        return Rater(self.page.context.new_page(), self.url, self.watch, self.hand)
+
+    def sees_task(self) -> None:
+        """The task is there, and nothing lies over it."""
+        expect(self.screen.get_by_role("banner")).to_be_visible()
         expect(self.screen.get_by_role("dialog")).to_have_count(0)
 
     # -- what is on the screen
@@ -92,15 +95,14 @@ class Rater:
             Card(
                 # Of checkboxes the page shows no id.
                 candidate_id=label.locator("input").get_attribute("value") or "",
-                # The label holds the input, the number, the text and the tick.
-                text=label.locator("xpath=span[2]").text_content() or "",
+                text=label.locator("[data-said]").text_content() or "",
             )
             for label in numbered.all()
         ]
 
     def options(self) -> list[str]:
         """The words of all that can be chosen but “none”, where they are not replies."""
-        return [label.locator("xpath=span[2]").text_content() or "" for label in self.screen.locator(NUMBERED).all()]
+        return [label.locator("[data-said]").text_content() or "" for label in self.screen.locator(NUMBERED).all()]
 
     def transcript(self) -> list[tuple[str, str]]:
         """(speaker, text) of every line above the current step."""
@@ -213,16 +215,19 @@ class Rater:
     def enter_conversation(self, worker: str) -> None:
         """Arrive as a new worker and pass the practice."""
         self.arrive(worker)
-        self.close_instructions()
+        self.sees_task()
         self.practise(is_good)
         self.progress("Turn 1 of 6")
 
     def finish(self, feedback: str = "") -> None:
         """The comment box, and the submit."""
-        expect(self.screen.get_by_role("heading", name="One last thing")).to_be_visible()
+        heading = self.screen.get_by_role("heading", name="One last thing")
+        expect(heading).to_be_visible()
+        if self.hand != "keyboard":
+            heading.click()  # else the next press, in the same place, would be the second half of a double one
         if feedback:
             self.write(feedback)
-        self.send("Send and finish" if feedback else "Finish without feedback")
+        self.send("Finish")
         expect(self.screen.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
 
     def _here(self) -> Page | Frame | Locator:

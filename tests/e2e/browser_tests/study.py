@@ -88,6 +88,11 @@ class Study:
             self._process.wait()
             raise AssertionError(f"the launch was still there {STOP_S} s after Ctrl-C:\n{self.log[-3000:]}") from None
 
+    def kill(self) -> None:
+        """kill -9."""
+        self._process.kill()
+        self._process.wait()
+
     def start_again(self) -> None:
         """The same command once more, at the same address; returns when the page is served."""
         self._process = self._start()
@@ -138,7 +143,8 @@ class Study:
 def environment(home: Path) -> dict[str, str]:
     """Of a command run as by a new user of this machine."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("XDG_", "PARLAI_HUMANEVAL_"))}
-    return {**kept, "HOME": str(home), "PYTHONPATH": str(ABOVE)}
+    found = [str(ABOVE), *filter(None, [kept.get("PYTHONPATH")])]
+    return {**kept, "HOME": str(home), "PYTHONPATH": os.pathsep.join(found)}
 
 
 def launch_embedded(folder: Path) -> Study:
@@ -159,6 +165,21 @@ def launch_odd(folder: Path) -> Study:
         "seed=5",
     ]
     return Study(folder, "e2e-odd", [f"mephisto.blueprint.{setting}" for setting in settings])
+
+
+def launch_drawn(folder: Path) -> Study:
+    """The same two models, whose markdown is drawn; replies of any length."""
+    settings = [
+        f"models=[{','.join(ODD_MODELS)}]",
+        f"zoo_files=[{odd_zoo(folder)}]",
+        "dialogues_per_group=30",
+        "turns=2",
+        "onboarding_qualification=null",
+        "replies.appearance=markdown",
+        "replies.max_chars=null",
+        "seed=5",
+    ]
+    return Study(folder, "e2e-drawn", [f"mephisto.blueprint.{setting}" for setting in settings])
 
 
 def odd_zoo(folder: Path) -> Path:

@@ -33,6 +33,22 @@ def launch_free_for_all(folder: Path) -> Study:
     return _study(folder, "free_for_all", ["models=[eliza,retrieval,degraded]"])
 
 
+_TALKERS = """
+models:
+  tea: {options: {model: "parlai_humaneval.agents.callable:CallableAgent", function: "browser_tests.talkers:of_tea"}}
+  rain: {options: {model: "parlai_humaneval.agents.callable:CallableAgent", function: "browser_tests.talkers:of_rain"}}
+"""
+
+
+def launch_in_languages(folder: Path, own: Path) -> Study:
+    """The Chinese study of Ma et al. with two stand-ins, for who reads Chinese; ``own``: a folder of further languages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    zoo = folder / "talkers.yaml"
+    zoo.write_text(_TALKERS, encoding="utf-8")
+    settings = ["language=auto", f"languages_dir={own}", "models=[tea,rain]", "group_size=2", f"zoo_files=[{zoo}]"]
+    return _study(folder, "free_for_all", settings, "ma2023_zh")
+
+
 def launch_arena(folder: Path) -> Study:
     """The two models that obey, side by side."""
     return _odd(folder, "arena", [])

@@ -10,7 +10,7 @@ from playwright.sync_api import FloatRect, Locator, expect
 
 from .conftest import launched
 from .leaks import check_secrecy
-from .looks import NARROW, SHAPES, Looks, sideways
+from .looks import NARROW, Looks, sideways
 from .oddities import LONG_WORD, MARKUP
 from .practising import practise, practise_twice
 from .rater import Hand, Rater
@@ -42,15 +42,15 @@ def _box(line: Locator) -> FloatRect:
     return box
 
 
-@pytest.mark.parametrize("hand", ["mouse", "finger"])
+@pytest.mark.parametrize("hand", ["keyboard", "finger"])
 def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
     """Both answer in columns of their own; no verdict before a reply; one taken back, and one that counts."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, SHAPES.get(hand))
+    looks = Looks(tmp_path, "phone" if hand == "finger" else "wide")
     page = rater.page
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise_twice(rater, PRACTICE, lambda number: looks.look(page, "arena-practice") if number == 1 else None)
 
     rater.may_write()
@@ -63,7 +63,14 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
     texts = [[line.locator("p").first.text_content() for line in _replies(rater, turn)] for turn in (1, 2)]
     rater.may_write()
     looks.look(page, "arena-verdict")
-    rater.press(VERDICT)
+    expect(page.get_by_role("group", name="Which partner is better?")).to_contain_text(
+        "Your answer ends the conversation."
+    )
+    if hand == "keyboard":
+        rater.write("12")  # a number while one writes is a number
+        page.keyboard.press("Alt+2")
+    else:
+        rater.press(VERDICT)
     expect(page.get_by_role("dialog", name=VERDICT)).to_contain_text("ends the conversation. Is that your answer?")
     looks.look(page, "arena-confirm")
     rater.press(VERDICT)
@@ -97,7 +104,7 @@ def test_odd_replies_stay_in_their_columns(visit: Callable[..., Rater], study: S
     rater = visit(study.url)
     page = rater.page
     rater.arrive("odd-columns")
-    rater.close_instructions()
+    rater.sees_task()
     practise(rater, PRACTICE)
     for turn, (message, text) in enumerate((("markup, please", MARKUP), ("a long word, please", LONG_WORD)), start=1):
         rater.say(message)

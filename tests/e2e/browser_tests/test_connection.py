@@ -35,7 +35,7 @@ def test_message_written_while_cut_off_arrives_once(caller: Rater, line: Line, o
     """Lost line in words, sending in words, the way back without a hand, and one message, one choice, one submit."""
     page = caller.page
     caller.arrive("cut-off")
-    caller.close_instructions()
+    caller.sees_task()
     first = caller.rate(1, "It is a friendly greeting.")
     expect(page.get_by_label("Write your next message")).to_be_visible()
     line.cut()
@@ -49,7 +49,7 @@ def test_message_written_while_cut_off_arrives_once(caller: Rater, line: Line, o
     expect(page.get_by_role("heading", name="One last thing")).to_be_visible()
     line.cut()
     caller.write("The line was bad.")
-    caller.send("Send and finish")
+    caller.send("Finish")
     expect(page.get_by_text(LOST)).to_be_visible()
     line.mend()
     expect(page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
@@ -66,7 +66,7 @@ def test_message_written_while_cut_off_arrives_once(caller: Rater, line: Line, o
 def test_answer_whose_confirmation_was_lost_counts_once(caller: Rater, line: Line, odd_study: Study) -> None:
     """The study heard the answer, the page did not hear so and sends it again: still one answer, and no refusal."""
     caller.arrive("unheard")
-    caller.close_instructions()
+    caller.sees_task()
     cards = caller.cards()
     caller.choose(2)
     caller.write("It sounds nicer to me.")
@@ -88,13 +88,13 @@ def test_work_is_handed_in_after_the_line_was_cut(caller: Rater, line: Line, odd
     """The submit itself is repeated until it arrives, and the page says that it does so."""
     page = caller.page
     caller.arrive("late-submit")
-    caller.close_instructions()
+    caller.sees_task()
     caller.rate(1, "It is a friendly greeting.")
     caller.say("Nothing special.")
     caller.rate(1, "It answers my message.")
     expect(page.get_by_role("heading", name="One last thing")).to_be_visible()
     page.route("**/submit_task", lambda route: route.abort("connectionfailed"))
-    caller.send("Finish without feedback")
+    caller.send("Finish")
     expect(page.get_by_text("Sending your work has not worked yet.")).to_be_visible()
     caller.picture("submit-retried")
     page.unroute("**/submit_task")
@@ -108,5 +108,5 @@ def test_lost_line_at_arrival_is_waited_for(caller: Rater, line: Line) -> None:
     caller.arrive("early")
     expect(caller.page.get_by_text("Asking for a conversation…")).to_be_visible()
     caller.page.unroute("**/request_agent")
-    caller.close_instructions()
+    caller.sees_task()
     caller.cards()

@@ -56,7 +56,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], embedded_study: Stu
 
 
 def _practise_twice(rater: Rater) -> None:
-    rater.close_instructions()
+    rater.sees_task()
     rater.practise(is_bad)
     told = rater.page.get_by_role("alert")
     expect(told).to_contain_text("4 answers were not what we look for.")
@@ -137,7 +137,7 @@ def test_only_this_machine_is_asked(visit: Callable[..., Rater], embedded_study:
     """The watch sees requests and sockets at all, so that its silence in the other tests means something."""
     rater = visit(embedded_study.url)
     rater.arrive("watched")
-    rater.close_instructions()
+    rater.sees_task()
     rater.cards()
     assert all(HOME in url for url in rater.watch.urls if not url.startswith("data:"))
     kinds = ("/wrap_crowd_source.js", "/task_config.json", "/request_agent", ".css", ".js")

@@ -41,7 +41,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
     rater.watch.keep_bodies()
     looks = Looks(tmp_path, SHAPES.get(hand))
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise_twice(
         rater, PRACTICE, lambda number: looks.look(rater.page, "direct-assessment-practice") if number == 1 else None
     )
@@ -154,7 +154,7 @@ def test_slider_moves_by_drag_and_not_by_scrolling(visit: Callable[..., Rater], 
     rater = visit(study.url, "finger")
     page = rater.page
     rater.arrive("drags")
-    rater.close_instructions()
+    rater.sees_task()
     scales = Scales(rater)
     first, second, third, *_ = scales.statements()
     touch = page.context.new_cdp_session(page)

@@ -68,7 +68,7 @@ def _refused(rater: Rater, words: str) -> None:
 def test_forged_choices_change_nothing(forger: Rater, odd_study: Study) -> None:
     """Unknown candidate, no reason, two candidates, another kind, nonsense, second pick: each refused and said so."""
     forger.arrive("forger")
-    forger.close_instructions()
+    forger.sees_task()
     cards = forger.cards()
     mine, other = cards[0].candidate_id, cards[1].candidate_id
     forger.choose(1)
@@ -117,7 +117,7 @@ def test_forged_choices_change_nothing(forger: Rater, odd_study: Study) -> None:
 def test_unit_handed_in_early_goes_on(forger: Rater, odd_study: Study) -> None:
     """A page that submits after one turn reads that this cannot be, and the dialogue goes on to its true end."""
     forger.arrive("hasty")
-    forger.close_instructions()
+    forger.sees_task()
     forger.rate(1, "It is a friendly greeting.")
     expect(forger.page.get_by_label("Write your next message")).to_be_visible()
     forger.page.evaluate(POST, ["submit_task", {"final_data": {"win": True}}])
@@ -138,7 +138,7 @@ def test_practice_handed_in_early_opens_nothing(visit: Callable[..., Rater], emb
     rater.page.add_init_script(KEEP_SOCKETS)
     rater.watch.excuse("the server responded with a status of 4")
     rater.arrive("self-made")
-    rater.close_instructions()
+    rater.sees_task()
     rater.cards()
     extra = {"provider_data": {"onboarding_data": {"success": True, "passed": True}}}
     answer = rater.page.evaluate(POST, ["submit_onboarding", extra])
@@ -150,7 +150,7 @@ def test_practice_handed_in_early_opens_nothing(visit: Callable[..., Rater], emb
 def test_nobody_speaks_for_another_worker(forger: Rater, odd_study: Study) -> None:
     """A second socket that names the agent but not its token is shut; the true page goes on undisturbed."""
     forger.arrive("owner")
-    forger.close_instructions()
+    forger.sees_task()
     forger.cards()
     said = forger.page.evaluate(
         """() => new Promise((resolve) => {

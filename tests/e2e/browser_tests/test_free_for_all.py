@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from .conftest import launched
 from .leaks import check_secrecy
-from .looks import SHAPES, Looks
+from .looks import Looks
 from .practising import practise_twice
 from .rater import Card, Hand, Rater
 from .study import Study
@@ -28,15 +28,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     yield from launched(launch_free_for_all, tmp_path_factory.mktemp("free_for_all") / "study")
 
 
-@pytest.mark.parametrize("hand", ["mouse", "finger"])
+@pytest.mark.parametrize("hand", ["keyboard", "finger"])
 def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
     """A topic from the button, a message of one's own that no suggestion replaces unasked, picks, points and ranks."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, SHAPES.get(hand))
+    looks = Looks(tmp_path, "phone" if hand == "finger" else "wide")
     page = rater.page
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise_twice(rater, PRACTICE)
 
     topic = _take_suggestion(rater, looks)

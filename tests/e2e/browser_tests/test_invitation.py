@@ -48,7 +48,7 @@ def test_a_class_comes_by_one_link_and_others_see_nothing_of_the_study(
     assert book.all()[0].guests == 0  # who only looks takes no place
     assert rater.page.url == link
     rater.press("Start")
-    rater.close_instructions()
+    rater.sees_task()
     rater.progress("Turn 1 of 1")
     rater.page.reload()
     rater.progress("Turn 1 of 1")
@@ -92,7 +92,7 @@ def test_without_cookies_the_address_says_who_a_class_s_visitor_is(
     rater.page.route("**/task_config.json*", forget)
     rater.page.goto(link)
     rater.press("Start")
-    rater.close_instructions()
+    rater.sees_task()
     address = rater.page.url
     assert address.startswith(f"{link}&visitor=")
     rater.page.reload()

@@ -14,11 +14,14 @@ pytestmark = pytest.mark.browser
 
 
 def test_instructions_by_keyboard(visit: Callable[..., Rater], odd_study: Study) -> None:
-    """They keep the focus off the page beneath, close with Escape, give the focus back, and do not return after a reload."""
+    """They open only when they are asked for, keep the focus off the page beneath, close with Escape and give it back."""
     rater = visit(odd_study.url, "keyboard")
     page = rater.page
     rater.arrive("reader")
+    rater.sees_task()
+    rater.cards()
     dialog = page.get_by_role("dialog", name="Instructions")
+    rater.press("Instructions")
     expect(dialog).to_be_visible()
     for _ in range(6):
         page.keyboard.press("Tab")
@@ -28,13 +31,6 @@ def test_instructions_by_keyboard(visit: Callable[..., Rater], odd_study: Study)
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("radio", checked=True)).to_have_count(0)
-    page.reload()
-    rater.cards()
-    expect(dialog).to_have_count(0)
-    rater.press("Instructions")
-    expect(dialog).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
     expect(page.get_by_role("button", name="Instructions")).to_be_focused()
 
 
@@ -42,7 +38,7 @@ def test_two_clicks_are_one_answer(visit: Callable[..., Rater], odd_study: Study
     """A double click on “Continue” and two quick Enters send one answer each."""
     rater = visit(odd_study.url)
     rater.arrive("nervous")
-    rater.close_instructions()
+    rater.sees_task()
     rater.cards()
     rater.choose(2)
     rater.write("It is a friendly greeting.")
@@ -63,7 +59,7 @@ def test_new_reply_is_announced_once(visit: Callable[..., Rater], odd_study: Stu
     """A screen reader hears the partner's new line, and not the whole conversation again after a reload."""
     rater = visit(odd_study.url)
     rater.arrive("listener")
-    rater.close_instructions()
+    rater.sees_task()
     cards = rater.rate(1, "It is a friendly greeting.")
     announced = rater.page.get_by_role("status").get_by_text(f"Partner: {cards[0].text}")
     expect(announced).to_have_count(1)
@@ -78,7 +74,7 @@ def test_keys_choose_only_where_they_should(visit: Callable[..., Rater], odd_stu
     rater = visit(odd_study.url, "keyboard")
     page = rater.page
     rater.arrive("quick-fingers")
-    rater.close_instructions()
+    rater.sees_task()
     rater.cards()
     rater.choose(1)
     rater.write("Reply 2 is worse than 1.")

@@ -241,14 +241,16 @@ def looks_accepts_and_finishes(chromium: Browser, mturk: StandIn, worker: str) -
         expect(preview.get_by_text("You must accept the HIT before you can start")).to_be_visible()
         assert mturk.crowd.assignments("InProgress") == []
         rater = turker.accept()
-        rater.close_instructions()
+        rater.sees_task()
         rater.practise(is_good)
+        rater.progress("Turn 1 of 2")
+        rater = turker.reload()
         rater.progress("Turn 1 of 2")
         rater.rate(1, REASON)
         rater.say("I mend old bicycles.")
         rater.rate(2, REASON)
         expect(rater.screen.get_by_role("heading", name="One last thing")).to_be_visible()
-        rater.send("Finish without feedback")
+        rater.send("Finish")
         expect(rater.screen.get_by_role("heading", name="Your work was submitted")).to_be_visible()
     (done,) = mturk.crowd.assignments("Submitted")
     return done

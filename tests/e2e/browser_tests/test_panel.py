@@ -44,7 +44,7 @@ def left_alone(chromium: Browser, panel_study: Study) -> Iterator[Rater]:
         rater = Rater(context.new_page(), panel_study.url, watch)
         rater.page.goto(address(panel_study.url, "eve"))
         rater.press("Start")
-        rater.close_instructions()
+        rater.sees_task()
         yield rater
     assert watch.problems() == []
 
@@ -70,7 +70,7 @@ def test_who_has_done_the_task_goes_back_with_its_code_and_not_before(
     assert violations(rater.page) == []
     assert status_of(panel_study, "ann") == []  # nothing is stored before they begin
     rater.press("Start")
-    rater.close_instructions()
+    rater.sees_task()
     rater.practise(is_good)
     rater.progress("Turn 1 of 1")
     rater.page.reload()
@@ -78,7 +78,7 @@ def test_who_has_done_the_task_goes_back_with_its_code_and_not_before(
     rater.rate(1, "It fits what I said.")
     expect(rater.page.get_by_role("heading", name="One last thing")).to_be_visible()
     assert [code for code in CODES.values() for text in rater.watch.received if code in text] == []
-    rater.send("Finish without feedback")
+    rater.send("Finish")
     expect(rater.page.get_by_role("link", name="Back to Prolific")).to_be_visible()
     rater.picture("panel-end")
     taken_back(rater, CODES["completion_code"])
@@ -101,7 +101,7 @@ def test_who_fails_the_practice_reads_why_and_goes_back_by_the_button(
     rater = visit(panel_study.url, hand="finger")
     rater.page.goto(address(panel_study.url, "cid"))
     rater.press("Start")
-    rater.close_instructions()
+    rater.sees_task()
     rater.practise(is_bad)
     expect(rater.page.get_by_text("Thank you for trying the practice.")).to_be_visible()
     rater.picture("panel-screened-out")
@@ -115,7 +115,7 @@ def test_a_task_can_be_given_back_from_the_instructions(visit: Callable[..., Rat
     rater = visit(panel_study.url)
     rater.page.goto(address(panel_study.url, "dee"))
     rater.press("Start")
-    rater.close_instructions()
+    rater.sees_task()
     rater.practise(is_good)
     rater.progress("Turn 1 of 1")
     rater.press("Instructions")

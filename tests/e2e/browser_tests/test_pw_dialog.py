@@ -76,7 +76,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
     looks = Looks(tmp_path, SHAPES.get(hand))
     page = rater.page
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise_as(rater, PRACTICE, lambda number: looks.look(page, "pw-dialog-practice") if number == 1 else None)
     shown = [_first_pair(rater, looks)]
     sides = [1]
@@ -154,7 +154,7 @@ def _send_twice(rater: Rater) -> None:
 
 def _enter(rater: Rater, worker: str) -> None:
     rater.arrive(worker)
-    rater.close_instructions()
+    rater.sees_task()
     practise(rater, PRACTICE)
 
 

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 
 NO_CONVERSATION = "There is no conversation for you here"
 PRACTICE_ENDS = "The practice ends here"
+OTHER_BROWSER = "This task is open in another browser"
 FAILED = "some of your practice answers differed from what we look for"
 DONE = "You have already taken part in this study as often as one person may."
 NO_PENALTY = "There is no penalty"
@@ -27,19 +28,23 @@ def _turned_away(rater: Rater, *sentences: str, title: str = NO_CONVERSATION) ->
 
 
 def test_practice_failed_twice(visit: Callable[..., Rater], embedded_study: Study) -> None:
-    """After the second try: a polite refusal. Coming back, in this tab or another browser: the same true reason."""
+    """After the second try: a polite refusal. Coming back, in this tab or another: the same true reason, however often. To
+    another browser that is nobody's business."""
     rater = visit(embedded_study.url)
     rater.arrive("fails")
-    rater.close_instructions()
+    rater.sees_task()
     rater.practise(is_bad)
     expect(rater.page.get_by_role("alert")).to_contain_text("You have one more try.")
     rater.practise(is_bad)
     _turned_away(rater, FAILED, NO_PENALTY, title=PRACTICE_ENDS)
     rater.page.reload()
     _turned_away(rater, FAILED, NO_PENALTY)
-    again = visit(embedded_study.url)
+    again = rater.another_tab()
     again.arrive("fails", "another-assignment")
     _turned_away(again, FAILED, NO_PENALTY)
+    stranger = visit(embedded_study.url)
+    stranger.arrive("fails")
+    _turned_away(stranger, "go on in the browser, and on the device, in which you began", title=OTHER_BROWSER)
     assert embedded_study.records_of("fails") == []
 
 
@@ -47,13 +52,13 @@ def test_reload_in_the_second_try_gives_no_third(visit: Callable[..., Rater], em
     """The tries are counted where the page cannot reach them."""
     rater = visit(embedded_study.url)
     rater.arrive("reloads")
-    rater.close_instructions()
+    rater.sees_task()
     rater.practise(is_bad)
     rater.cards()
     rater.choose(1)
     rater.page.evaluate("sessionStorage.clear()")
     rater.page.reload()
-    rater.close_instructions()
+    rater.sees_task()
     rater.progress("Practice 1 of 4")
     expect(rater.page.get_by_role("alert")).to_contain_text("You have one more try.")
     rater.practise(is_bad)
@@ -64,12 +69,12 @@ def test_worker_who_took_part(visit: Callable[..., Rater], odd_study: Study) -> 
     """One conversation per worker, pair and metric: the second visit says that it was all, and thanks."""
     rater = visit(odd_study.url)
     rater.arrive("once")
-    rater.close_instructions()
+    rater.sees_task()
     rater.rate(1, "It is a friendly greeting.")
     rater.say("Short and good.")
     rater.rate(1, "It answers my message.")
     rater.finish()
-    again = visit(odd_study.url, "finger")
+    again = rater.another_tab()
     again.arrive("once", "another-assignment")
     _turned_away(again, DONE, "Thank you!")
     assert len(odd_study.records_of("once")) == 1
@@ -79,11 +84,11 @@ def test_second_window_takes_over(visit: Callable[..., Rater], odd_study: Study)
     """The same task in a second window goes on there, at the same place; the first window says so."""
     first = visit(odd_study.url)
     first.arrive("two-windows")
-    first.close_instructions()
+    first.sees_task()
     cards = first.cards()
-    second = visit(odd_study.url)
+    second = first.another_tab()
     second.arrive("two-windows")
-    second.close_instructions()
+    second.sees_task()
     assert second.cards() == cards
     expect(first.page.get_by_text("This task was opened in another window.")).to_be_visible()
     first.picture("other-window")

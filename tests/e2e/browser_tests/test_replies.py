@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
+from .axe import violations
+from .conftest import launched
 from .looks import sideways
 from .oddities import LONG_WORD, MARKUP
-from .rater import Rater
-from .study import ODD_MODELS, Study
+from .rater import Hand, Rater
+from .study import ODD_MODELS, Study, launch_drawn
 
 pytestmark = pytest.mark.browser
 
 
 def _to_second_turn(rater: Rater, worker: str, message: str) -> None:
     rater.arrive(worker)
-    rater.close_instructions()
+    rater.sees_task()
     rater.rate(1, "It is a friendly greeting.")
     rater.say(message)
 
@@ -94,3 +96,113 @@ def test_model_that_breaks_down_ends_politely(visit: Callable[..., Rater], odd_s
     record = odd_study.finished_record_of("unlucky")
     assert record.status == "failed"
     assert [turn.complete for turn in record.turns] == [True, False]
+
+
+@pytest.fixture(scope="module")
+def drawn_study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
+    """Models that obey, whose markdown is drawn."""
+    yield from launched(launch_drawn, tmp_path_factory.mktemp("drawn") / "study")
+
+
+def test_markdown_is_drawn_alike_in_card_and_transcript(visit: Callable[..., Rater], drawn_study: Study) -> None:
+    """Bold words, lists and code; no link, no image, no heading of the page's. What is recorded is what was said."""
+    rater = visit(drawn_study.url)
+    _to_second_turn(rater, "drawn", "markdown")
+    card = rater.page.locator("label [data-said]").first
+    for place in (card, rater.page.get_by_role("log").locator("li [data-said]").last):
+        if place is not card:
+            rater.rate(1, "I like boats.")
+        expect(place.locator("strong, b")).to_have_count(1)
+        expect(place.locator("li")).to_have_text(["one", "two"])
+        expect(place.locator("pre")).to_contain_text('print("a line')
+        expect(place).to_contain_text("a link, and an old boat.")
+        expect(place.locator("a, img, script, h1, h2, h3")).to_have_count(0)
+    assert violations(rater.page) == []
+    assert sideways(rater.page) <= 0
+    assert all(
+        c.text.startswith("# Boats\n\nHere is **bold**") for c in drawn_study.record_of("drawn").turns[1].candidates
+    )
+    assert drawn_study.record_of("drawn").settings["replies"]["appearance"] == "markdown"
+
+
+def test_no_markdown_breaks_the_page(visit: Callable[..., Rater], drawn_study: Study) -> None:
+    """Scripts, handlers, addresses of scripts and data, marks that turn the page around, a hundred columns, a word of ten
+    thousand letters and quotes without end, on a phone of 320 pixels: nothing runs, leads away or pushes it sideways."""
+    rater = visit(drawn_study.url, "finger")
+    rater.page.set_viewport_size({"width": 320, "height": 640})
+    _to_second_turn(rater, "trapped", "traps")
+    expect(rater.page.get_by_role("radio")).to_have_count(2)
+    assert rater.page.evaluate("window.stolen") is None
+    assert rater.page.locator("main [data-said] :is(img, script, a, iframe)").count() == 0
+    said = " ".join(rater.page.locator("main [data-said]").all_text_contents())
+    assert "<script>window.stolen=1</script>" in said, "HTML is words"
+    assert not set(said) & set("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+    assert "x" * 10_000 in said
+    assert rater.page.evaluate("document.documentElement.scrollWidth") <= 320
+    table = rater.page.get_by_role("group", name="Table").first
+    assert table.locator("th").count() == 100
+    assert table.evaluate("element => element.scrollWidth > 3 * element.clientWidth")
+    rater.picture("drawn-traps")
+
+
+@pytest.mark.parametrize("hand", ["mouse", "finger"])
+def test_long_replies_leave_question_and_answer_in_sight(
+    visit: Callable[..., Rater], drawn_study: Study, hand: Hand
+) -> None:
+    """Six thousand characters: wide cards that fold, the last message and the question above them, the button below."""
+    rater = visit(drawn_study.url, hand)
+    page = rater.page
+    _to_second_turn(rater, f"length-{hand}", "length")
+    expect(page.get_by_role("radio")).to_have_count(2)
+    folds = page.get_by_role("button", name="Show all")
+    expect(folds).to_have_count(2)
+    for _ in range(2):
+        page.mouse.wheel(0, 900)
+        page.wait_for_timeout(100)
+        for seen in (
+            page.locator("#question"),
+            page.locator("[data-pinned]"),
+            page.get_by_role("button", name="Continue"),
+        ):
+            expect(seen).to_be_in_viewport(ratio=1)
+    if hand == "mouse":
+        widths = [
+            box["width"]
+            for box in (card.bounding_box() for card in page.locator("label:has([data-number])").all())
+            if box
+        ]
+        assert min(widths) > 500
+    assert page.get_by_role("textbox").count() == 0, "why is asked of a choice"
+    assert _room_above(page) > 4, "the pinned line touches what is above it"
+    heights = _heights(page)
+    rater.choose(2)
+    assert _heights(page) == heights, "a choice moves lines"
+    expect(page.get_by_role("textbox")).to_be_visible()
+    folds.first.press("Enter")
+    expect(folds).to_have_count(1)
+    page.reload()
+    expect(page.get_by_role("button", name="Show less")).to_have_count(1)
+    page.get_by_role("button", name="Show differences").click()
+    assert sorted(page.locator("label mark").all_text_contents()) == ["brisk", "mild"]
+    assert violations(page) == []
+    rater.picture(f"length-{hand}")
+    rater.write("It is shorter.")
+    rater.send("Continue")
+    expect(page.get_by_role("heading", name="One last thing")).to_be_visible()
+    assert len(drawn_study.record_of(f"length-{hand}").turns[1].candidates[0].text) > 5000
+
+
+def _room_above(page: Page) -> float:
+    """Pixels of the question's bar above its first line."""
+    return float(
+        page.locator("[data-pinned]").evaluate(
+            "line => line.getBoundingClientRect().top - line.parentElement.getBoundingClientRect().top"
+        )
+    )
+
+
+def _heights(page: Page) -> list[float]:
+    """How high the replies' cards are."""
+    return [
+        box["height"] for box in (card.bounding_box() for card in page.locator("label:has([data-number])").all()) if box
+    ]

@@ -20,12 +20,12 @@ def test_a_whole_dialogue_through_tls_and_a_path(visit: Callable[..., Rater], od
     with ReverseProxy(tmp_path / "nginx", odd_study.port) as proxy:
         rater = visit(proxy.url)
         rater.arrive("through-nginx")
-        rater.close_instructions()
+        rater.sees_task()
         rater.rate(1, "It is a friendly greeting.")
         rater.say("I came by https.")
         rater.rate(2, "It answers my message.")
         rater.write("All went well.")
-        rater.send("Send and finish")
+        rater.send("Finish")
         expect(rater.page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
     record = odd_study.finished_record_of("through-nginx")
     assert record.status == "complete"

@@ -42,7 +42,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 def _enter(rater: Rater, worker: str) -> None:
     rater.arrive(worker)
-    rater.close_instructions()
+    rater.sees_task()
     practise(rater, PRACTICE)
     rater.may_write()
 
@@ -57,9 +57,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
     expect(rater.page.get_by_role("button", name="Start")).to_be_visible()
     looks.look(rater.page, "sata-preview")
     worker = rater.start_from_preview()
-    expect(rater.page.get_by_role("dialog")).to_be_visible()
-    looks.look(rater.page, "sata-instructions")
-    rater.close_instructions()
+    rater.sees_task()
     _practise(rater, looks)
     memory = _talk(rater, looks)
     rater.finish("Nothing more.")

@@ -22,7 +22,7 @@ def test_nothing_tells_what_is_hidden(visit: Callable[..., Rater], embedded_stud
     rater = visit(embedded_study.url)
     rater.watch.keep_bodies()
     rater.arrive(WORKER)
-    rater.close_instructions()
+    rater.sees_task()
     rater.progress("Practice 1 of 4")
     rater.practise(is_bad, items=4)
     before_feedback = _until_feedback(rater)

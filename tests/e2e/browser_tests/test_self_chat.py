@@ -34,7 +34,7 @@ def test_from_nothing_to_the_last_judgement(visit: Callable[..., Rater], tmp_pat
         rater.watch.keep_bodies()
         looks = Looks(tmp_path, "wide")
         worker = rater.start_from_preview()
-        rater.close_instructions()
+        rater.sees_task()
         practise(rater, practice_of("pw_dialog", "preference", "preference"))
         shown = []
         for number in range(1, 4):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, ViewportSize, expect
 
 from .conftest import launched
 from .leaks import check_secrecy
-from .looks import SHAPES, Looks
+from .looks import Looks
 from .oddities import MARKUP
 from .practising import practise, practise_twice
 from .rater import Hand, Rater
@@ -23,6 +23,8 @@ pytestmark = pytest.mark.browser
 QUALITY = practice_of("single_model", "quality", "quality")
 APPROPRIATE = practice_of("single_model", "appropriate", "appropriate")
 MESSAGE = "Show me your markup."
+LOW: ViewportSize = {"width": 390, "height": 480}
+"""What a keyboard on the screen leaves of a phone."""
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +37,14 @@ def yes_no_study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     yield from launched(launch_appropriate, tmp_path_factory.mktemp("appropriate") / "study")
 
 
-@pytest.mark.parametrize("hand", ["mouse", "finger"])
+@pytest.mark.parametrize("hand", ["keyboard", "finger"])
 def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
     """Two ticks, “none”, three points of which none may be left out: all of it is in the record."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, SHAPES.get(hand))
+    looks = Looks(tmp_path, "phone" if hand == "finger" else "wide")
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise_twice(rater, QUALITY)
     replies = _ticks(rater, looks)
     points = _points(rater, looks)
@@ -77,6 +79,8 @@ def _ticks(rater: Rater, looks: Looks) -> list[str]:
     rater.press("Continue")
 
     rater.progress("Turn 2 of 2")
+    if rater.hand == "finger":
+        _above_a_keyboard(rater)
     rater.say(MESSAGE)
     expect(judged).to_contain_text(MARKUP[:30])
     replies.append(judged.text_content() or "")
@@ -86,11 +90,45 @@ def _ticks(rater: Rater, looks: Looks) -> list[str]:
     return replies
 
 
+def _above_a_keyboard(rater: Rater) -> None:
+    """What was said last, what is asked, and where one writes and sends stand in sight together and cover nothing."""
+    page = rater.page
+    own = page.viewport_size
+    assert own is not None
+    page.set_viewport_size(LOW)
+    rater.may_write()
+    page.get_by_role("textbox").tap()
+    last = page.get_by_role("log").get_by_role("listitem").last.get_by_role("paragraph").first
+    asked, field = page.get_by_text("Write your next message"), page.get_by_role("textbox")
+    column = [page.get_by_role("banner"), last, asked, field]
+    edges = [edge for place in column for edge in _from_to(place)][1:]
+    assert edges == sorted(edges), edges
+    (top, bottom), (_, end) = _from_to(page.get_by_role("button", name="Send")), _from_to(field)
+    assert top < end <= bottom <= LOW["height"]
+    page.set_viewport_size(own)
+
+
+def _from_to(place: Locator) -> tuple[float, float]:
+    box = place.bounding_box()
+    assert box is not None
+    return box["y"], box["y"] + box["height"]
+
+
+def _in_one_row(rater: Rater, statement: str) -> None:
+    """Five points beside one another, each wide enough for a finger."""
+    group = rater.page.get_by_role("radiogroup", name=statement, exact=True)
+    boxes = [label.bounding_box() for label in group.locator("label").all()]
+    assert len(boxes) == 5
+    assert len({box["y"] for box in boxes if box is not None}) == 1
+    assert min(min(box["width"], box["height"]) for box in boxes if box is not None) >= 40
+
+
 def _points(rater: Rater, looks: Looks) -> list[int]:
     scales = Scales(rater)
     page = rater.page
     expect(page.get_by_role("heading", name="The conversation is over. How was your partner?")).to_be_visible()
     first, second, third = scales.statements()
+    _in_one_row(rater, first)
     scales.point(first, 4)
     scales.point(third, 1)
     scales.answered(2)
@@ -109,7 +147,7 @@ def test_yes_or_no(visit: Callable[..., Rater], yes_no_study: Study, tmp_path: P
     rater = visit(yes_no_study.url)
     looks = Looks(tmp_path, "wide")
     rater.arrive("yes-no")
-    rater.close_instructions()
+    rater.sees_task()
     practise(rater, APPROPRIATE)
     for turn, yes in enumerate([True, False], start=1):
         rater.progress(f"Turn {turn} of at least 2")

@@ -76,7 +76,7 @@ def test_replay(visit: Callable[..., Rater], replay: Study, tmp_path: Path, hand
     rater.watch.keep_bodies()
     page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise(
         rater,
         practice_of("third_party", "appropriate", "appropriate"),
@@ -122,7 +122,7 @@ def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, tmp_path
     rater.watch.keep_bodies()
     page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise_as(
         rater,
         practice_of("third_party", "rank", "rank"),
@@ -168,7 +168,7 @@ def test_whole_dialogue_on_scales(visit: Callable[..., Rater], dimensions: Study
     rater.watch.keep_bodies()
     page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
     worker = rater.start_from_preview()
-    rater.close_instructions()
+    rater.sees_task()
     practise_as(
         rater,
         practice_of("third_party", "dimensions", "dimensions"),
@@ -189,8 +189,11 @@ def test_whole_dialogue_on_scales(visit: Callable[..., Rater], dimensions: Study
     fourth = page.get_by_role("radiogroup", name=DIMENSIONS["inspiration"].text, exact=True)
     scales.refused_at(fourth.get_by_role("radio").first)
     looks.look(page, "dimensions-missing")
+    meanings = fourth if hand == "mouse" else fourth.locator("xpath=..").get_by_role("group")
+    if hand == "finger":
+        meanings.get_by_text("What each number means").tap()
     for hint in DIMENSIONS["inspiration"].hints:
-        expect(page.get_by_text(hint, exact=True)).to_be_visible()
+        expect(meanings.get_by_text(hint, exact=True)).to_be_visible()
     page.reload()
     scales.answered(3)
     for name, point in list(points.items())[3:]:

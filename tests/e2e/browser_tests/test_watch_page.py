@@ -122,7 +122,7 @@ def opened(chromium: Browser, watching: Watching) -> Iterator[Page]:
 
 def _one_dialogue(rater: Rater, worker: str) -> None:
     rater.arrive(worker)
-    rater.close_instructions()
+    rater.sees_task()
     rater.rate(1, "It is a friendly greeting.")
     rater.say("I like the sea, and you?")
     rater.rate(1, "It answers what I asked.")
@@ -139,7 +139,7 @@ def test_the_page_shows_the_study_as_it_goes(
     _one_dialogue(visit(study.url), "first")
     inside = visit(study.url)
     inside.arrive("second")
-    inside.close_instructions()
+    inside.sees_task()
     expect(opened.locator("#part-state")).to_contain_text("1 of 30 conversations are complete", timeout=20_000)
     expect(opened.locator("#part-inside")).to_contain_text("turn 1 of 2")
     expect(opened.locator("#part-inside")).to_contain_text("chooses a reply")
@@ -168,7 +168,7 @@ def test_pausing_from_the_page(visit: Callable[..., Rater], study: Study, opened
     resumed, and the keyboard is enough."""
     inside = visit(study.url)
     inside.arrive("third")
-    inside.close_instructions()
+    inside.sees_task()
     pause = opened.get_by_role("button", name="Pause", exact=True)
     pause.focus()
     opened.keyboard.press("Enter")
@@ -196,7 +196,7 @@ def test_more_and_fewer_from_the_page(visit: Callable[..., Rater], study: Study,
     again, a model retired and brought back; each says what it did, and who is inside goes on."""
     inside = visit(study.url)
     inside.arrive("fifth")
-    inside.close_instructions()
+    inside.sees_task()
 
     def order(button: str, told: str) -> None:
         opened.get_by_role("button", name=button).click()

@@ -70,6 +70,14 @@ class Turker:
     def accept(self) -> Rater:
         """Accept the HIT that is previewed; the task, in its frame."""
         self.page.get_by_role("button", name="Accept").click()
+        return self._at_task()
+
+    def reload(self) -> Rater:
+        """Load MTurk's page again; the task, in its new frame."""
+        self.page.reload()
+        return self._at_task()
+
+    def _at_task(self) -> Rater:
         expect(self.page.get_by_role("button", name="Return")).to_be_visible()
         return Rater(self.page, self._mturk.url, self._watch, screen=self._frame())
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
+import pytest
 from click.testing import CliRunner
 from live import TASK, Launch, Rater, records, rows
 
@@ -18,6 +19,7 @@ from mephisto_tasks.crowds.link.arrivals import NO_LINK
 from mephisto_tasks.crowds.link.gate import COOKIE
 from mephisto_tasks.crowds.link.reception import GIVEN_BACK
 from mephisto_tasks.engine.explain import DONE_ALL
+from mephisto_tasks.pay.work import work_done
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.study.launching import Launched
 
@@ -66,7 +68,14 @@ THANKED = DONE_ALL.replace("return the task", "close this page")
 """Nothing is returned by who was invited."""
 
 
-async def test_a_person_takes_part_once_whatever_link_and_launch(start: Launch, data_dir: Path) -> None:
+def _next(answers: list[Any], worker: Any) -> Any:
+    """Each answer once; the last one is a function, asked again and again."""
+    return answers.pop(0) if len(answers) > 1 else answers[0](worker)
+
+
+async def test_a_person_takes_part_once_whatever_link_and_launch(
+    start: Launch, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their link leads through the task; then it, a new one, and the next launch say that they have done all, at once."""
     study = {"overrides": LINK, "dialogues_per_group": 3}
     async with start(**study) as run:
@@ -86,11 +95,19 @@ async def test_a_person_takes_part_once_whatever_link_and_launch(start: Launch, 
             await ben.state()
             told = (await ben.client.register("give_back"))["failure_reason"]
             assert told == GIVEN_BACK[1]
-        async with Guest(ben_link) as ben:
-            await ben.finish()
+        # In that moment his dialogue may be in nobody's hands, and Mephisto have nothing for him: his page asks again.
+        task_run = run.live_run.task_run
+        answers = [[], [], task_run.get_valid_units_for_worker]
+        with monkeypatch.context() as patch:
+            patch.setattr(task_run, "get_valid_units_for_worker", lambda worker: _next(answers, worker))
+            async with Guest(ben_link) as ben:
+                await ben.finish()
+        assert len(answers) == 1
     async with start(**study) as run, Guest(links(data_dir, "Ann")["Ann"]) as ann:
         assert ann.client.refused == THANKED
-    assert [record.status for record in records(run)] == ["complete", "partial", "complete"]
+    # Who gave a dialogue back and changed their mind goes on with it: it is read once.
+    assert [record.status for record in records(run)] == ["complete", "complete"]
+    assert [work.outcome for work in work_done(data_dir, run.task_name)] == ["complete", "continued", "complete"]
     names = workers(data_dir)
     assert len(names) == 2
     assert all(name.startswith("invitation:w") for name in names)

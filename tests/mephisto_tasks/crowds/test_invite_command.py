@@ -145,7 +145,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
         (["--open", "--limit", "3", "--expires", "soon"], "'soon' is no time"),
         (["--names", "nobody.csv"], "nobody.csv: No such file"),
         (["--names", "people.csv", "--out", "missing/links.csv"], "missing: there is no such folder"),
-        (["--names", "people.csv", "--out", "people.csv"], "people.csv is there already; --force replaces it"),
+        (["--names", "people.csv", "--out", "people.csv"], "people.csv is there already"),
         (["--names", "people.csv", "--url", "study.example.org"], "--url study.example.org is no address of a study"),
         (["--names", "people.csv", "--url", "https://x/?a=b"], "is no address of a study"),
         (["--revoke", "Ann"], "“Ann” has no invitation that could be withdrawn"),
@@ -201,7 +201,7 @@ async def test_a_launch_whose_raters_are_not_invited_says_so(start: Launch, data
             invite, ["--task-name", TASK + "s", "--data-dir", str(data_dir), "--open", "--limit", "3"]
         )
     assert done.exit_code == 1
-    assert "Launch it with place=link" in " ".join(done.stderr.split())
+    assert "launch it with place=link" in " ".join(done.stderr.split())
     assert f"Did you mean {TASK}?" in misspelt.stderr
 
 

@@ -111,9 +111,9 @@ def test_a_sona_student_gets_credit_at_their_own_university() -> None:
 
 def test_a_sona_site_is_one_name_and_no_way_to_another_host() -> None:
     values = {"site": "evil.example/", "experiment_id": "1", "credit_token": "2"}
-    with pytest.raises(ConfigError, match=r"mephisto\.provider\.values\.site"):
+    with pytest.raises(ConfigError, match=r"^values\.site="):
         panel_door("sona", {}, values)
-    with pytest.raises(ConfigError, match=r"needs mephisto\.provider\.values\.experiment_id"):
+    with pytest.raises(ConfigError, match=r"needs values\.experiment_id"):
         panel_door("sona", {}, {"site": "my"})
 
 
@@ -137,7 +137,7 @@ def test_toloka_asks_for_a_code_in_the_end() -> None:
 
 def test_a_panel_that_asks_for_a_code_needs_one() -> None:
     for panel in ("prolific", "toloka"):
-        with pytest.raises(ConfigError, match=r"needs mephisto\.provider\.completion_code="):
+        with pytest.raises(ConfigError, match="needs completion_code="):
             panel_door(panel, {}, {})
 
 

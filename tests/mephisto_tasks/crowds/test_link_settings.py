@@ -25,13 +25,13 @@ def test_a_panel_goes_with_every_conf() -> None:
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        ([*PANEL, CODE], r"needs these settings: mephisto\.architect\.public_url=…"),
+        ([*PANEL, CODE], r"needs more settings: add public_url=…"),
         ([*PANEL, CODE, "mephisto.architect.public_url=http://study.example.org"], "need an https address"),
-        ([*PANEL, PUBLIC], r"needs mephisto\.provider\.completion_code=…"),
+        ([*PANEL, PUBLIC], r"needs completion_code=…"),
         (["place=link", "mephisto.provider.panel=my.yaml", PUBLIC], "there is no file /.*/my.yaml"),
         (["place=link", "mephisto.provider.panel=nobody"], "public_url|no panel 'nobody'"),
-        ([*PANEL, CODE, PUBLIC, "mephisto.provider.code=x"], "there is no setting 'mephisto.provider.code'. `parlai"),
-        ([*PANEL, f"{CODE_IS}null", PUBLIC], r"needs mephisto\.provider\.completion_code=…"),
+        ([*PANEL, CODE, PUBLIC, "mephisto.provider.code=x"], "there is no setting 'code'."),
+        ([*PANEL, f"{CODE_IS}null", PUBLIC], r"needs completion_code=…"),
         ([*PANEL, CODE, PUBLIC, "mephisto.provider.values.site=x"], "the panel prolific has no value 'site'"),
         (["place=link", "mephisto.architect.public_url=javascript:alert"], "public_url=javascript:alert is no address"),
     ],

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 from click.testing import CliRunner
-from live import Launch, Rater, eventually, good_replies, records, rows
+from live import Launch, Rater, browser_of, eventually, good_replies, records, rows
 
 from mephisto_tasks.crowds.link import reception
 from mephisto_tasks.crowds.link.datastore import sessions
@@ -46,7 +46,7 @@ class Participant(Rater):
     def __init__(self, run: Launched, person: str, session: str = "", **parameters: Any) -> None:
         super().__init__(local_url(run), person)
         sent = parameters.get("parameters") or address(person, session)
-        self.client = PageClient(self.url, parameters=sent, heartbeat_s=0.5)
+        self.client = PageClient(self.url, parameters=sent, heartbeat_s=0.5, browser=browser_of(person))
 
     async def begin_work(self) -> None:
         """One turn, with words that are known again."""
@@ -188,13 +188,15 @@ async def test_a_failed_practice_is_screened_out(start: Launch) -> None:
 
 async def test_who_was_away_for_too_long_is_sent_back_with_the_code_for_that(start: Launch) -> None:
     async with start(overrides=LINK) as run:
-        run.study.config = run.study.config.model_copy(update={"answer_timeout_s": 1})  # no setting may be so short
+        usual = run.study.config
+        run.study.config = usual.model_copy(update={"answer_timeout_s": 1})  # no setting may be so short
         async with Participant(run, "ann") as ann:
             await ann.state()
             await eventually(lambda: isinstance(ann.newest.step, EndStep))
             assert ann.redirect == COMPLETE + "T4LATE"
             assert "return the task" not in texts_of(ann.newest)
         await eventually(lambda: statuses(run) == [("ann", "session-of-ann", "timed_out")])
+        run.study.config = usual
         async with Participant(run, "bob") as bob:
             await bob.finish()
         async with Participant(

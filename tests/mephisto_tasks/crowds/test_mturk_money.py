@@ -136,9 +136,9 @@ def test_a_launch_by_a_program_needs_its_agreement(mturk: StandIn, data_dir: Pat
     ("setting", "told"),
     [
         ("mephisto.task.task_reward=0.505", "whole cents"),
-        ("mephisto.task.task_reward=-1", "an amount in dollars"),
-        ("mephisto.provider.bonus_budget=-1", "an amount in dollars"),
-        ("mephisto.task.assignment_duration_in_seconds=5", "30 to 31536000 seconds"),
+        ("mephisto.task.task_reward=-1", "task_reward: must be 0.0 or more"),
+        ("mephisto.provider.bonus_budget=-1", "bonus_budget: must be 0.0 or more"),
+        ("mephisto.task.assignment_duration_in_seconds=5", "assignment_duration_in_seconds: must be 30 or more"),
         ("mephisto.architect.frame_sites=[a.b]", "is no site"),
         ("mephisto.provider.auto_approval_delay_in_seconds=9999999", "0 to 2592000 seconds"),
     ],

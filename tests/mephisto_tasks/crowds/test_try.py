@@ -235,7 +235,11 @@ def test_what_a_model_says_is_no_code_for_the_terminal() -> None:
 def test_from_a_function_to_who_is_ahead(tmp_path: Path) -> None:
     """It says what the model says, prints a link; two people chat; Ctrl-C says who is ahead, and where the answers are."""
     (tmp_path / "my_bot.py").write_text(REPLY)
-    with tried(tmp_path, "my_bot.py", "--turns", "2", "--opponent", "eliza") as (process, link, said):
+    with tried(tmp_path, "my_bot.py", "metric=humanness", "--turns", "2", "--opponent", "eliza") as (
+        process,
+        link,
+        said,
+    ):
         assert "the function reply of my_bot.py says “I have heard 1 lines.” to “Hi!”" in said
         assert "my_bot against eliza" in said
         assert "opens on this machine only" in said
@@ -250,5 +254,6 @@ def test_from_a_function_to_who_is_ahead(tmp_path: Path) -> None:
     assert f"report --task-name {task_name}" in rest
     records = read_dialogues(tmp_path / "data", task_name)
     assert [(record.status, len(record.complete_turns)) for record in records] == [("complete", 2)] * 2
+    assert {record.metric for record in records} == {"humanness"}
     assert len({record.worker for record in records}) == 2
     assert {model.name for model in records[0].models} == {"my_bot", "eliza"}

@@ -1,9 +1,8 @@
-"""Tasks on finished dialogues as a person runs them: the demo, and a launch that is killed and begun again."""
+"""A task on finished dialogues as a person runs it: killed, and begun again."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import signal
 import subprocess
@@ -18,34 +17,18 @@ from live import TASK
 from test_commands_as_processes import arguments, environment
 
 from mephisto_tasks.judging.study import GO_ON
+from mephisto_tasks.stored.deciding_lines import deciding_events
 from mephisto_tasks.stored.results import read_judgements
 from mephisto_tasks.stored.task_lock import running_task_run
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["self_chat", "spot_the_bot"])
-def test_demo_prints_json_and_nothing_else(tmp_path: Path, task: str) -> None:
-    """With an empty home and no terminal: models talk, raters judge, and standard output is one JSON report."""
-    options = ["--task", task, "--raters", "3", "--dialogues", "4", "--json", "--port", "0", "--seed", "1"]
-    done = subprocess.run(
-        arguments(tmp_path, "demo", *options, "--data-dir", str(tmp_path / "d")),
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=180,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert report["technique"] == ("pw_dialog" if task == "self_chat" else task)
-    assert "Traceback" not in done.stderr
+from parlai_humaneval.protocol.page.steps import FeedbackStep
+from parlai_humaneval.sequential.events import Answered, Arrived, Began, Ended
+from parlai_humaneval.sequential.study import replay
 
 
 @contextmanager
-def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def launched(folder: Path, *more: str, dialogues: int = 4) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process of a launch of PW-Dialog, and the address it printed."""
-    files = [chats(folder, name, says(text)) for name, text in ((WORDY, LONG), (TERSE, SHORT))]
+    files = [chats(folder, name, says(text), dialogues=dialogues) for name, text in ((WORDY, LONG), (TERSE, SHORT))]
     (folder / "data").mkdir(exist_ok=True)
     settings = [
         f"dialogues=[{','.join(files)}]",
@@ -53,6 +36,7 @@ def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         "items_per_unit=2",
         "golds_per_unit=0",
         "onboarding_qualification=null",
+        *more,
     ]
     overrides = [f"mephisto.blueprint.{setting}" for setting in settings]
     overrides += ["mephisto.architect.port=0", f"mephisto.task.task_name={TASK}", "--data-dir", str(folder / "data")]
@@ -92,7 +76,7 @@ async def judges_all(url: str, worker: str, *, greeted: bool) -> None:
 
 @pytest.mark.slow
 def test_killed_in_mid_unit_and_begun_again(tmp_path: Path) -> None:
-    """kill -9 after one of two answers: it is kept, its rater goes on with one other item, and the study ends by itself."""
+    """kill -9 after one of two answers: it is kept, its rater goes on with the other item, and the study ends by itself."""
     data_dir = tmp_path / "data"
     with launched(tmp_path) as (process, url):
         asyncio.run(judges_one(url, "returns"))
@@ -115,3 +99,39 @@ def test_killed_in_mid_unit_and_begun_again(tmp_path: Path) -> None:
     assert len({record.session for record in mine}) == 1
     shown = [dialogue.dialogue_id for record in mine for dialogue in record.dialogues]
     assert len(shown) == len(set(shown))
+
+
+@pytest.mark.slow
+def test_killed_in_a_study_that_ends_when_it_is_decided(tmp_path: Path) -> None:
+    """kill -9 in mid-unit: each answer counts once, its rater goes on with the pairs that were drawn for them, and the study
+    ends at its answer."""
+    data_dir, decided = tmp_path / "data", ("stop=decided", "margin=0.5", "max_dialogues=36", "alpha=0.2")
+    with launched(tmp_path, *decided, dialogues=6) as (process, url):
+        asyncio.run(judges_one(url, "returns"))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=20)
+    before = deciding_events(data_dir, TASK)
+    assert [type(event) for event in before] == [Began, Arrived, Answered]
+    with launched(tmp_path, *decided, dialogues=6) as (process, url):
+        asyncio.run(judges_all(url, "returns", greeted=True))
+        for number in range(18):
+            if not any(isinstance(event, Ended) for event in deciding_events(data_dir, TASK)):
+                asyncio.run(prefers(url, f"w{number}", LONG))
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    log = deciding_events(data_dir, TASK)
+    assert log[: len(before)] == before
+    standing = replay(log).standing()
+    assert (standing.ended, standing.answer) == ("decided", f"{WORDY} > {TERSE}")
+    complete = [record for record in read_judgements(data_dir, TASK) if record.status == "complete"]
+    assert len(complete) == len({record.item_id for record in complete}) == standing.answered
+
+
+async def prefers(url: str, worker: str, text: str) -> None:
+    """A unit of somebody who likes whoever says this."""
+    async with Judge(url, worker) as rater:
+        while not isinstance((state := await rater.state()).step, FeedbackStep):
+            on_left = any(text in line.text for line in state.panels[0].lines)
+            await rater.fill(preference="first" if on_left else "second")
+        await rater.hand_in()

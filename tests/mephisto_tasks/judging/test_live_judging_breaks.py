@@ -18,13 +18,14 @@ from judging_hands import (
     duets,
     judgements,
     one_unit,
+    panel_texts,
     says,
     study_beside,
 )
 from live import TASK, eventually
 
-from mephisto_tasks.engine.explain import DONE_ALL
-from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, PAUSED, filled
+from mephisto_tasks.engine.explain import GIVEN_ON
+from mephisto_tasks.engine.words import AWAY, PAUSED, filled
 from mephisto_tasks.judging.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.stored.results import read_judgements
 from mephisto_tasks.study.launching import Launched, NothingToDo
@@ -80,32 +81,29 @@ def dialogues_of(found: list[JudgementRecord]) -> list[str]:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-async def test_who_leaves_for_good_and_comes_back_goes_on_with_new_items(tmp_path: Path, study: Any) -> None:
-    """One item judged, the second seen: back later, the same session goes on with two others, and they are told so."""
+async def test_who_leaves_for_good_and_comes_back_goes_on_where_they_were(tmp_path: Path, study: Any) -> None:
+    """One item judged, the second seen: back later, the same session goes on with that one, and they are told so."""
     async with study_beside(tmp_path / "data", **study(tmp_path, disconnect_after_s=1)) as run:
         async with Judge(run, "returns") as rater:
             await rater.state()
             state = await rater.answer_somehow()
             assert state.progress is not None
             assert (state.progress.current, state.progress.total) == (2, 3)
-            left = rater.judgements(run)
+            seen = panel_texts(state)
         await eventually(lambda: idle(run), timeout=25)
         async with Judge(run, "returns") as rater:
             state = await rater.state()
-            assert state.notice == GO_ON
+            assert (state.notice, panel_texts(state)) == (GO_ON, seen)
             assert state.progress is not None
             assert (state.progress.current, state.progress.total) == (2, 3)
             asked = await rater.whole_unit()
             assert [state.notice for state in asked] == [GO_ON, None], "said once"
-            new = rater.judgements(run)
             await eventually(lambda: agent_status(run, rater) == "completed")
-        assert [record.status for record in left] == ["complete", "running"]
-        assert [record.status for record in new] == ["complete", "complete"]
-        assert [record.number for record in new] == [2, 3]
-        assert len({record.session for record in [*left, *new]}) == 1
-        met = dialogues_of([*left, *new])
-        assert len(met) == len(set(met)), "the dialogue that was only seen is not shown again"
-        assert Counter(record.status for record in judgements(run)) == {"complete": 3, "partial": 1}
+        found = judgements(run)
+        assert [(record.status, record.number) for record in found] == [("complete", number) for number in (1, 2, 3)]
+        assert len({record.session for record in found}) == 1
+        met = dialogues_of(found)
+        assert len(met) == len(set(met))
         done = sum(group.completed for group in run.study.progress())
         assert (done, sum(group.running for group in run.study.progress())) == (3, 0)
 
@@ -136,9 +134,9 @@ async def test_a_second_launch_goes_on_where_the_first_was_stopped(tmp_path: Pat
         async with Judge(run, "cut-off") as rater:
             assert (await rater.state()).notice == GO_ON
             await rater.whole_unit()
-            after = rater.judgements(run)
-        assert [record.number for record in after] == [2, 3]
-        assert {record.session for record in after} == {before[0].session}
+        after = [record for record in judgements(run) if record.session == before[0].session]
+        assert [(record.number, record.status) for record in after] == [(number, "complete") for number in (1, 2, 3)]
+        assert after[1].dialogues == before[1].dialogues, "what was in sight when the launch ended"
         for number in range(9):
             if run.study.remaining == 0:
                 break
@@ -147,9 +145,8 @@ async def test_a_second_launch_goes_on_where_the_first_was_stopped(tmp_path: Pat
                     await rater.whole_unit()
         await eventually(run.is_done)
     found = read_judgements(run.data_dir, TASK)
-    assert [record.model_dump() for record in found[: len(kept)]] == [
-        {**record.model_dump(), "checks": found[number].checks} for number, record in enumerate(kept)
-    ]
+    names = {record.judgement_id: record for record in found}
+    assert all(names[record.judgement_id].answers[: len(record.answers)] == record.answers for record in kept)
     by_worker, by_item = defaultdict(list), Counter()
     for record in found:
         by_worker[record.worker] += dialogues_of([record])
@@ -210,12 +207,14 @@ async def test_checks_cannot_be_got_round_by_leaving(tmp_path: Path, again: str)
             assert state.notice == GO_ON
             assert state.progress is not None
             assert (state.progress.current, state.progress.total) == (len(before) + 1, 5)
+            check = judgements(run)[-1]
             await rater.whole_unit()
         complete = [record for record in judgements(run) if record.status == "complete"]
         assert [record.number for record in complete] == [1, 2, 3, 4, 5]
         assert sum(record.expected is not None for record in complete) == 2
-        checks = [record.item_id for record in judgements(run) if record.expected is not None]
-        assert len(checks) == len(set(checks)) == 3, "the one that was left is not shown again"
+        checks = {record.number: record.item_id for record in judgements(run) if record.expected is not None}
+        assert len(set(checks.values())) == 2
+        assert checks[check.number] == check.item_id, "the one that was left is there again, in its place"
 
     async with study_beside(**settings) as run:
         await first_visit(run)
@@ -253,14 +252,18 @@ async def test_silence_ends_a_unit_in_words(tmp_path: Path) -> None:
         assert sum(group.completed for group in run.study.progress()) == 1
 
 
-async def test_who_has_seen_everything_is_not_invited_back(tmp_path: Path) -> None:
-    async with study_beside(tmp_path / "data", **wholes(tmp_path, dialogues=1)) as run:
+async def test_who_has_seen_everything_is_invited_back_as_long_as_nobody_else_has_it(tmp_path: Path) -> None:
+    """One item for one rater: who left it hears that another judges it now."""
+    async with study_beside(tmp_path / "data", **wholes(tmp_path, dialogues=1, judgements_per_item=1)) as run:
         run.study.config.answer_timeout_s = 1
         async with Judge(run, "idler") as rater:
             state = await rater.state()
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert ended.step.text == filled(AWAY_FOR_GOOD[1], JUDGING)
+            assert ended.step.text == filled(AWAY[1], JUDGING)
             await eventually(lambda: idle(run))
-        async with Judge(run, "idler", "again") as rater:
-            assert rater.client.refused == DONE_ALL
+        run.study.config.answer_timeout_s = 60
+        async with Judge(run, "other") as other:
+            await other.state()
+            async with Judge(run, "idler", "again") as rater:
+                assert rater.client.refused == filled(GIVEN_ON, JUDGING)

@@ -16,6 +16,7 @@ from scripted_models import zoo_file
 
 from mephisto_tasks.commands.report import answers_of
 from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.simulated.raters import browser_of_simulated
 from mephisto_tasks.stored.results import raters_of_dialogues
 from parlai_humaneval.protocol.page.steps import RankStep
 from parlai_humaneval.report.making import make_document
@@ -46,7 +47,8 @@ async def test_nobody_is_shown_a_dialogue_that_they_held(tmp_path: Path, task: s
     assert set(owners) == {record.dialogue_id for record in held}
     async with study_beside(data_dir, task, dialogues=[{"task": "mine"}], **OUT_OF_PRACTICE, **settings) as run:
         for number in range(1, len(held) + 1):
-            async with Judge(run, f"talker-mine-{number}") as rater:
+            name = f"talker-mine-{number}"
+            async with Judge(run, name, browser=browser_of_simulated(name)) as rater:
                 if rater.client.refused is None:
                     await rater.state()
                     shown = [one for record in rater.judgements(run) for one in record.dialogues]

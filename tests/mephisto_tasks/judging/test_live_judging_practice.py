@@ -157,13 +157,18 @@ async def test_twice_wrong_is_refused_politely_for_good(run: Launched) -> None:
 
 
 async def test_right_at_once_passes_at_once(run: Launched) -> None:
+    items = items_of(run)
     async with Judge(run, "first-try") as rater:
-        state = await practise(rater, run)
+        for number, item in enumerate(items):
+            state = await rater.state()
+            to_come = [later.why for later in items[number:]]
+            assert told_of(list(rater.client.heard), to_come) == [], "what is right is told after the answer only"
+            await rater.answer(**answer_to(item, state, right=True))
+        state = await rater.state()
         assert isinstance(state.step, EndStep)
         assert state.step.title == PASSED_TITLE
         heard = list(rater.client.heard)
-    why = [item.why for item in items_of(run)]
-    secrets = [*why, '"better"', "must_not", '"why"', '"sides"', "entities"]
+    secrets = ['"better"', "must_not", '"why"', '"sides"', "entities"]
     assert told_of(heard, secrets) == [], "no answer is given away"
 
 
@@ -189,6 +194,17 @@ async def first_state(run: Launched) -> PageState:
         return await rater.state()
 
 
+def test_feedback_after_the_try(tmp_path: Path) -> None:
+    """As Smith et al. 2022 practise (App. B.2): nothing is told between the items."""
+
+    async def practise_in_silence(run: Launched) -> None:
+        async with Judge(run, "waits") as rater:
+            assert (await rater.answer(**answer_to(items_of(run)[0], await rater.state(), right=False))).notice is None
+
+    with practising(tmp_path, pairs, onboarding_feedback="after_try") as run:
+        asyncio.run(practise_in_silence(run))
+
+
 def test_feedback_at_each_item(tmp_path: Path) -> None:
     async def learn(run: Launched) -> None:
         async with Judge(run, "learns") as rater:
@@ -198,5 +214,5 @@ def test_feedback_at_each_item(tmp_path: Path) -> None:
                 assert item.why in state.notice.text
                 assert ("was right" in state.notice.text) == right
 
-    with practising(tmp_path, pairs, onboarding_feedback="each_item") as run:
+    with practising(tmp_path, pairs) as run:
         asyncio.run(learn(run))

@@ -28,8 +28,8 @@ from judging_hands import (
     told_of,
 )
 
-from mephisto_tasks.engine.rating import VERDICTS
 from parlai_humaneval.models.speaker.cards import shown_cards, standing_for
+from parlai_humaneval.protocol.asked.ending import VERDICTS
 from parlai_humaneval.protocol.page.steps import ChooseStep, PageState, Progress, RankStep, RateStep, TickStep
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.protocol.records.judgement import JudgementRecord

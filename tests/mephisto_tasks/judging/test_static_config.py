@@ -36,6 +36,7 @@ REPLAY: dict[str, Any] = {
 }
 TURN: dict[str, Any] = {**REPLAY, "metric": "rank", "show": "turn"}
 WHOLE: dict[str, Any] = {**REPLAY, "metric": "dimensions", "show": "whole", "scales": ["coherence", "overall"]}
+DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.2, "max_dialogues": 300}
 BASES = {"pair": PAIR, "self_chat": SELF_CHAT, "spot": SPOT, "replay": REPLAY, "turn": TURN, "whole": WHOLE}
 
 
@@ -55,27 +56,41 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
     ("base", "changes", "said"),
     [
         ("pair", {"models": ["a", "b", "a"]}, "a model stands twice in models: a, b, a"),
-        ("pair", {"models": ["a"]}, "comparing needs two models or more (mephisto.blueprint.models=[a,b]); one named"),
+        (
+            "pair",
+            {"margin": 0.2},
+            "margin: only a study has it that ends when it is decided; add stop=decided, or leave it out",
+        ),
+        ("spot", DECIDED, "show=segment shows no two dialogues side by side: launch pw_dialog or self_chat"),
+        ("replay", DECIDED, "show=replay shows no two dialogues side by side"),
+        ("turn", DECIDED, "show=turn shows no two dialogues side by side"),
+        ("whole", DECIDED, "show=whole shows no two dialogues side by side"),
+        ("pair", {**DECIDED, "units_per_worker": 2}, "leave units_per_worker out, and say how much is in it with"),
+        ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
+        ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out, and name the models"),
+        ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged 289 times"),
+        ("self_chat", {**DECIDED, "num_dialogues": 17}, "have more dialogues: num_dialogues=18"),
+        ("pair", {"models": ["a"]}, "comparing needs two models or more ('models=[a,b]'); one named"),
         ("pair", {"groups": [["a", "b", "c"]]}, "groups are pairs of two different models"),
         ("pair", {"groups": [["a", "a"]]}, "groups are pairs of two different models"),
         ("pair", {"groups": [["a", "b"], ["b", "a"]]}, "the same two models stand twice among the groups"),
-        ("pair", {"dialogues": []}, "name the dialogues, such as mephisto.blueprint.dialogues=[chats.jsonl]"),
+        ("pair", {"dialogues": []}, "name the dialogues, such as 'dialogues=[chats.jsonl]'"),
         ("pair", {"metric": "wit"}, "there is no metric of two dialogues 'wit'; choose one of: preference, humanness"),
         ("pair", {"human_dialogues": ["packaged"]}, "human_dialogues are mixed among segments only"),
         ("pair", {"segment_lengths": [2]}, "segment_lengths and features go with show=segment"),
         ("pair", {"features": ["fluent"]}, "segment_lengths and features go with show=segment"),
         ("pair", {"scales": ["overall"]}, "scales go with show=whole"),
         ("pair", {"blocking_checks": ["same_position"]}, "blocking_checks need a block_qualification"),
-        ("pair", {"judged_speaker": "third"}, "mephisto.blueprint.judged_speaker:"),
-        ("pair", {"judgements_per_group": 0}, "mephisto.blueprint.judgements_per_group:"),
+        ("pair", {"judged_speaker": "third"}, "judged_speaker:"),
+        ("pair", {"judgements_per_group": 0}, "judgements_per_group:"),
         (
             "self_chat",
             {"models": []},
-            "generate=self_chat needs the models that are to talk: mephisto.blueprint.models=[a,b]",
+            "generate=self_chat needs the models that are to talk: 'models=[a,b]'",
         ),
         ("self_chat", {"generate": "pairs"}, "show=pair does not go with generate=pairs"),
-        ("self_chat", {"num_dialogues": 0}, "mephisto.blueprint.num_dialogues:"),
-        ("self_chat", {"start": "hello"}, "mephisto.blueprint.start:"),
+        ("self_chat", {"num_dialogues": 0}, "num_dialogues:"),
+        ("self_chat", {"start": "hello"}, "start:"),
         ("spot", {"models": ["a"]}, "generate=pairs needs two models or more"),
         ("spot", {"segment_lengths": []}, "segment_lengths are different numbers of exchanges from 1"),
         ("spot", {"segment_lengths": [0, 2]}, "segment_lengths are different numbers of exchanges from 1"),
@@ -88,7 +103,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("spot", {"seed_exchanges": 1}, "the longest segment has 6 exchanges (with 1 of the seed)"),
         ("spot", {"features": ["funny"]}, "there is no feature 'funny'; choose one of: fluent, specific, sensible"),
         ("spot", {"human_dialogues": []}, "human_share needs human_dialogues"),
-        ("spot", {"human_share": 1.0}, "mephisto.blueprint.human_share:"),
+        ("spot", {"human_share": 1.0}, "human_share:"),
         ("spot", {"judgements_per_group": 3}, "judgements_per_group goes with show=pair"),
         ("replay", {"dialogues": ["chats.jsonl"]}, "show=replay needs dialogues that were rated: name live tasks"),
         ("turn", {"dialogues": [{"file": "a.jsonl"}]}, "show=turn needs dialogues that were rated: name live tasks"),

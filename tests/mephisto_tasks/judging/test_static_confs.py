@@ -17,7 +17,8 @@ from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging import building
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.gathering import Gathered
-from mephisto_tasks.study.settings import all_settings, compose_config, conf_names, describe_settings
+from mephisto_tasks.study.setting_list import list_settings
+from mephisto_tasks.study.settings import all_settings, compose_config, conf_names
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
 from parlai_humaneval.techniques import techniques
@@ -164,8 +165,10 @@ def test_settings_and_confs_are_listed(task: str) -> None:
     listed = CliRunner().invoke(launch, [task, "--list-settings"])
     assert listed.exit_code == 0, listed.output
     for name in all_settings(StaticConfig):
-        assert f"mephisto.blueprint.{name}=" in listed.output
-    assert [name for name, _, text in describe_settings(task) if not text] == [], "each one says what it is"
+        assert f"\n{name} " in listed.output
+    assert [setting.name for setting in list_settings(task) if not setting.description] == [], (
+        "each one says what it is"
+    )
     confs = CliRunner(mix_stderr=False).invoke(launch, [task, "--list-confs"])
     assert confs.stdout.split() == conf_names(task)
     assert {"local", "mturk", "mturk_sandbox"} <= set(confs.stdout.split())

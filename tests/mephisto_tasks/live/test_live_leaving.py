@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
-from mephisto_tasks.engine.explain import BUSY, DONE_ALL
-from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, THANKS, UnitWords, filled
+from mephisto_tasks.engine.explain import BUSY, DONE_ALL, GIVEN_ON
+from mephisto_tasks.engine.words import AWAY, THANKS, UnitWords, filled
+from mephisto_tasks.pay.work import work_done
 from mephisto_tasks.router.core import OTHER_WINDOW
 from mephisto_tasks.router.page_client import PageError
 from mephisto_tasks.study.launching import Launched
@@ -97,7 +98,8 @@ async def test_two_pages_of_a_worker_at_the_same_moment_get_one_dialogue(run: La
 
 
 async def test_who_leaves_keeps_complete_turns_and_the_work_is_given_out_again(start: Launch) -> None:
-    """One dialogue is wanted: left in turn 2, it is partial with one turn, and another rater completes it."""
+    """One dialogue is wanted: left in turn 2, it goes to another rater, as nothing else is open. While that one is at it,
+    the first is told so, on the same page and on another. Nothing is collected twice."""
     async with start(turns=3, disconnect_after_s=1) as run:
         async with Rater(run, "leaver") as rater:
             await rater.talk_until("choose", turn=2)
@@ -105,22 +107,34 @@ async def test_who_leaves_keeps_complete_turns_and_the_work_is_given_out_again(s
         (left,) = records(run)
         assert (left.status, len(left.complete_turns), len(left.turns)) == ("partial", 1, 2)
         assert left.turns[1].human_text == "leaver in turn 2"
-        async with Rater(run, "leaver") as rater:
-            # A worker never rates a pair twice: the page tells why it ended, for good.
-            state = await rater.state()
-            assert isinstance(state.step, EndStep)
-            assert (state.step.title, state.step.text, state.step.next) == (
-                AWAY_FOR_GOOD[0],
-                filled(AWAY_FOR_GOOD[1], UnitWords()),
-                "stay",
-            )
-        async with Rater(run, "leaver", "another") as rater:
-            assert rater.client.refused == DONE_ALL
-        await whole_dialogue(run, "other")
+        async with Rater(run, "other") as other:
+            await other.talk_until("choose", turn=1)
+            for assignment in (None, "another"):
+                async with Rater(run, "leaver", assignment) as rater:
+                    assert rater.client.refused == filled(GIVEN_ON, UnitWords())
+            await other.finish()
         await eventually(run.is_done)
         assert sorted(record.status for record in records(run)) == ["complete", "partial"]
     assert rows(run.data_dir, "SELECT status FROM agents ORDER BY agent_id") == [("disconnect",), ("completed",)]
     assert rows(run.data_dir, "SELECT status FROM units") == [("completed",)]
+
+
+async def test_who_leaves_and_comes_back_goes_on_where_they_were(start: Launch) -> None:
+    """By loading the same page, or with a new invitation; meanwhile another rater gets what nobody has begun."""
+    async with start(turns=3, dialogues_per_group=2, disconnect_after_s=1) as run:
+        async with Rater(run, "leaver") as rater:
+            before = await rater.talk_until("choose", turn=2)
+        await eventually(lambda: idle(run), timeout=25)
+        await whole_dialogue(run, "other")
+        async with Rater(run, "leaver") as rater:
+            state = await rater.state()
+            assert (state.step, state.transcript, state.unit) == (before.step, before.transcript, before.unit)
+            await rater.finish()
+        await eventually(run.is_done)
+        found = records(run)
+    assert [(record.status, len(record.turns)) for record in found] == [("complete", 3)] * 2
+    work = {one.agent_id: (one.outcome, one.done) for one in work_done(run.data_dir, run.task_name)}
+    assert sorted(work.values()) == [("complete", 3), ("complete", 3), ("continued", 1)]
 
 
 async def test_who_left_before_rating_anything_may_begin_again(start: Launch) -> None:
@@ -138,7 +152,7 @@ async def test_who_left_before_rating_anything_may_begin_again(start: Launch) ->
 
 
 async def test_silence_ends_a_dialogue(start: Launch) -> None:
-    """A page that is there but idle: told in words after answer_timeout_s, and the work is given out again."""
+    """A page that is there but idle: told in words after answer_timeout_s, how to go on, and the work is given out again."""
     async with start(turns=3, dialogues_per_group=2) as run:
         run.study.config.answer_timeout_s = 1
         async with Rater(run, "idler") as rater:
@@ -146,8 +160,8 @@ async def test_silence_ends_a_dialogue(start: Launch) -> None:
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
             assert (ended.step.title, ended.step.text, ended.step.next) == (
-                AWAY_FOR_GOOD[0],
-                filled(AWAY_FOR_GOOD[1], UnitWords()),
+                AWAY[0],
+                filled(AWAY[1], UnitWords()),
                 "stay",
             )
             await eventually(lambda: rater.client.status == "timeout")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from mephisto_tasks.engine.words import STOPPED
 from mephisto_tasks.live.waiting import PARTNER_SLOW
 from mephisto_tasks.study.launching import StudyBroken
 from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.protocol.page.steps import EndStep, WaitStep
+from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, WaitStep
 
 
 def fails(times: int) -> scripted_models.Script:
@@ -134,7 +136,9 @@ async def test_the_end_of_a_launch_does_not_wait_for_a_hanging_model(start: Laun
         began = time.monotonic()
         run.study.closing.set()
         await eventually(lambda: isinstance(rater.newest.step, EndStep), timeout=3)
-        assert rater.newest.step.title == "The study was paused"  # type: ignore[union-attr]
+        last = rater.newest.step
+        assert isinstance(last, EndStep)
+        assert (last.title, last.resumes) == ("The study was paused", True)
     assert time.monotonic() - began < 4
     hang.set()
     (record,) = records(run)
@@ -202,3 +206,35 @@ async def test_a_complete_dialogue_between_failures_keeps_the_launch_alive(start
                 else:
                     await rater.finish()
         assert run.study.broken is None
+
+
+@pytest.mark.parametrize("where", ["clone", "self_observe"])
+async def test_a_model_that_ends_the_program_fails_as_any_other(
+    start: Launch, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it does: its rater's thread lives, tells them, and the record says what the model did."""
+    async with start() as run:
+        # When the models are loaded: one that is none of ours does such things at its first message.
+        monkeypatch.setattr(scripted_models.ScriptedAgent, where, lambda *_: sys.exit(3))
+        async with Rater(run, "unlucky") as rater:
+            state = await rater.state()
+            if isinstance(state.step, ChooseStep):
+                await rater.choose()
+                state = await rater.write("and now?")
+            assert isinstance(state.step, EndStep)
+            assert (state.step.title, state.step.next) == (STOPPED[0], "submit")
+            await rater.client.submit_task()
+        await eventually(lambda: not run.live_run.task_runner.running_units)
+        (failed,) = records(run)
+    assert failed.failure is not None
+    assert "it called sys.exit(3)" in failed.failure
+
+
+async def test_a_model_that_ends_the_program_when_it_is_loaded_is_named(
+    start: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards the launch that would end without a word."""
+    monkeypatch.setattr(scripted_models.ScriptedAgent, "__init__", lambda *_: sys.exit(3))
+    with pytest.raises(ZooError, match=r"cannot be loaded: RuntimeError: it called sys\.exit\(3\)"):
+        async with start():
+            pass

@@ -114,7 +114,9 @@ async def test_some_none_and_all_with_feedback_at_once(start: Launch, tmp_path: 
 
 async def test_ticks(start: Launch, tmp_path: Path) -> None:
     """What must be ticked, what must not, and what is free; feedback after the try names the messages."""
-    settings = with_practice(tmp_path, "quality", TICKS, task="single_model", models=["alpha"])
+    settings = with_practice(
+        tmp_path, "quality", TICKS, task="single_model", models=["alpha"], onboarding_feedback="after_try"
+    )
     async with start(**settings) as run, Hands(run) as rater:
         step = (await rater.state()).step
         assert isinstance(step, TickStep)

@@ -158,23 +158,23 @@ async def test_a_wait_ends_when_the_rater_has_left(start: Launch) -> None:
         (
             "pw_turn",
             "replies.appearance=bold",
-            "mephisto.blueprint.replies.appearance: Input should be 'as_said' or 'plain'",
+            "replies.appearance: cannot be 'bold' in: launch try: choose one of: auto, as_said, plain, markdown",
         ),
-        ("pw_turn", "replies.apearance=plain", "Did you mean mephisto.blueprint.replies.appearance=…?"),
+        ("pw_turn", "replies.apearance=plain", "Did you mean replies.appearance?"),
         ("pw_turn", "replies.filter_classifier=a:b", "do nothing with filter=none"),
         (
             "pw_turn",
             "replies.disclosure_threshold=nan",
-            "replies.disclosure_threshold: Input should be a finite number",
+            "replies.disclosure_threshold: must be a finite number",
         ),
-        ("pw_dialog", "replies.typing=natural", "there is no setting 'mephisto.blueprint.replies.typing'"),
-        ("pw_dialog", "replies.filter=block dialogues=[x.jsonl]", "say mephisto.blueprint.replies.filter=mask"),
+        ("pw_dialog", "replies.typing=natural", "pw_dialog has no setting 'replies.typing'"),
+        ("pw_dialog", "replies.filter=block dialogues=[x.jsonl]", "say replies.filter=mask"),
     ],
 )
 def test_wrong_settings_of_replies(tmp_path: Path, task: str, setting: str, said: str) -> None:
     """Guards the launch: a setting that cannot be is named before anything is deployed."""
     overrides = [f"mephisto.blueprint.{one}" for one in setting.split()]
-    done = CliRunner().invoke(launch, [task, *overrides, "--data-dir", str(tmp_path / "data")])
+    done = CliRunner().invoke(launch, [task, *overrides, "port=0", "--data-dir", str(tmp_path / "data")])
     assert done.exit_code in (1, 2)
     assert said in " ".join(done.output.split())
     assert "Traceback" not in done.output
@@ -184,6 +184,6 @@ def test_a_words_file_that_is_not_there(tmp_path: Path) -> None:
     """Guards the launch: the file is read before anything is deployed."""
     settings = ["replies.filter=mask", f"replies.filter_words_file={tmp_path}/absent.txt"]
     overrides = [f"mephisto.blueprint.{setting}" for setting in settings]
-    done = CliRunner().invoke(launch, ["pw_turn", *overrides, "--data-dir", str(tmp_path / "data")])
+    done = CliRunner().invoke(launch, ["pw_turn", *overrides, "port=0", "--data-dir", str(tmp_path / "data")])
     assert done.exit_code in (1, 2)
     assert "absent.txt: cannot be read" in json.dumps(done.output.replace("\n", " "))

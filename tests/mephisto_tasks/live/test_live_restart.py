@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import stat
 import threading
 import time
 from collections import Counter
@@ -15,6 +16,7 @@ from live import (
     TASK,
     Launch,
     Rater,
+    config_of,
     eventually,
     good_replies,
     launch,
@@ -24,11 +26,13 @@ from live import (
     whole_dialogue,
 )
 
-from mephisto_tasks.engine.words import AGAIN, PAUSED, UnitWords, filled
-from mephisto_tasks.router.thread import PortInUse
+from mephisto_tasks.engine.unit import WHERE_YOU_WERE
+from mephisto_tasks.engine.words import PAUSED
+from mephisto_tasks.router.listening import PortInUse
 from mephisto_tasks.stored.results import read_dialogues
 from mephisto_tasks.stored.task_lock import AlreadyRunning
-from mephisto_tasks.study.launching import NothingToDo
+from mephisto_tasks.study.launching import NothingToDo, launched
+from mephisto_tasks.study.operator import REGISTERING_AT_ONCE
 from parlai_humaneval.protocol.page.steps import EndStep
 
 
@@ -63,11 +67,11 @@ async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> N
 
 
 async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
-    """Three wanted: one complete, one cut off by the stop; the second launch asks for two, never for more."""
+    """Three wanted: one complete, one cut off by the stop, which goes on; the second launch asks for two, never for more."""
     async with start(dialogues_per_group=3) as run:
         await whole_dialogue(run, "done")
         async with Rater(run, "cut-off") as rater:
-            await rater.talk_until("choose", turn=2)
+            cut_off = await rater.talk_until("choose", turn=2)
     async with start(dialogues_per_group=3) as run:
         assert run.study.allocator.remaining == 2
         assert len(run.live_run.task_launcher.units) == 2
@@ -75,11 +79,11 @@ async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
             assert rater.client.refused is not None
             assert "already taken part" in rater.client.refused
         async with Rater(run, "cut-off") as rater:
-            state = await rater.talk_until("choose", turn=1)
-            assert state.notice is not None
-            assert state.notice.text == filled(AGAIN, UnitWords()), (
-                "we cut the dialogue off: its rater gets a new one, and is told so"
+            state = await rater.state()
+            assert (state.step, state.transcript) == (cut_off.step, cut_off.transcript), (
+                "the same cards in the same places"
             )
+            assert state.notice == WHERE_YOU_WERE
             state = await rater.choose()
             assert state.notice is None
             await rater.finish()
@@ -88,8 +92,8 @@ async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
         await whole_dialogue(run, "new-1")
         await eventually(run.is_done)
     found = read_dialogues(run.data_dir, TASK)
-    assert Counter(record.status for record in found) == {"complete": 3, "partial": 1}
-    assert len({record.dialogue_id for record in found}) == 4
+    assert Counter(record.status for record in found) == {"complete": 3}
+    assert len({record.dialogue_id for record in found}) == 3
     with pytest.raises(NothingToDo, match=r"are there already.*dialogues_per_group"):
         async with start(dialogues_per_group=3):
             pass
@@ -114,13 +118,19 @@ async def test_one_task_is_launched_once_at_a_time(start: Launch) -> None:
         assert [record.status for record in records(other)] == ["complete"]
 
 
-async def test_a_port_in_use_is_said_before_anything_is_written(start: Launch) -> None:
+async def test_a_port_in_use_is_said_before_anything_is_written(start: Launch, tmp_path: Path) -> None:
+    """Neither the data directory nor a folder of locks in it stays, where there was none; what was there stays as it was."""
+    there, not_there = tmp_path / "there", tmp_path / "not" / "there"
+    there.mkdir()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(PortInUse, match=r"mephisto\.architect\.port"):
-            async with start(port=taken.getsockname()[1]):
+        for data_dir in (there, not_there):
+            config = config_of(tmp_path, port=taken.getsockname()[1])
+            with pytest.raises(PortInUse, match=r"port=… for a launch"), launched("pw_turn", config, data_dir):
                 pass
+    assert list(there.iterdir()) == []
+    assert not not_there.parent.exists()
 
 
 async def test_a_launch_that_fails_half_way_leaves_nothing_running(
@@ -135,6 +145,8 @@ async def test_a_launch_that_fails_half_way_leaves_nothing_running(
     assert [name for name in threads_of_launches() if not name.startswith("asyncio_")] == []
     async with start() as run:
         await whole_dialogue(run, "w1")
+        # The loop's thread sets up what registers raters anew: not with fewer threads than are meant.
+        assert vars(run.operator._event_loop)["_default_executor"]._max_workers == REGISTERING_AT_ONCE
 
 
 def open_files() -> int:
@@ -169,3 +181,31 @@ def test_two_hundred_units_are_ready_soon_and_gone_soon(tmp_path: Path) -> None:
         "expired": 199,
         "completed": 1,
     }
+
+
+@pytest.mark.parametrize(("umask", "mode", "expected"), [(0o000, None, 0o600), (0o002, 0o2770, 0o660)])
+def test_what_raters_say_is_shut_to_strangers(tmp_path: Path, umask: int, mode: int | None, expected: int) -> None:
+    """Whatever the umask: a directory of ours is its owner's alone; one that a group shares stays shared."""
+    data_dir = tmp_path / "data"
+    if mode is not None:
+        data_dir.mkdir()
+        data_dir.chmod(mode)
+    before = os.umask(umask)
+    try:
+        with launched("pw_turn", config_of(tmp_path), data_dir) as run:
+            asyncio.run(whole_dialogue(run, "w1"))
+            asyncio.run(eventually(run.is_done))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(data_dir.stat().st_mode) == (mode or 0o700)
+    (state,) = data_dir.glob("data/runs/NO_PROJECT/*/*/*/state.json")
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (data_dir / "database.db", state)}
+    assert modes == {"database.db": expected, "state.json": expected}
+
+
+def test_a_launch_warns_where_strangers_can_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older directory is not changed without a word: its owner is told how."""
+    monkeypatch.setattr("mephisto_tasks.study.launching.open_to_strangers", lambda folder: True)
+    with launch(tmp_path / "my data") as run:
+        (remark,) = [remark for remark in run.study.remarks if "Everybody on this machine" in remark]
+    assert remark.endswith(f"chmod -R o-rwx '{tmp_path}/my data'")

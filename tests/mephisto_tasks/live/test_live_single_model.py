@@ -44,8 +44,16 @@ async def test_ticks_and_scores_are_stored_with_their_words(run: Launched) -> No
         assert texts(state)[-1] == "alpha at turn 2"
         assert isinstance(state.step, RateStep)
         assert [(s.style, s.minimum, s.maximum) for s in state.step.scales] == [("points", 1, 5)] * 3
+        assert [(s.left, s.right) for s in state.step.scales] == [
+            ("Would not at all prefer", "Would very much prefer"),
+            ("Very inhuman", "Very human"),
+            ("Very boring", "Very interesting"),
+        ], "as the statements say in brackets"
+        assert state.progress is not None
+        assert (state.progress.current, state.progress.total) == (2, 2)
         await rater.rate(4, 3, 5)
         await rater.hand_in("fine")
+        assert rater.newest.progress == state.progress, "to the end"
     record = rater.record(run)
     assert record.status == "complete"
     assert [turn.ticks for turn in record.turns] == [["interesting", "engaging"], []]

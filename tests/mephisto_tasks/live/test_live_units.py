@@ -13,6 +13,8 @@ import scripted_models
 from hands import Hands, texts
 from live import Launch, eventually, records
 
+from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.engine.unit import WHERE_YOU_WERE
 from mephisto_tasks.engine.words import AWAY, PAUSED, STOPPED, conversations, filled
 from mephisto_tasks.live.study import GO_ON
 from mephisto_tasks.study.launching import Launched
@@ -52,8 +54,8 @@ def complete(found: list[DialogueRecord]) -> list[tuple[int, str]]:
 
 
 async def test_who_leaves_for_good_and_comes_back_goes_on_behind_what_was_held(start: Launch) -> None:
-    """Gone for longer than a lost line in the second of three: the first is kept, the second begins anew; one session,
-    and the unit counts whole, so that nobody is asked for it again."""
+    """Gone for longer than a lost line in the second of three: all is kept, and goes on where it was; one session, and the
+    unit counts whole, so that nobody is asked for it again."""
     async with start(**SETTINGS, disconnect_after_s=1) as run:
         async with Hands(run, "returns") as rater:
             await conversation(rater, 11)
@@ -62,9 +64,10 @@ async def test_who_leaves_for_good_and_comes_back_goes_on_behind_what_was_held(s
         assert run.study.allocator.remaining == 1
         async with Hands(run, "returns") as rater:
             state = await rater.state()
-            assert state.notice == GO_ON
-            assert (number_of(state), texts(state)) == (2, [])
-            await conversation(rater, 22)
+            assert state.notice == WHERE_YOU_WERE
+            assert (number_of(state), texts(state)[0]) == (2, "cut off here")
+            await rater.do("end")
+            await rater.rate(22)
             assert number_of(await rater.state()) == 3
             await conversation(rater, 33)
             await rater.hand_in()
@@ -73,11 +76,11 @@ async def test_who_leaves_for_good_and_comes_back_goes_on_behind_what_was_held(s
     assert run.study.allocator.remaining == 0, "conversations of the earlier visit count, too"
     assert [number for number, _ in complete(found)] == [1, 2, 3]
     assert len({record.session for record in found}) == 1
-    assert Counter(record.status for record in found) == {"complete": 3, "partial": 1}
+    assert Counter(record.status for record in found) == {"complete": 3}
     ratings = {record.conversation: record.final_ratings for record in found if record.status == "complete"}
     assert [ratings[number]["fun"] for number in (1, 2, 3)] == [11, 22, 33]
-    assert len({record.models[0].name for record in found if record.status == "complete"}) == 3
-    assert len({record.dialogue_id for record in found}) == 4
+    assert len({record.models[0].name for record in found}) == 3
+    assert len({record.dialogue_id for record in found}) == 3
 
 
 async def test_three_visits_in_one_launch(start: Launch) -> None:
@@ -135,7 +138,7 @@ async def test_a_stop_between_conversations(start: Launch) -> None:
 
 
 async def test_a_stop_in_the_middle_of_a_conversation(start: Launch) -> None:
-    """It begins anew; the record of the one that was cut off says that it was not its rater who did it."""
+    """It goes on where it was, message and reply in sight; there is one record of it, and no sign that anybody left."""
     async with AsyncExitStack() as pages:
         async with start(**SETTINGS) as run:
             rater = await pages.enter_async_context(Hands(run, "patient"))
@@ -148,27 +151,29 @@ async def test_a_stop_in_the_middle_of_a_conversation(start: Launch) -> None:
     async with start(**SETTINGS) as run:
         async with Hands(run, "patient") as rater:
             state = await rater.state()
-            assert (number_of(state), texts(state), state.notice) == (2, [], GO_ON)
-            await conversation(rater)
+            assert (number_of(state), texts(state)[0], state.notice) == (2, "cut off by us", WHERE_YOU_WERE)
+            await rater.do("end")
+            await rater.rate(50)
             await conversation(rater)
             await rater.hand_in()
         await eventually(run.is_done)
         found = records(run)
     assert [number for number, _ in complete(found)] == [1, 2, 3]
-    (cut,) = [record for record in found if record.status == "partial"]
-    assert (cut.conversation, cut.interrupted, cut.turns[0].human_text) == (2, True, "cut off by us")
-    held = {record.conversation: record.models[0].name for record in found if record.status == "complete"}
-    assert cut.models[0].name == held[2], "the conversation keeps its model"
+    (cut,) = [record for record in found if record.conversation == 2]
+    assert (cut.status, cut.interrupted, cut.turns[0].human_text) == ("complete", False, "cut off by us")
+    assert cut.away_s > 0
 
 
-async def test_a_stop_in_the_first_conversation_gives_a_new_unit(start: Launch) -> None:
-    """Nothing is held yet: the whole unit is given out again, to its rater as well."""
+async def test_a_stop_in_the_first_conversation(start: Launch) -> None:
+    """Nothing is held yet: that goes on as well."""
     async with start(**SETTINGS) as run, Hands(run, "patient") as rater:
         await rater.say()
     async with start(**SETTINGS) as run:
         async with Hands(run, "patient") as rater:
             assert number_of(await rater.state()) == 1
-            for _ in range(3):
+            await rater.do("end")
+            await rater.rate(50)
+            for _ in range(2):
                 await conversation(rater)
             await rater.hand_in()
         await eventually(run.is_done)
@@ -200,10 +205,15 @@ async def test_two_raters_at_once_do_not_take_each_others_conversations(start: L
 
 
 async def test_a_unit_of_models_that_are_not_rated_any_more_begins_anew(start: Launch) -> None:
-    """One held of the old models; the next launch has others: its rater gets a whole unit of these, and nothing fails."""
+    """One held of the old models; a launch with others is refused, as long as nobody says that they begin anew: then the
+    rater gets a whole unit of these, and nothing fails."""
     async with start(**SETTINGS) as run, Hands(run, "patient") as rater:
         await conversation(rater)
-    async with start(**{**SETTINGS, "models": ["gamma", "delta"]}) as run:
+    others = {**SETTINGS, "models": ["gamma", "delta"]}
+    with pytest.raises(ConfigError, match=r"(?s)1 unit of this task was cut off.*models.*cut_off=anew"):
+        async with start(**others):
+            pass
+    async with start(**others, cut_off="anew") as run:
         async with Hands(run, "patient") as rater:
             assert number_of(await rater.state()) == 1
             for _ in range(3):

@@ -71,31 +71,6 @@ def test_units_come_back_from_json_as_they_were(unit: UnitPlan) -> None:
     assert UnitPlan.restored(json.loads(json.dumps(unit.stored()))) == unit
 
 
-@run_with(deadline=None, max_examples=60)
-@given(units(), st.sets(st.integers(1, 5)), st.sets(st.integers(1, 5)))
-def test_what_is_held_and_what_is_left_are_always_the_whole_unit(
-    unit: UnitPlan, first: set[int], second: set[int]
-) -> None:
-    """In two visits, stored in between: no dialogue is lost, and none is asked for twice."""
-    visited = UnitPlan.restored(json.loads(json.dumps(unit.without(sorted(first)).renamed("v2").stored())))
-    left = visited.without(sorted(second))
-    assert {plan.conversation for plan in left.plans}.isdisjoint(first | second)
-    assert Counter(left.cells) == Counter(unit.cells) == Counter(plan.cell for plan in unit.plans)
-    assert (left.session, left.conversations) == (unit.session, unit.conversations)
-    assert len(left.plans) + len(left.held) == unit.conversations
-
-
-def test_a_unit_that_goes_on_has_new_ids_for_the_same_dialogues() -> None:
-    plans = tuple(
-        Plan(f"old-{number}", Cell((str(number),), "m"), ContextRecord(), number, number) for number in (1, 2, 3)
-    )
-    renamed = UnitPlan("old", 3, plans).without([1]).renamed("new")
-    assert [(plan.dialogue_id, plan.seed, plan.conversation) for plan in renamed.plans] == [
-        ("new-2", 2, 2), ("new-3", 3, 3),
-    ]  # fmt: skip
-    assert renamed.session == "old"
-
-
 def settings(**changes: Any) -> InteractiveConfig:
     assessment = {
         "technique": "direct_assessment",

@@ -92,14 +92,14 @@ def test_a_unit_in_two_visits_is_one_piece_of_work(study: StoredStudy) -> None:
 
 
 def test_who_left_can_go_on_while_a_launch_is_alive(study: StoredStudy) -> None:
-    """With a unit of several conversations, of which one is complete; a single conversation begins anew."""
+    """With whatever they left in the middle."""
     study.add("task", "ann", conversation(1))
     study.add("task", "bob", left_after(choices("d1", [[1], [2], [1]]), 5))
     set_status(study.data_dir, "disconnect")
     assert [one.resumable for one in work_done(study.data_dir, "task")] == [False, False]
     with task_lock(study.data_dir, "task") as lock:
         lock.name_run("2")
-        assert [one.resumable for one in work_done(study.data_dir, "task")] == [True, False]
+        assert [one.resumable for one in work_done(study.data_dir, "task")] == [True, True]
 
 
 def judgement(number: int, answered: int, *, whole: bool, turns: int = 0) -> list[Event]:

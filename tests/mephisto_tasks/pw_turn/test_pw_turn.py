@@ -68,12 +68,12 @@ def test_confs_by_name() -> None:
 @pytest.mark.parametrize("conf", ["mturk", "mturk_sandbox"])
 def test_the_crowd_confs_ask_for_what_they_need(conf: str) -> None:
     """A requester, models, and an https address: real workers sent to 127.0.0.1 would find nothing."""
-    with pytest.raises(ConfigError, match="needs these settings") as lacking:
+    with pytest.raises(ConfigError, match="needs more settings") as lacking:
         compose_config("pw_turn", conf)
-    for name in ("provider.requester_name=…", "architect.public_url=…", "blueprint.models=…"):
-        assert f"mephisto.{name}" in str(lacking.value)
+    for name in ("requester_name=…", "public_url=…", "models=…"):
+        assert f" {name}" in str(lacking.value)
     given = ["mephisto.provider.requester_name=me", "mephisto.blueprint.models=[a,b]"]
-    with pytest.raises(ConfigError, match=r"mephisto\.architect\.public_url=https://…"):
+    with pytest.raises(ConfigError, match=r"set public_url=https://…"):
         compose_config("pw_turn", conf, [*given, "mephisto.architect.public_url=http://my.host"])
     assert settings(*given, "mephisto.architect.public_url=https://my.host", conf=conf).models == ["a", "b"]
 
@@ -96,10 +96,15 @@ def test_a_conf_file_of_ones_own(tmp_path: Path) -> None:
             "",
             "no task 'pw_trun'; did you mean pw_turn? Choose one of:\n  pw_turn            PW-Turn (Smith et al. 2022",
         ),
-        ("pw_turn", "locale", "", "no conf 'locale'; choose one of: local, mturk, mturk_sandbox, smith2022_"),
+        (
+            "pw_turn",
+            "locale",
+            "",
+            "no conf 'locale'. Did you mean local? Choose one of: local, mturk, ",
+        ),
         ("pw_turn", "local", "mephisto.blueprint.turn=3", "turn"),
         ("pw_turn", "local", "no=such.thing", "no"),
-        ("pw_turn", "local", "mephisto.blueprint.models=[a", "mephisto.blueprint.models=[a cannot be read"),
+        ("pw_turn", "local", "mephisto.blueprint.models=[a", "models=[a cannot be read"),
     ],
 )
 def test_what_cannot_be_composed_is_told(task: str, conf: str, override: str, said: str) -> None:
@@ -115,12 +120,17 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["pw_trun"], "Choose one of:\n  pw_turn "),
-        (["pw_turn", "port=3"], "Did you mean mephisto.architect.port="),
-        (["pw_turn", "fast"], "'fast' is not a setting; write NAME=VALUE"),
+        (["pw_trun"], "choose one of:\n         pw_turn "),
+        (["pw_turn", "prt=3"], "Did you mean port?"),
+        (["pw_turn", "fast"], "'fast' is not a setting"),
+        (["pw_turn", "models=[eliza,", "retrieval]", "turns=2"], "put it into quotes: 'models=[eliza, retrieval]'"),
+        (["pw_turn", "models=[eliza,"], "models"),
+        (["turns", "--list-settings"], "name one first: parlai-humaneval launch pw_turn --list-settings turns"),
+        (["pw_turn", "--turns", "4"], "write a setting without dashes: turns=…"),
+        (["pwturn", "--list-settings"], "Did you mean pw_turn?"),
         (["pw_turn", "conf=local", "conf=mturk"], "more than once"),
         (["pw_turn", "mephisto.blueprint.metric=fun"], "preference, humanness, interestingness"),
-        (["pw_turn", "mephisto.blueprint.models=[eliza,elisa]"], "did you mean eliza"),
+        (["pw_turn", "mephisto.blueprint.models=[eliza,elisa]"], "Did you mean eliza"),
         (["pw_turn", "mephisto.blueprint.persona_file=nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["pw_turn", "mephisto.blueprint.onboarding_file=nowhere.json"], "nowhere.json: cannot be read"),
         (["pw_turn", "mephisto.blueprint.instructions_file=nowhere.yaml"], "nowhere.yaml: cannot be read"),
@@ -151,7 +161,7 @@ def test_list_confs_and_help() -> None:
     listed = CliRunner(mix_stderr=False).invoke(launch_command, ["pw_turn", "--list-confs"])
     assert listed.stdout.split() == conf_names("pw_turn")
     described = CliRunner().invoke(launch_command, ["--help"])
-    assert "parlai-humaneval launch pw_turn conf=mturk_sandbox" in described.output
+    assert "parlai-humaneval launch pw_turn place=mturk_sandbox" in described.output
 
 
 def test_report_without_a_task_lists_them_or_says_what_to_do(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_site_that_one_names_may_show_the_page(architect: Make) -> None:
 )
 def test_what_is_no_site_is_refused_before_a_launch(site: str) -> None:
     """It goes into a header that says who may do what."""
-    with pytest.raises(ValueError, match=r"mephisto\.architect\.frame_sites"):
+    with pytest.raises(ValueError, match=r"^frame_sites: "):
         HumanevalLocalArchitect.assert_task_args(config(port=0, frame_sites=[site]), None)
 
 
@@ -153,7 +153,7 @@ def test_a_port_in_use_is_refused_before_and_at_launch(architect: Make) -> None:
     first.prepare()
     url = first.deploy()
     port = int(url.rsplit(":", 1)[1])
-    with pytest.raises(PortInUse, match=r"mephisto\.architect\.port="):
+    with pytest.raises(PortInUse, match=r"for the demo, port=… for a launch"):
         HumanevalLocalArchitect.assert_task_args(config(port=port), None)
     second = architect(port=str(port))
     second.prepare()
@@ -288,10 +288,10 @@ def test_no_listener_survives_its_process(tmp_path: Path, end: str) -> None:
             port = int(process.stdout.readline())
             assert is_listening(port)
             if end == "crash":
-                process.communicate(b"x", timeout=10)
+                process.communicate(b"x", timeout=30)
             else:
                 process.send_signal(getattr(signal, end))
-                process.wait(10)
+                process.wait(30)
         finally:
             process.kill()
     assert process.returncode != 0

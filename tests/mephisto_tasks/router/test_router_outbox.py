@@ -70,6 +70,22 @@ def test_page_from_before_a_restart_still_hears_everything() -> None:
     assert [packet["data"] for packet in outbox.resume(9)] == ["c"]
 
 
+def test_a_second_window_gets_the_state_that_the_first_one_confirmed() -> None:
+    """The state changed after the second had registered, and before it was connected: it would wait for ever."""
+    outbox = Outbox()
+    for state in ("old", "new"):
+        outbox.add({"packet_type": "client_bound_live_update", "data": state})
+    outbox.add({"packet_type": "update_status", "data": "in task"})
+    outbox.confirm(3)
+    assert [packet["data"] for packet in outbox.resume(0)] == ["new"]
+    assert [packet["data"] for packet in outbox.resume(1)] == ["new"]
+    assert outbox.resume(2) == []
+    outbox.add({"packet_type": "client_bound_live_update", "data": "newer"})
+    assert [packet["data"] for packet in outbox.resume(1)] == ["newer"]
+    outbox.clear()
+    assert outbox.resume(0) == []
+
+
 def test_memory_is_bounded_and_the_newest_stay() -> None:
     outbox = Outbox(capacity=3)
     for number in range(1, 6):

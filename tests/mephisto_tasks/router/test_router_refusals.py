@@ -25,7 +25,8 @@ async def post(served: Served, path: str, **options: Any) -> tuple[int, dict[str
 
 async def talk(served: Served, *messages: Any) -> tuple[list[dict[str, Any]], int | None]:
     """Sends on a connection of its own; returns all packets until the router closes it, and the close code."""
-    async with aiohttp.ClientSession() as session, session.ws_connect(served.url) as socket:
+    # The router may hang up at once: an answer to its closing would find no line, and its code would be lost here.
+    async with aiohttp.ClientSession() as session, session.ws_connect(served.url, autoclose=False) as socket:
         for message in messages:
             if isinstance(message, bytes):
                 await socket.send_bytes(message)
@@ -154,7 +155,7 @@ async def test_what_is_too_long_is_refused_with_a_reason(served: Served) -> None
     with contextlib.suppress(ConnectionError, aiohttp.ClientError):  # the rest is not read: cut off, maybe hard
         assert (await talk(served, "x" * 3_000_000))[0] == []
     status, answer = await post(served, "/request_agent", json={"provider_data": {"x": "y" * 300_000}})
-    assert (status, "256 kB" in answer["error"]) == (413, True)
+    assert (status, "64 kB" in answer["error"]) == (413, True)
     assert (await talk(served, b"binary"))[1] == 1003
     assert served.operator.heard == []
 
@@ -210,7 +211,8 @@ async def test_a_silent_operator_is_reported(serve: Callable[..., Served]) -> No
     served.operator.mute = True
     body = {"provider_data": {"worker_name": "w", "agent_registration_id": "a-w"}}
     status, answer = await post(served, "/request_agent", json=body)
-    assert (status, "try again" in answer["error"]) == (503, True)
+    assert (status, "asks again by itself" in answer["error"]) == (503, True)
+    await asyncio.sleep(0.1)
     served.operator.mute = False
     status, answer = await post(served, "/request_agent", json=body)
     assert (status, answer["data"]["agent_id"]) == (200, "practice-1")
@@ -220,6 +222,7 @@ async def test_nothing_is_accepted_once_the_operator_has_left(served: Served, op
     """“Submitted!” must not be said when nobody will ever hear of it."""
     async with open_page(served.url) as client:
         await client.register()
+        await client.submit_onboarding()
         served.router.disconnect_operator()
         body = {"USED_AGENT_ID": client.agent_id, "agent_token": client.agent_token}
         assert (await post(served, "/submit_task", json=body))[0] == 503
@@ -257,6 +260,7 @@ async def test_a_hand_in_that_the_operator_did_not_take_ends_nothing(served: Ser
     """A page that hands in too early is told to go on, and can: answer, then hand in again."""
     async with open_page(served.url) as client:
         await client.register()
+        await client.submit_onboarding()
         state = await client.next_state()
         await client.submit_task()
         confirmed = await client.answer({"kind": "message", "step_id": "m1", "text": "Hi"})
@@ -268,6 +272,7 @@ async def test_a_hand_in_that_the_operator_did_not_take_ends_nothing(served: Ser
 async def test_an_answer_after_the_work_was_taken_changes_nothing(served: Served, open_page: Pages) -> None:
     async with open_page(served.url) as client:
         await client.register()
+        await client.submit_onboarding()
         await client.next_state()
         await client.submit_task()
         assert client.agent_id is not None
@@ -278,12 +283,3 @@ async def test_an_answer_after_the_work_was_taken_changes_nothing(served: Served
         )
         assert "handed in" in await client.next_error()
     assert served.operator.answers == {}
-
-
-async def test_error_logs_reach_the_operator_in_bounds(served: Served) -> None:
-    """The one route that needs no token cannot be used to flood the operator's log."""
-    body = {"USED_AGENT_ID": None, "error_data": {"text": "it broke"}}
-    answers = [(await post(served, "/log_error", json=body))[0] for _ in range(110)]
-    assert answers[0] == 200
-    assert answers[-1] == 429
-    assert served.operator.heard[0]["data"] == {"text": "it broke"}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from chaos import ChaosProxy
 from fake_operator import Served
 
+from mephisto_tasks.router import agents
 from mephisto_tasks.router.page_client import PageClient
 
 Pages = Callable[..., PageClient]
@@ -30,13 +32,20 @@ async def test_a_page_that_goes_silent_has_left(serve: Callable[..., Served], op
         assert await statuses(served) == {"practice-1": "onboarding", "practice-2": "disconnect"}
 
 
-async def test_a_page_that_never_connected_has_left(serve: Callable[..., Served], open_page: Pages) -> None:
-    """Registered and closed at once: node's router would keep its unit for ever."""
-    served = serve(disconnect_after_s=0.2)
-    async with open_page(served.url) as client:
-        await client.register()
+async def test_a_page_that_never_connected_has_left(
+    serve: Callable[..., Served], open_page: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Registered and closed at once: node's router would keep its unit for ever, and programs could fill a study so.
+    Whoever came to their task may be away for longer.
+    """
+    monkeypatch.setattr(agents, "NEVER_CAME_S", 0.2)
+    served = serve(disconnect_after_s=20)
+    async with open_page(served.url, "came") as came, open_page(served.url, "never") as never:
+        await came.register()
+        await came.next_state()
+        await never.register()
     await asyncio.sleep(0.4)
-    assert await statuses(served) == {"practice-1": "disconnect"}
+    assert await statuses(served) == {"practice-1": "onboarding", "practice-2": "disconnect"}
 
 
 async def test_a_short_break_is_no_departure(serve: Callable[..., Served], open_page: Pages) -> None:
@@ -57,9 +66,10 @@ async def test_who_handed_in_cannot_leave(serve: Callable[..., Served], open_pag
     served = serve(disconnect_after_s=0.2)
     async with open_page(served.url) as client:
         await client.register()
+        await client.submit_onboarding()
         await client.next_state()
         await client.submit_task()
-        served.operator.set_status("practice-1", "completed")
+        served.operator.set_status("task-1", "completed")
     await asyncio.sleep(0.4)
     assert await statuses(served) == {}
 

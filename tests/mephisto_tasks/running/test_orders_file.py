@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -114,3 +115,18 @@ def test_a_snapshot_is_private_and_whole(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name], "no drafts are left"
     path.write_text("{", encoding="utf-8")
     assert read_snapshot(tmp_path, TASK) is None
+
+
+def test_an_order_that_does_not_fit_on_the_disk_is_not_half_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk with some bytes left takes the beginning of a line, and calls that success."""
+    first = give(tmp_path, TASK, Pause(by="page"))
+    write = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda descriptor, text: write(descriptor, text[:5]))
+        with pytest.raises(OSError, match="No space left"):
+            give(tmp_path, TASK, Pause(by="page"))
+    second = give(tmp_path, TASK, Pause(by="page"))
+    assert orders(tmp_path, TASK) == [first, second]
+    assert len(orders_file(tmp_path, TASK).read_bytes().splitlines()) == 2

@@ -15,6 +15,8 @@ BLUEPRINT: dict[str, Any] = {
     "models": ["a", "b", "c"],
     "groups": [],
     "dialogues_per_group": 10,
+    "alpha": 0.05,
+    "max_dialogues": 60,
     "judgements_per_group": None,
     "seed": None,
     "turns": 6,
@@ -92,16 +94,18 @@ def test_fewer_models_are_retired_and_fewer_groups_stopped() -> None:
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        ({"turns": 5}, "mephisto.blueprint.turns is 6 in the running launch of 't' and 5 here"),
-        ({"replies": {"filter": "mask", "words": []}}, "mephisto.blueprint.replies.filter is 'off'"),
-        ({"seed": 3}, "mephisto.blueprint.seed is not set in the running launch of 't' and 3 here"),
-        ({"extra": 1}, "mephisto.blueprint.extra is not set"),
+        ({"turns": 5}, "turns is 6 in the running launch of 't' and 5 here"),
+        ({"replies": {"filter": "mask", "words": []}}, "replies.filter is 'off'"),
+        ({"seed": 3}, "seed is not set in the running launch of 't' and 3 here"),
+        ({"extra": 1}, "extra is not set"),
         ({"dialogues_per_group": 9}, "it cannot ask for fewer"),
-        ({"judgements_per_group": 9}, "mephisto.blueprint.judgements_per_group is not set"),
+        ({"judgements_per_group": 9}, "judgements_per_group is not set"),
         ({"models": ["a", "b", "d"]}, "d: the running launch of 't' has no such model"),
         ({"groups": [["a", "b"], ["d", "b"]]}, "d: the running launch"),
         ({"models": ["a"]}, "nothing is left of the running launch"),
-        ({"turns": 5, "dialogues_per_group": 15}, "mephisto.blueprint.turns"),
+        ({"turns": 5, "dialogues_per_group": 15}, "turns"),
+        ({"alpha": 0.01}, "no launch can change by what a study ends"),
+        ({"max_dialogues": 90}, "Stop it and launch again"),
     ],
 )
 def test_what_a_running_launch_cannot_change_is_named(now: dict[str, Any], words: str) -> None:

@@ -24,7 +24,9 @@ def test_asking_who_has_left_survives_what_goes_wrong() -> None:
     """Guards the finding of raters who left: a channel that fails, or that the end of the launch takes away meanwhile, ends
     neither this question nor, with it, all later ones."""
     door: Any = None
-    handler = StudyIOHandler(None, door, Floor())
+    identity: Any = None
+    consents: Any = None
+    handler = StudyIOHandler(None, door, Floor(), identity, consents)
 
     def broken() -> None:
         raise OSError("gone")

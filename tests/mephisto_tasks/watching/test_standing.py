@@ -161,6 +161,7 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
     door = Door(
         came=9,
         let_in=7,
+        waited=2,
         turned_away={"practice_failed": 2, "all_done": 1},
         left=[Left(phase="task", step="choose", count=1)],
     )
@@ -172,6 +173,7 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         words = dict([*progress_facts(standing), *rater_facts(standing)])
         assert words["Complete"] == "5 of 25 conversations are complete."
         assert words["Came"] == "9 came, 7 began, 0 finished in this launch, 3 times somebody was turned away."
+        assert words["Waited"] == "2 workers came while the study was full, and waited for a place."
         assert words["Turned away"] == "2: practice failed; 1: all done"
         assert words["Left at"] == "1 at “choose” (this launch)."
         assert "1 inside" in line(standing)
@@ -179,6 +181,8 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         paused = _observer(study).standing()
         assert (paused.state, paused.end.at) == ("paused", None)
         assert _observer(study, NOW + 60).standing().state == "silent"
+        write_snapshot(study.data_dir, TASK, _snapshot(trouble="The disk is full."))
+        assert _observer(study).standing().state_words.endswith(" The disk is full.")
 
 
 def test_a_launch_that_is_gone(study: StoredStudy) -> None:
@@ -229,7 +233,7 @@ def test_a_database_that_is_being_written(study: StoredStudy, monkeypatch: pytes
 
 def test_an_unknown_task_has_a_near_name(study: StoredStudy) -> None:
     """Guards who mistypes: the error names the one that there is."""
-    with pytest.raises(ResultsError, match="did you mean watched"):
+    with pytest.raises(ResultsError, match=r"(?i)did you mean watched"):
         Observer(study.data_dir, "wacthed").standing()
 
 
@@ -273,6 +277,21 @@ def test_pay_is_that_of_people(tmp_path: Path) -> None:
     assert pay is not None
     assert (pay.owed, pay.paid, pay.to_spend) == (5.0, 0.0, 50.0)
     assert pay.per_hour == 2.5 * 3600 / 1000
+
+
+def test_what_is_earned_in_a_sandbox_is_told_apart(tmp_path: Path) -> None:
+    """Guards against money that is added to what nobody pays; what programs read of all keeps its meaning."""
+    stored = StoredStudy(tmp_path)
+    for number, name in enumerate(("ann", "ben", "joe")):
+        stored.add(TASK, name, list(choices(f"d{number}", VARIED)))
+    _set(tmp_path, "UPDATE units SET pay_amount = 2.5, provider_type = 'mturk'")
+    _set(tmp_path, "UPDATE units SET provider_type = 'mturk_sandbox' WHERE unit_id = (SELECT MIN(unit_id) FROM units)")
+    standing = Observer(tmp_path, TASK, draws=100).standing()
+    assert standing.pay is not None
+    assert (standing.pay.owed, standing.pay.owed_in_sandbox, standing.pay.paid_in_sandbox) == (7.5, 2.5, 0.0)
+    told = dict(rater_facts(standing))
+    assert told["Money"].startswith("$5.00 spent, of it $0.00 paid")
+    assert told["In the sandbox"] == "$2.50, of it $0.00 paid: MTurk's, where no real money is spent."
 
 
 def test_the_json_is_the_same_object(study: StoredStudy) -> None:

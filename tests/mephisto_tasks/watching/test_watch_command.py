@@ -80,7 +80,7 @@ def test_json_and_the_list_of_tasks(stored: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--task-name", "wacthed", "--once"], "did you mean watched?"),
+        (["--task-name", "wacthed", "--once"], "Did you mean watched?"),
         (["--task-name", TASK, "--once", "--page"], "look once"),
         (["--task-name", TASK, "--page", "--host", "0.0.0.0"], "add --public"),
         (["--task-name", TASK, "--blind-names"], "add --public"),

@@ -119,7 +119,7 @@ def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
         ({"exclude_tasks": ["odl"]}, "no study 'odl' in this data directory; did you mean old"),
         ({"exclude_tasks": ["next"]}, "next is this study itself; how often one may take part says"),
         ({"qualifications": ["traned"]}, "no qualification 'traned' was ever given in this data directory"),
-        ({"allow_list": "/no/such/file"}, "mephisto.blueprint.workers.allow_list: there is no file /no/such/file"),
+        ({"allow_list": "/no/such/file"}, "workers.allow_list: there is no file /no/such/file"),
     ],
 )
 def test_what_is_named_must_be_there(data_dir: Path, rules: dict[str, Any], said: str) -> None:
@@ -170,7 +170,7 @@ def test_the_same_models_once_only(data_dir: Path, db: Any) -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ([], ["Nobody checks here that workers live in US (mephisto.blueprint.workers.locales): MTurk does"]),
+        ([], ["Nobody checks here that workers live in US (workers.locales): MTurk does"]),
         (["place=link"], ["invite only people of whom you know it."]),
         (
             ["place=link", "mephisto.provider.panel=prolific", "mephisto.provider.completion_code=C1"],

@@ -21,7 +21,9 @@ from mephisto_tasks.engine.config import read_config
 from mephisto_tasks.engine.explain import BLOCKED, BUSY, DONE_ALL, PRACTICE_FAILED
 from mephisto_tasks.live.building import build_study
 from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.router.browsers import Browser
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.study.identity import OTHER_BROWSER
 from mephisto_tasks.study.launching import Launched
 from mephisto_tasks.workers.eligibility import DONE_ALL_ACROSS, SEEN_BEFORE
 from mephisto_tasks.workers.turned_away import turned_away
@@ -136,12 +138,28 @@ async def test_a_block_by_hand_holds_at_once_until_it_is_lifted(run: Launched, w
     assert await refusal(run, worker, "3") is None
 
 
+async def test_who_lost_their_browser_goes_on_in_another_when_a_researcher_says_so(run: Launched) -> None:
+    """Nobody else does, and the browser that comes then is the one from there on."""
+    lost, new, late = Browser(), Browser(), Browser()
+    async with Rater(run, "moves", browser=lost) as rater:
+        begun = await rater.state()
+    async with Rater(run, "moves", browser=new) as rater:
+        assert rater.client.details["title"] == OTHER_BROWSER
+    said = command(run, "new-browser", pseudonym(run, "moves"))
+    assert said.output == f"{pseudonym(run, 'moves')}: the next browser that comes under their name goes on.\n"
+    async with Rater(run, "moves", browser=new) as rater:
+        assert await rater.state() == begun
+    for other in (lost, late):
+        async with Rater(run, "moves", browser=other) as rater:
+            assert rater.client.details["title"] == OTHER_BROWSER
+
+
 async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(run: Launched) -> None:
     """With both tries, at once, and not a third time by coming back."""
     good, name = good_replies(run), pseudonym(run, "clumsy")
     async with Rater(run, "clumsy", "clumsy-1") as rater:
         early = command(run, "reset-practice", name, "--task-name", run.task_name)
-        assert early.output == f"Error: {name}: did not fail the practice of task 'test-task'\n"
+        assert early.output.splitlines()[0] == f"error: {name}: did not fail the practice of task 'test-task'"
         await rater.practise([*WRONG, *WRONG], good)
         await rater.client.submit_onboarding()
     assert await refusal(run, "clumsy", "2") == PRACTICE_FAILED
@@ -171,7 +189,7 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: Launched)
     assert (line["provider"], line["simulated"]) == ("mock", False)
     table = command(run, "list", "--task-name", "earlier").output
     assert name in table
-    assert "1 worker, 1 of them people" in table
+    assert "1 worker (1 real, 0 simulated)" in table
     shown = CliRunner().invoke(main, ["workers", "show", "--worker-id", "veteran", "--data-dir", str(run.data_dir)])
     assert shown.exit_code == 0
     assert f"{name}, from mock" in shown.output

@@ -112,6 +112,21 @@ def test_who_leaves_early_knows_before_consenting_that_there_is_no_pay(live: Pat
     assert "before the last one is rated, there is no pay" in told(read(live, {"several_conversations"}), "preview")
 
 
+@pytest.mark.parametrize("several", [NONE, {"several_conversations", "several_items"}], ids=["one", "several"])
+def test_who_leaves_early_reads_what_the_setting_pays(path: Path, several: Collection[str]) -> None:
+    """Guards the words against `mephisto.blueprint.payment.partial`: they say one of none, a part and all."""
+    said = {
+        flag: told(read(path, {*several, flag} if flag else several), "preview")
+        for flag in ("", "part_paid", "left_paid")
+    }
+    of_part, of_all = r"you are paid for the part that you did", r"paid as a whole, even if|stays the same if you leave"
+    of_none = r"before its end is not paid|there is no pay|before the last answer, it is not paid"
+    found = {
+        flag: [bool(re.search(each, words)) for each in (of_none, of_part, of_all)] for flag, words in said.items()
+    }
+    assert found == {"": [True, False, False], "part_paid": [False, True, False], "left_paid": [False, False, True]}
+
+
 @pytest.mark.parametrize("others", [NONE, frozenset(FLAGS)], ids=["alone", "with all"])
 def test_who_is_promised_no_pay_reads_of_none(path: Path, others: frozenset[str]) -> None:
     """Friends who help are not told that they are paid if something breaks, nor that they are not if they leave."""
@@ -137,6 +152,13 @@ def test_pay_and_consent(path: Path) -> None:
     for essential in ("answers", "timing", "made-up code", "without names", "stop at any time"):
         assert essential in words.consent, essential
     assert ("messages" in words.consent) == (path in LIVE_FILES)
+
+
+def test_beside_a_consent_text_of_ones_own_nothing_else_is_said_of_consent_and_publishing(path: Path) -> None:
+    """Guards against two texts that disagree: only the researchers' own says what is kept and published."""
+    said = read(path, {"own_consent"})
+    assert not re.search("By starting|publish|made-up code", f"{said.consent} {told(said)}")
+    assert "You say whether you agree" in said.consent
 
 
 @pytest.mark.parametrize(

@@ -226,3 +226,12 @@ def test_models_must_be_named(scripted_pool: Any) -> None:
         pool.speaker(["down"], seed=0)
     with pytest.raises(ZooError, match="--models eliza,retrieval"):
         BotSpeakerAgent({"models": ""})
+
+
+def test_conversations_leave_no_notes_of_copies_behind(tiny_pool: Any, scripted_pool: Any) -> None:
+    """ParlAI notes each deep copy of options in them: each conversation would carry those of all before it."""
+    for pool, names in ((tiny_pool, ["tiny_a", "tiny_b"]), (scripted_pool({"up": str.upper}), ["up"])):
+        speakers = [pool.speaker(names) for _ in range(4)]
+        notes = [[len(child.agent.opt.deepcopies) for child in speaker._children] for speaker in speakers]
+        assert notes == [notes[0]] * 4
+        assert len({id(speaker.opt) for speaker in speakers}) == 4

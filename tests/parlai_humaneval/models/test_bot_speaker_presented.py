@@ -126,7 +126,7 @@ def test_the_command_line_changes_nothing_unasked(scripted_pool: Any) -> None:
     [
         (["--reply-filter-classifier", "a:b"], "say filter=mask or block"),
         (["--reply-filter", "block", "--reply-filter-classifier", "no_such_module:f"], "cannot be imported"),
-        (["--reply-max-chars", "3"], "--reply-max-chars: Input should be greater"),
+        (["--reply-max-chars", "3"], "--reply-max-chars: must be 20 or more, not 3"),
     ],
 )
 def test_wrong_options_are_refused_with_what_to_do(scripted_pool: Any, words: list[str], said: str) -> None:

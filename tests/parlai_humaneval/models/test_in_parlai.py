@@ -55,7 +55,7 @@ def test_interactive_with_independent_histories() -> None:
     assert done.stdout.count("[BotSpeaker]:") == 2
     refused = run(*command, "own", text="Hi!\n")
     assert refused.returncode != 0
-    assert "invalid choice: 'own' (choose from 'shared', 'independent')" in refused.stdout + refused.stderr
+    assert "cannot be 'own'; choose one of: shared, independent" in refused.stdout + refused.stderr
 
 
 def test_without_arguments_our_own_help_is_shown() -> None:
@@ -80,7 +80,7 @@ def test_a_wrong_model_name_is_one_clear_line() -> None:
         parlai, ["self_chat", "-m", "parlai_humaneval/bot_speaker", "--models", "elisa", "--loglevel", "error"]
     )
     assert result.exit_code == 1
-    assert "did you mean eliza" in result.output
+    assert "Did you mean eliza?" in result.output
 
 
 def test_a_misspelt_option_is_one_line() -> None:

@@ -277,6 +277,20 @@ def test_a_look_that_hangs_is_not_the_last(server: FaultyServer, chat: MakePool)
     assert say(pool.speaker(["m"]))["text"] == "Fine."
 
 
+def test_a_greeting_that_hangs_is_not_the_last(server: FaultyServer, chat: MakePool) -> None:
+    """Guards the same of the greetings after that: the server hangs at one of them, and is well again at the next."""
+    server.otherwise = GONE
+    pool = chat(outage_s=0.3, request_retries=0, request_timeout_s=120, running=Running(timeout_s=120))
+    with pytest.raises(ModelFailed, match=r"out for more than 0\.3 s"):
+        say(pool.speaker(["m"]))
+    server.otherwise = server.silent
+    asked = len(server.requests)
+    eventually(lambda: len(server.requests) > asked)
+    server.otherwise = answers()
+    eventually(lambda: not pool.out())
+    assert say(pool.speaker(["m"]))["text"] == "Fine."
+
+
 def test_closing_the_pool_ends_those_who_wait(server: FaultyServer, chat: MakePool) -> None:
     """Guards the end of a launch in the middle of an outage: nobody and no thread is left."""
     server.otherwise = GONE

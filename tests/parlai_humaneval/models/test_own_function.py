@@ -142,7 +142,7 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
         pytest.raises(ModelFailed, match=r"mine failed: KeyError: 'colour'"),
     ):
         said(pool, "Hi!")
-    ends, interrupts = r"it ends the program \(sys\.exit\)", r"it interrupts the program \(KeyboardInterrupt\)"
+    ends, interrupts = r"it called sys\.exit\(3\)", r"it interrupts the program \(KeyboardInterrupt\)"
     for name, words in (
         ("ends", ends),
         ("ends_later", ends),

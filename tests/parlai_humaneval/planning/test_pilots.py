@@ -277,3 +277,18 @@ def test_times_of_programs_are_no_prices(tmp_path: Path) -> None:
     mixed.loc[mixed["simulated"] == 1, "seconds"] = 0.01
     of_both = pilot_of(replace(tables, comparisons=typed("comparisons", mixed)))
     assert (of_both.minutes, of_both.n_simulated) == (0.5, 59)
+
+
+def test_studies_that_end_when_decided_have_the_workers_of_the_pilot(tmp_path: Path) -> None:
+    """Guards the way from tables to simulated workers: likeness, inequality and judgements of each; typed ones win."""
+    write_tables(compared(), tmp_path)
+    asked = ("--pilot", str(tmp_path), "--gap", "0.4", "--stop", "decided", "--replicates", "100", "--json")
+    result = call(*asked, "--reuse", "1")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    pilot, stop = found["pilot"], found["stop"]
+    assert stop["icc"] == pilot["icc"]
+    assert stop["dialogues_per_worker"] == pilot["dialogues_per_worker"]
+    assert stop["heavy_tail"] == pytest.approx(np.sqrt(np.log1p(pilot["worker_inequality"] ** 2)))
+    assert json.loads(call(*asked, "--reuse", "1", "--icc", "0.3").stdout)["stop"]["icc"] == 0.3
+    assert "--reuse 1" in call(*asked).stderr, "its dialogues differ"

@@ -165,6 +165,11 @@ def test_plan_in_a_file(tmp_path: Path) -> None:
         ("--technique pw_turn --gap 0.1 --curve /nowhere/power.png", "cannot be written"),
         ("--technique pw_turn --gap 0.1 --out /nowhere/plan.json", "cannot be written"),
         ("--gap 0.95 --technique single_model", "--baseline"),
+        ("--technique pw_turn --gap 0.1 --judge-agreement 0.5", "chance alone agrees in 0.5 of pw_turn's answers"),
+        ("--gap 0.1 --judge-agreement 0.3", "above 0.5, or leave it out"),
+        ("--technique single_model --gap 0.1 --judge-agreement 0.65", "chance alone agrees in 0.68"),
+        ("--technique pw_turn --gap 0.1 --judge-agreement 70", "at most 1, such as 0.7"),
+        ("--technique pw_turn --gap 0.1 --judge-agreement nan", "at most 1, such as 0.7"),
     ],
 )
 def test_wrong_input(arguments: str, words: str) -> None:
@@ -174,6 +179,40 @@ def test_wrong_input(arguments: str, words: str) -> None:
     assert words in result.stderr
     assert result.stdout == ""
     assert isinstance(result.exception, SystemExit)
+
+
+def test_what_a_judge_saves() -> None:
+    """Guards the saving: 1 − r² of independent answers for a judge of ever more, and that text and JSON say the same."""
+    asked = ("--technique", "pw_turn", "--gap", "0.1", "--icc", "0", "--judge-agreement")
+    judge = plan_json(*asked, "0.85")["judge"]
+    assert judge["correlation"] == pytest.approx(0.7)
+    people = plan_json(*asked[:-1])["n_judgements"]
+    assert judge["n_judgements"] == pytest.approx(people * (1 - 0.49) / (1 - 0.049), abs=1)
+    assert judge["saved_judgements"] == people - judge["n_judgements"]
+    assert judge["gain"] == pytest.approx(people / judge["n_judgements"])
+    text = " ".join(call(*asked, "0.85").stdout.split())
+    assert judge["headline"] in text
+    assert all(note in text for note in judge["notes"])
+    assert "at most 49 %" in text
+    assert plan_json(*asked[:-1])["judge"] is None
+
+
+def test_a_judge_saves_more_the_better_it_is_and_the_less_workers_agree_with_themselves() -> None:
+    """Guards the direction of both, also for scores and for one model at a time, and the fewest workers."""
+    for technique in ("pw_turn", "single_model", "direct_assessment", "pw_dialog"):
+        asked = ("--technique", technique, "--gap", "0.1", "--judge-agreement")
+        gains = [plan_json(*asked, agreement)["judge"]["gain"] for agreement in ("0.7", "0.8", "0.95")]
+        assert 1 <= gains[0] < gains[1] < gains[2], technique
+        assert plan_json(*asked, "0.8", "--icc", "0.17")["judge"]["gain"] <= gains[1], technique
+    best = plan_json("--technique", "pw_turn", "--gap", "0.5", "--icc", "0", "--judge-agreement", "1")
+    assert best["judge"]["n_judgements"] == min(60, best["n_judgements"])
+
+
+def test_techniques_are_compared_with_a_judge() -> None:
+    """Guards that all have a plan, also those where chance agrees as often as the judge."""
+    plans = plan_json("--gap", "0.1", "--judge-agreement", "0.66")["plans"]
+    assert len(plans) == 10
+    assert [plan["technique"] for plan in plans if plan["judge"] is None] == ["single_model"]
 
 
 def test_help_teaches() -> None:

@@ -222,7 +222,7 @@ def test_every_technique_has_a_plan(technique: str) -> None:
         assert f"{found.n_workers:,} workers" in found.headline
         assert len(found.sources) >= 2
         used = {name for name, value in found.inputs.items() if value is None}
-        assert used <= {"shares", "dialogue_sd"}
+        assert used <= {"shares", "dialogue_sd", "judge_agreement"}
 
 
 SENSIBLE = {
@@ -333,7 +333,7 @@ def test_comparison() -> None:
         ({"worker_inequality": -1}, "coefficient of variation"),
         ({"dialogues_per_worker": 0.5}, "a number from 1"),
         ({"dialogue_pay": -1}, "dialogue-pay -1: expected dollars"),
-        ({"power": 0.05}, "not above alpha"),
+        ({"power": 0.05}, "not above --alpha"),
         ({"power": 1}, "power 1: expected"),
         ({"alpha": 0}, "alpha 0: expected"),
         ({"exclusion": 1}, "0.26 for 26 %"),

@@ -265,11 +265,32 @@ def test_a_worker_goes_on_with_a_unit_that_was_cut_off() -> None:
     """The same cells are theirs again, also where they had been begun; what is no longer asked for is not counted."""
     allocator = Allocator(cells(2), 2, per_unit=2)
     gone = Cell(("x", "y"), "preference")
-    allocator.claim_again("w1", "u1", [*cells(2), gone])
+    assert allocator.claim_again("w1", "u1", [*cells(2), gone], cells(2))
     assert allocator.is_busy("w1")
     assert allocator.available("w1") == []
     allocator.complete("u1")
     assert set(allocator.progress().completed.values()) == {1}
+
+
+def test_a_unit_that_was_cut_off_goes_to_others_last_and_is_not_given_twice() -> None:
+    """Guards the one who comes back, as long as there is something else for others; and the counts, when there is not."""
+    first, second = cells(2)
+    allocator = Allocator([first, second], 1)
+    assert allocator.claim_again("away", "u1", [first], [first])
+    allocator.abandon("u1", rated=[first])
+    allocator.note_left("away", [first])
+    assert allocator.claim("w1", "u2") == (second,), "whatever the chance: the other one is spoken for"
+    assert allocator.wants_again("w", [first], [first])
+    assert allocator.claim("w2", "u3") == (first,), "nothing else is open"
+    assert not allocator.wants_again("w", [first], [first])
+    assert not allocator.claim_again("away", "u4", [first], [first])
+    assert not allocator.is_busy("away")
+    assert set(allocator.progress().running.values()) == {1}
+    allocator.abandon("u3", rated=[])
+    assert allocator.claim_again("away", "u5", [first], [first]), "it is free again"
+    allocator.abandon("u5", rated=[])
+    allocator.ask_for({}, {first})
+    assert not allocator.claim_again("away", "u6", [first], [first]), "it is stopped"
 
 
 def test_settings_of_one_group_are_different_cells() -> None:
@@ -302,7 +323,7 @@ def test_a_unit_held_in_two_visits_counts_once_for_its_worker() -> None:
     allocator = Allocator(both, 9, per_unit=2, per_worker=2)
     allocator.claim("w1", "u1")
     allocator.abandon("u1", rated=both)
-    allocator.claim_again("w1", "u2", both)
+    assert allocator.claim_again("w1", "u2", both, both)
     allocator.complete("u2")
     assert set(allocator.available("w1")) == set(both)
     allocator.claim("w1", "u3")

@@ -29,6 +29,10 @@ def no_task(name: str) -> list[DialogueRecord]:
     raise AssertionError(f"no task is asked for, but {name} was read")
 
 
+def no_samples() -> list[Dialogue]:
+    raise AssertionError("no samples are asked for")
+
+
 def test_what_was_said_in_a_shared_history() -> None:
     """Two models behind one partner: chosen replies, one that the rater wrote, and no turn without an answer."""
     turns = [
@@ -107,7 +111,9 @@ def test_all_kinds_of_sources(tmp_path: Path) -> None:
         return [live_record("e", [live_turn(1, "ab", "a")])]
 
     found = load_sources(
-        [str(tmp_path / "many"), {"file": named, "entities": {"speaker_2": "eliza"}}, {"task": "chats"}], read_task
+        [str(tmp_path / "many"), {"file": named, "entities": {"speaker_2": "eliza"}}, {"task": "chats"}],
+        read_task,
+        no_samples,
     )
     assert [dialogue.dialogue_id for dialogue in found] == ["a", "b", "c", "d", "e"]
     assert found[3].entities == {"speaker_2": "eliza"}
@@ -115,7 +121,7 @@ def test_all_kinds_of_sources(tmp_path: Path) -> None:
 
 
 def test_one_name_for_both_speakers(tmp_path: Path) -> None:
-    (dialogue,) = load_sources([{"file": write(tmp_path / "a.jsonl", "a"), "entities": "human"}], no_task)
+    (dialogue,) = load_sources([{"file": write(tmp_path / "a.jsonl", "a"), "entities": "human"}], no_task, no_samples)
     assert dialogue.kind == "human_human"
 
 
@@ -124,9 +130,9 @@ def test_an_id_in_two_places_names_both(tmp_path: Path) -> None:
     with pytest.raises(
         MaterialError, match=r"id same: in .*one.jsonl, line 2, and in .*other.jsonl, line 1. Name each"
     ):
-        load_sources([one, other], no_task)
+        load_sources([one, other], no_task, no_samples)
     with pytest.raises(MaterialError, match=r"id e: in chats, and in chats"):
-        load_sources([{"task": "chats"}] * 2, lambda _: [live_record("e", [live_turn(1, "a", "a")])])
+        load_sources([{"task": "chats"}] * 2, lambda _: [live_record("e", [live_turn(1, "a", "a")])], no_samples)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +149,9 @@ def test_an_id_in_two_places_names_both(tmp_path: Path) -> None:
 )
 def test_an_entry_that_will_not_do_is_told(entry: Any, said: str) -> None:
     with pytest.raises(MaterialError, match=said):
-        load_sources([entry], lambda _: [])
+        load_sources([entry], lambda _: [], no_samples)
 
 
 def test_a_folder_without_dialogues_is_told(tmp_path: Path) -> None:
     with pytest.raises(MaterialError, match=r"no \*.jsonl file in this folder"):
-        load_sources([tmp_path], no_task)
+        load_sources([tmp_path], no_task, no_samples)

@@ -110,7 +110,7 @@ def test_what_failed_a_check_and_counts_is_said() -> None:
     (line,) = qualifying(facts(with_tables(judgements=judged)), [], [])
     assert line == (
         "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it counts all the same. "
-        "What it means: README “Which answers count”."
+        "What it means: documentation, “Which answers count”."
     )
 
 

@@ -10,7 +10,7 @@ from fake_sections import HOSTILE, fake_section
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.report.draw.figures import to_svg
+from parlai_humaneval.report.draw.figures import description, to_svg
 from parlai_humaneval.report.draw.palette import heat_colour
 from parlai_humaneval.report.views import (
     Curve,
@@ -184,3 +184,32 @@ def test_an_interval_of_a_difference_is_drawn_below_zero() -> None:
     texts = [(text.text or "").replace("−", "-") for text in root.iter(f"{SVG}text")]
     assert "-20 %" in texts or "-25 %" in texts
     assert "35 % (-19 to 73 %)" in texts
+
+
+def test_differences_in_points_have_no_percent() -> None:
+    """Guards one unit: where the axis is of percentage points, so are its ticks, the values beside lines and the words."""
+    points = (IntervalPoint(label="a over b", estimate=0.33, low=-1.0, high=1.0),)
+    figure = IntervalFigure(
+        key="p",
+        title="P",
+        x_label="percentage points",
+        points=points,
+        reference=0.0,
+        share=True,
+        in_points=True,
+        labels_above=True,
+    )
+    texts = [(text.text or "") for text in ElementTree.fromstring(to_svg(figure)).iter(f"{SVG}text")]
+    assert {"33 (−100 to 100)", "−50", "50"} <= set(texts)
+    assert not any("%" in text for text in texts)
+    assert description(figure) == "Estimates with intervals, percentage points: a over b 33."
+
+
+def test_the_band_is_drawn_over_the_paper_behind_names() -> None:
+    """Guards against holes in what counts as equal, which the paper behind names and values would cut."""
+    points = (IntervalPoint(label="a over b", estimate=0.1, low=-0.4, high=0.5),)
+    figure = IntervalFigure(
+        key="b", title="B", x_label="x", points=points, band=(-0.1, 0.1), share=True, labels_above=True
+    )
+    svg = to_svg(figure)
+    assert svg.rindex("opacity: 0.15") > svg.rindex("a over b")

@@ -16,7 +16,7 @@ from make_live_records import TICKS, make_assessment, make_choice, make_choices,
 from make_records import make_study
 from rich.console import Console
 
-from parlai_humaneval.report.answers import leading, name_of, pairs_table, verdict_of
+from parlai_humaneval.report.answers import heading_of, leading, pairs_table, verdict_of
 from parlai_humaneval.report.cells import cell_text, interval_text
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
 from parlai_humaneval.report.draw.files import folder_of, write_document
@@ -163,7 +163,9 @@ def test_the_leaderboard_ranks_by_the_same_pairs(study):
     answers, board = leading(document.summaries()), leaderboard_of(document)
     assert board.nothing == ("" if board.boards else ONE_MODEL)
     several = [answer for answer in answers if len({*_names(answer)}) > 1]
-    assert [shown.title for shown in board.boards] == [name_of(answer) for answer in several]
+    assert [shown.title for shown in board.boards] == [heading_of(answer) for answer in several]
+    headings = [shown.title.partition(",")[0] for shown in board.boards]
+    assert headings == [techniques()[answer.technique].title for answer in several], "a title, whatever settings follow"
     for answer, shown in zip(several, board.boards, strict=True):
         ranks = {one.model: (one.first, one.last) for one in shown.standings}
         for pair in answer.pairs:

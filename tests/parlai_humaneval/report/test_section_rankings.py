@@ -47,6 +47,17 @@ def test_places_by_hand():
     assert (ranking.n_rankings, ranking.n_turns, ranking.n_workers) == (3, 3, 3)
 
 
+def test_rankings_whose_names_read_alike_in_a_row_are_two():
+    """Item i1 of worker t0 and item i of worker 1t0, both of turn 1: one agrees with the own rater fully, one not at all."""
+    record = make_choice("d", [("a",)])
+    rankings = [
+        make_ranking("j1", record, 1, {"a": 1, "b": 2}, worker="t0", item_id="i1"),
+        make_ranking("j2", record, 1, {"a": 2, "b": 1}, worker="1t0", item_id="i"),
+    ]
+    (ranking,) = build(tables(rankings), Options()).rankings
+    assert (ranking.tau.n, ranking.n_rankings, ranking.tau.estimate) == (2, 2, 0)
+
+
 def test_tau_is_the_mean_of_scipys_over_rankings(section):
     """Where the own rater picked none or all, there is none."""
     expected = []

@@ -47,7 +47,7 @@ def test_pairs_and_openers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--models", "elisa", "--num-dialogues", "1", "--out", "{}"], "did you mean eliza"),
+        (["--models", "elisa", "--num-dialogues", "1", "--out", "{}"], "Did you mean eliza?"),
         (["--models", "eliza", "--out", "{}"], "num-dialogues"),
         (["--models", "eliza", "--num-dialogues", "0", "--out", "{}"], "num-dialogues"),
         (["--models", "eliza", "--num-dialogues", "1"], "--out"),

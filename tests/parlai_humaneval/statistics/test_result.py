@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from parlai_humaneval.statistics.result import Result, results_table
-from parlai_humaneval.statistics.wording import p_cell, p_words, percent, percent_range, seconds_words
+from parlai_humaneval.statistics.wording import p_cell, p_words, percent, percent_range, seconds_words, signed_points
 
 FULL = Result(
     name="win rate of a over b",
@@ -92,3 +92,9 @@ def test_missing_numbers_read_as_a_dash():
 def test_seconds_read_as_people_say_them():
     """Short times keep a decimal, long ones are minutes."""
     assert [seconds_words(s) for s in (4.25, 14.4, 200.0)] == ["4.2 s", "14 s", "3 min 20 s"]
+
+
+def test_points_keep_their_sign() -> None:
+    """Guards differences in figures: the sign stands where the number is not nought, and an absent one is a dash."""
+    said = [signed_points(value) for value in (0.134, -0.004, -0.5, 0.0, -0.0001, None)]
+    assert said == ["13", "−0.4", "−50", "0", "0.0", "–"]

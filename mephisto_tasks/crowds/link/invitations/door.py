@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from mephisto_tasks.crowds.link.invitations.signing import Seal, link_seal, visi
 from mephisto_tasks.engine.way_out import Outcome
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.stored.study_folder import study_folder
+from parlai_humaneval.languages.speaking import in_words, phrase, t
 from parlai_humaneval.protocol.page.steps import Redirect
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
@@ -28,37 +28,49 @@ INVITATION, VISITOR = "invitation", "visitor"
 """Parameters of the address: the signed link, and, of a class's link, which of its visitors this is."""
 
 WRONG = (
-    "Wrong link",
-    "This link is not a right one; a part of it may be missing. Please copy the whole link once more, or ask whoever gave "
-    "it to you.",
+    phrase("Wrong link"),
+    phrase(
+        "This link is not a right one; a part of it may be missing. Please copy the whole link once more, or ask "
+        "whoever gave it to you."
+    ),
 )
 EXPIRED = (
-    "This link has expired",
-    "It was good until {until}. If you would still like to take part, please ask whoever gave it to you for a new one.",
+    phrase("This link has expired"),
+    phrase(
+        "It was good until {until}. If you would still like to take part, please ask whoever gave it to you for a new "
+        "one."
+    ),
 )
 REVOKED = (
-    "This link is no longer good",
-    "The researchers have withdrawn it. If you believe that this is a mistake, please ask whoever gave it to you.",
+    phrase("This link is no longer good"),
+    phrase(
+        "The researchers have withdrawn it. If you believe that this is a mistake, please ask whoever gave it to you."
+    ),
 )
 FULL = (
-    "This link has been used up",
-    "As many people have come by it as it is for. If you would like to take part, please ask whoever gave it to you.",
+    phrase("This link has been used up"),
+    phrase(
+        "As many people have come by it as it is for. If you would like to take part, please ask whoever gave it to "
+        "you."
+    ),
 )
 BROKEN = (
-    "We cannot check your link now",
-    "Something is broken on our side; your link may well be a good one. Please try again later, and tell whoever gave it to "
-    "you.",
+    phrase("We cannot check your link now"),
+    phrase(
+        "Something is broken on our side; your link may well be a good one. Please try again later, and tell whoever "
+        "gave it to you."
+    ),
 )
 MAILED = " .,;:!?)]}>'\"*»”’…"
 """What writers and mail programs put behind a link, and take for a part of it; no token ends so."""
-AGAIN = "Please open the link once more as it was given to you: this address is only a part of it."
+AGAIN = phrase("Please open the link once more as it was given to you: this address is only a part of it.")
 
 
 class BadLink(TurnedAway):
     """An invitation that lets nobody in. ``title`` and ``status``: of the page that says so."""
 
     def __init__(self, words: tuple[str, str], status: int = HTTPStatus.FORBIDDEN, **values: str) -> None:
-        super().__init__(words[1].format(**values))
+        super().__init__(t(words[1], **values))
         self.title = words[0]
         self.status = int(status)
 
@@ -96,7 +108,7 @@ class InvitationDoor:
             if worker is None:
                 raise BadLink((WRONG[0], AGAIN))
             _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
-        return Arrival(worker_name=worker, door=NAME, study=invitation.invitation_id)
+        return Arrival(worker_name=worker, door=NAME, study=invitation.invitation_id, vouched=True)
 
     def begins(self, arrival: Arrival) -> None:
         """The link is used, and a place of a class's link is taken, by who begins; not by who only looks.
@@ -162,7 +174,7 @@ def _no_fault_of_the_link() -> Iterator[None]:
 
 def _let_in(invitation: Invitation, refusal: State | None) -> None:
     if refusal == "expired":
-        raise BadLink(EXPIRED, HTTPStatus.GONE, until=f"{datetime.fromtimestamp(invitation.expires):%d %B %Y, %H:%M}")
+        raise BadLink(EXPIRED, HTTPStatus.GONE, until=in_words(invitation.expires))
     if refusal == "full":
         raise BadLink(FULL, HTTPStatus.GONE)
     if refusal is not None:

@@ -18,15 +18,17 @@ LINK_KEY = "invitations.key"
 VISITOR_KEY = "visitors.key"
 """In the data directory: a browser that came by a class's link is the same visitor in every study there."""
 KEY_BYTES = 32
+INVITE_ANEW = "invite everybody anew: links that were made before are no good without it"
 
 
 class Seal:
     """Signs short texts with HMAC-SHA256 and the key of a file, which is made at first use."""
 
-    def __init__(self, key_file: Path, purpose: str) -> None:
-        """``purpose``: what is signed for one is good for no other."""
+    def __init__(self, key_file: Path, purpose: str, without_it: str = INVITE_ANEW) -> None:
+        """``purpose``: what is signed for one is good for no other. ``without_it``: what to do where the key is lost."""
         self.key_file = key_file
         self._purpose = purpose
+        self._without_it = without_it
 
     def signed(self, text: str) -> str:
         """The text, a dot, and the signature; fit for an address and a cookie."""
@@ -56,7 +58,7 @@ class Seal:
         if len(key) != KEY_BYTES:
             raise InvitationError(
                 f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES}). Put the right file back; or remove "
-                "it, and invite everybody anew: links that were made before are no good without it."
+                f"it, and {self._without_it}."
             )
         return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
 

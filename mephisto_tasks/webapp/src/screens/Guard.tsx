@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from "react";
+import { t } from "../language";
 import { Problem } from "./Problem";
 
 /** A fault of the page itself shows words and a way on, never a blank page. */
@@ -11,7 +12,7 @@ export class Guard extends Component<{ children: ReactNode }, { failed: boolean 
 
   override render(): ReactNode {
     return this.state.failed ? (
-      <Problem text="This page has stopped because of a fault in it. Your work so far is saved. Reload the page to go on." />
+      <Problem text={t("This page has stopped because of a fault in it. Your work so far is saved. Reload the page to go on.")} />
     ) : (
       this.props.children
     );

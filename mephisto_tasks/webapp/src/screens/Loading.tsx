@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import type { Waiting } from "../session/view";
+import { t } from "../language";
 import { Button } from "../ui/Button";
 import { Dots } from "../ui/Dots";
 import { Frame } from "./Frame";
@@ -7,20 +8,20 @@ import styles from "./Screens.module.css";
 
 export const EXPLAIN_AFTER_MS = 10_000;
 
-const DOING: Readonly<Record<Waiting, string>> = {
-  config: "Loading the task…",
-  agent: "Asking for a conversation…",
-  connection: "Connecting…",
-  first_state: "Getting your conversation ready…",
-  onboarding: "Checking the practice…",
+const DOING: Readonly<Record<Waiting, () => string>> = {
+  config: () => t("Loading the task…"),
+  agent: () => t("Asking for a conversation…"),
+  connection: () => t("Connecting…"),
+  first_state: () => t("Getting your conversation ready…"),
+  onboarding: () => t("Checking the practice…"),
 };
 
-const WHY: Readonly<Record<Waiting, string>> = {
-  config: "The page is still waiting for the server to describe the task.",
-  agent: "The server has not answered yet. It may be busy, or still starting.",
-  connection: "There is no live connection to the server yet. The page keeps trying.",
-  first_state: "The connection is good. The server is still preparing the first step.",
-  onboarding: "The server is still checking the practice.",
+const WHY: Readonly<Record<Waiting, () => string>> = {
+  config: () => t("The page is still waiting for the server to describe the task."),
+  agent: () => t("The server has not answered yet. It may be busy, or still starting."),
+  connection: () => t("There is no live connection to the server yet. The page keeps trying."),
+  first_state: () => t("The connection is good. The server is still preparing the first step."),
+  onboarding: () => t("The server is still checking the practice."),
 };
 
 export interface LoadingProps {
@@ -35,15 +36,15 @@ export function Loading({ waitingFor, problem, onRetry }: LoadingProps) {
   const [round, setRound] = useState(0);
   return (
     <Frame>
-      <h1 className="visually-hidden">The task is loading</h1>
+      <h1 className="visually-hidden">{t("The task is loading")}</h1>
       <div role="status">
         <p className={styles.doing}>
-          <Dots /> {DOING[waitingFor]}
+          <Dots /> {DOING[waitingFor]()}
         </p>
       </div>
       <Explanation
         key={round}
-        text={problem === null ? WHY[waitingFor] : `${problem} The page keeps trying.`}
+        text={problem === null ? WHY[waitingFor]() : t("{problem} The page keeps trying.", { problem })}
         onRetry={() => {
           setRound(round + 1);
           onRetry();
@@ -63,9 +64,9 @@ function Explanation({ text, onRetry }: { text: string; onRetry: () => void }) {
     <div role="status">
       {due && (
         <div className={styles.explanation}>
-          <p>This takes longer than usual. {text}</p>
-          <p>You can wait, or try again. Nothing that you have done is lost.</p>
-          <Button onClick={onRetry}>Try again</Button>
+          <p>{t("This takes longer than usual. {why}", { why: text })}</p>
+          <p>{t("You can wait, or try again. Nothing that you have done is lost.")}</p>
+          <Button onClick={onRetry}>{t("Try again")}</Button>
         </div>
       )}
     </div>

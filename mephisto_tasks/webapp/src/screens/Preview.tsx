@@ -1,8 +1,10 @@
 import type { Start } from "../session/view";
 import type { TaskConfig } from "../wire/config";
+import { t, tn } from "../language";
 import { Button } from "../ui/Button";
 import { Heading } from "../ui/Heading";
 import { Sections } from "../ui/Sections";
+import { ConsentText } from "./Consent";
 import { Frame } from "./Frame";
 import styles from "./Screens.module.css";
 
@@ -14,56 +16,64 @@ export interface PreviewProps {
   onDecline: () => void;
 }
 
-/** What the task is, what it pays and what one agrees to, before anything is recorded. */
+/** What the task is, how long it takes, what it pays and what one agrees to, with the button that starts it; below it the rest. */
 export function Preview({ config, start, onStart, onDecline }: PreviewProps) {
+  const acceptFirst = start === "accept_first";
   return (
-    <Frame wide>
+    <Frame wide top>
       <Heading>{config.title}</Heading>
-      {config.tagline && <p className={styles.lead}>{config.tagline}</p>}
-      <Sections sections={config.preview.sections} />
-      <Terms config={config} />
+      {config.tagline && <p className={styles.tagline}>{config.tagline}</p>}
+      <ul className={styles.facts}>
+        {config.minutes !== null && <li>{tn("About {n} minute", "About {n} minutes", config.minutes)}</li>}
+        {config.pay && <li>{config.pay}</li>}
+      </ul>
+      {config.consent && <p className={styles.agrees}>{config.consent}</p>}
       <div className={styles.actions}>
-        {start !== "accept_first" ? (
-          <>
-            <Button onClick={onStart}>{config.start_label}</Button>
-            {start === "ask" && config.panel?.may_decline && (
-              <Button look="quiet" onClick={onDecline}>
-                I do not want to take part
-              </Button>
-            )}
-          </>
-        ) : (
-          <>
-            <Button disabled>{config.start_label}</Button>
-            <p className={styles.hint}>
-              This is a preview. You must accept the HIT before you can start; then this page opens the task by itself.
-            </p>
-          </>
+        <Button disabled={acceptFirst} onClick={onStart}>
+          {config.start_label}
+        </Button>
+        {start === "ask" && config.panel?.may_decline && (
+          <Button look="quiet" onClick={onDecline}>
+            {t("I do not want to take part")}
+          </Button>
+        )}
+        {acceptFirst && (
+          <p className={styles.hint}>
+            {t("This is a preview. You must accept the HIT before you can start; then this page opens the task by itself.")}
+          </p>
+        )}
+      </div>
+      <div className={styles.more}>
+        <Sections sections={config.preview.sections} />
+        {config.consent_form && acceptFirst && (
+          <section className={styles.agreement} aria-label={t(config.consent_form.title)}>
+            <h2>{t("Once you accept, you are asked to agree to this")}</h2>
+            <ConsentText form={config.consent_form} />
+          </section>
         )}
       </div>
     </Frame>
   );
 }
 
-/** Pay and consent, in the preview and beside the instructions. */
+/** Time, pay and consent, beside the instructions. */
 export function Terms({ config }: { config: TaskConfig }) {
-  if (!config.pay && !config.consent) {
+  const terms = [
+    [t("Time"), config.minutes === null ? "" : tn("About {n} minute", "About {n} minutes", config.minutes)],
+    [t("Pay"), config.pay],
+    [t("Consent"), config.consent],
+  ].filter(([, text]) => text);
+  if (terms.length === 0) {
     return null;
   }
   return (
     <dl className={styles.terms}>
-      {config.pay && (
-        <div>
-          <dt>Pay</dt>
-          <dd>{config.pay}</dd>
+      {terms.map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
         </div>
-      )}
-      {config.consent && (
-        <div>
-          <dt>Consent</dt>
-          <dd>{config.consent}</dd>
-        </div>
-      )}
+      ))}
     </dl>
   );
 }

@@ -1,3 +1,4 @@
+import { t } from "../language";
 import { Button } from "../ui/Button";
 import { Heading } from "../ui/Heading";
 import { Frame } from "./Frame";
@@ -15,12 +16,12 @@ export function Problem({ text, otherWindow = false, onReload = reload }: Proble
   return (
     <Frame>
       <div role="alert">
-        <Heading>{otherWindow ? "This task is open in another window" : "The page cannot go on"}</Heading>
+        <Heading>{otherWindow ? t("This task is open in another window") : t("The page cannot go on")}</Heading>
         <p>{text}</p>
       </div>
       <div className={styles.actions}>
         <Button look={otherWindow ? "quiet" : "main"} onClick={onReload}>
-          {otherWindow ? "Go on here instead" : "Reload the page"}
+          {otherWindow ? t("Go on here instead") : t("Reload the page")}
         </Button>
       </div>
     </Frame>

@@ -1,4 +1,5 @@
 import type { Refusal } from "../session/view";
+import { t } from "../language";
 import { BackTo } from "../ui/BackTo";
 import { Heading } from "../ui/Heading";
 import { Frame } from "./Frame";
@@ -14,7 +15,7 @@ export interface RefusedProps {
 
 /** The server gives this worker no (further) conversation; the reason is its own sentence. */
 export function Refused({ title, refusal, provider, practice }: RefusedProps) {
-  const heading = practice ? "The practice ends here" : "There is no conversation for you here";
+  const heading = practice ? t("The practice ends here") : t("There is no conversation for you here");
   return (
     <Frame>
       <p className={styles.eyebrow}>{title}</p>
@@ -25,8 +26,8 @@ export function Refused({ title, refusal, provider, practice }: RefusedProps) {
       ) : (
         <p>
           {provider.startsWith("mturk")
-            ? "Please return the HIT: that does not count against you. Then you can close this page."
-            : "You can close this page."}
+            ? t("Please return the HIT: that does not count against you. Then you can close this page.")
+            : t("You can close this page.")}
         </p>
       )}
     </Frame>

@@ -2,11 +2,14 @@ import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { axeViolations } from "../test/axe";
-import { CONFIG } from "../test/fakes";
+import { CONFIG, CONSENT } from "../test/fakes";
 import { pass, press } from "../test/time";
-import type { Refusal, Waiting } from "../session/view";
+import type { Outside as OutsideScreen, Refusal, Waiting } from "../session/view";
+import { Consent } from "./Consent";
 import { Guard } from "./Guard";
 import { EXPLAIN_AFTER_MS, Loading } from "./Loading";
+import { OtherBrowser } from "./OtherBrowser";
+import { Outside } from "./Outside";
 import { Preview } from "./Preview";
 import { Problem } from "./Problem";
 import { Refused } from "./Refused";
@@ -56,10 +59,14 @@ describe("Preview", () => {
   it("says what is done, paid and agreed to, and starts", async () => {
     const onStart = vi.fn();
     render(<Preview config={CONFIG} start="fresh" onStart={onStart} onDecline={vi.fn()} />);
-    expect(screen.getByRole("heading", { name: "What you will do" })).toBeVisible();
-    expect(screen.getByText("You are paid in full.")).toBeVisible();
-    expect(screen.getByText(/stored without your name/)).toBeVisible();
-    await userEvent.click(screen.getByRole("button", { name: "Start the practice" }));
+    const above = (text: string | RegExp, below: HTMLElement) =>
+      screen.getByText(text).compareDocumentPosition(below) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const button = screen.getByRole("button", { name: "Start the practice" });
+    expect(above("About 10 minutes", button)).toBeTruthy();
+    expect(above("You are paid in full.", button)).toBeTruthy();
+    expect(above(/stored without your name/, button)).toBeTruthy();
+    expect(above("Start the practice", screen.getByRole("heading", { name: "What you will do" }))).toBeTruthy();
+    await userEvent.click(button);
     expect(onStart).toHaveBeenCalledTimes(1);
     expect(await axeViolations()).toEqual([]);
   });
@@ -72,6 +79,35 @@ describe("Preview", () => {
     await userEvent.click(button);
     expect(onStart).not.toHaveBeenCalled();
     expect(screen.getByText(/must accept the HIT/)).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
+  });
+});
+
+describe("Consent", () => {
+  it("says what is agreed to, what becomes of it and whom to ask, and takes yes and no by the keyboard", async () => {
+    const [onAgree, onDecline] = [vi.fn(), vi.fn()];
+    render(<Consent task="Chat" form={CONSENT} onAgree={onAgree} onDecline={onDecline} />);
+    expect(screen.getByRole("heading", { name: "Before you begin" })).toBeVisible();
+    expect(screen.getByRole("heading", { name: "What is stored" })).toBeVisible();
+    expect(screen.getByText(/lab@example.org.*version 1.0/)).toBeVisible();
+    screen.getByRole("button", { name: "I agree" }).focus();
+    await userEvent.keyboard("{Enter}{Tab}{Enter}");
+    expect([onAgree.mock.calls.length, onDecline.mock.calls.length]).toEqual([1, 1]);
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("says what is new to who agreed to an earlier version", () => {
+    const form = { ...CONSENT, version: "2.0", agreed_before: "1.0", changes: "Answers are kept for two years." };
+    const { rerender } = render(<Consent task="Chat" form={form} onAgree={vi.fn()} onDecline={vi.fn()} />);
+    expect(screen.getByText(/earlier version.*1\.0.*kept for two years/)).toBeVisible();
+    rerender(<Consent task="Chat" form={{ ...form, changes: "" }} onAgree={vi.fn()} onDecline={vi.fn()} />);
+    expect(screen.getByText(/has changed since/)).toBeVisible();
+  });
+
+  it("can be read in MTurk's preview, where nobody can agree yet", async () => {
+    render(<Preview config={{ ...CONFIG, consent_form: CONSENT }} start="accept_first" onStart={vi.fn()} onDecline={vi.fn()} />);
+    expect(screen.getByText("You chat with programs.")).toBeVisible();
+    expect(screen.queryByRole("button", { name: "I agree" })).toBeNull();
     expect(await axeViolations()).toEqual([]);
   });
 });
@@ -121,6 +157,59 @@ describe("Refused", () => {
   it("ends the practice for whom it comes from there", () => {
     render(<Refused title="Chat" refusal={NOT_PASSED} provider="mock" practice />);
     expect(screen.getByRole("heading", { name: "The practice ends here" })).toBeVisible();
+  });
+});
+
+describe("Outside", () => {
+  const outside = (rest: Partial<OutsideScreen> = {}): OutsideScreen => ({
+    kind: "outside",
+    title: "The study is full just now",
+    reason: "This page tries again by itself.",
+    tries: 1,
+    nextTryAt: Date.now() + 7_000,
+    ...rest,
+  });
+
+  it("counts down for who sees it, and is silent for who hears it", () => {
+    vi.useFakeTimers();
+    render(<Outside config={CONFIG} screen={outside()} onAskAgain={vi.fn()} />);
+    expect(screen.getByRole("heading", { name: "The study is full just now" })).toHaveFocus();
+    expect(screen.getByText("The next try is in 7 seconds.")).toHaveAttribute("aria-hidden", "true");
+    pass(6_000);
+    expect(screen.getByText("The next try is in 1 second.")).toBeVisible();
+    expect(screen.getByRole("status")).toBeEmptyDOMElement();
+    vi.useRealTimers();
+  });
+
+  it("says what came of it to who pressed the button", () => {
+    const onAskAgain = vi.fn();
+    const { rerender } = render(<Outside config={CONFIG} screen={outside()} onAskAgain={onAskAgain} />);
+    press(screen.getByRole("button", { name: "Try now" }));
+    expect(onAskAgain).toHaveBeenCalledTimes(1);
+    rerender(<Outside config={CONFIG} screen={outside({ nextTryAt: null })} onAskAgain={onAskAgain} />);
+    expect(screen.getByRole("button", { name: "Try now" })).toHaveAttribute("aria-disabled", "true");
+    rerender(<Outside config={CONFIG} screen={outside({ tries: 2 })} onAskAgain={onAskAgain} />);
+    expect(screen.getByRole("status")).toHaveTextContent("still no place");
+  });
+
+  it.each([
+    ["mturk", null, /time of your HIT goes on/],
+    ["link", { title: "Prolific", may_decline: false }, /return the task on Prolific/],
+    ["mock", null, /come back later/],
+  ])("says what it costs to wait, and how to leave: %s", async (provider_type, panel, words) => {
+    render(<Outside config={{ ...CONFIG, provider_type, panel }} screen={outside()} onAskAgain={vi.fn()} />);
+    expect(screen.getByText(words)).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
+  });
+});
+
+describe("OtherBrowser", () => {
+  it("says where to go on, and offers nothing here", async () => {
+    render(<OtherBrowser task="Chat" title="This task is open in another browser" text="Please go on there." />);
+    expect(screen.getByRole("heading", { name: "This task is open in another browser" })).toHaveFocus();
+    expect(screen.getByText("Please go on there.")).toBeVisible();
+    expect(screen.queryByRole("button")).toBeNull();
+    expect(await axeViolations()).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { CHOOSE, MESSAGE, pageState } from "../test/fakes";
 import { live } from "../test/visit";
 import type { AnswerBody } from "../wire/answers";
 import { actionDraft, EMPTY_DRAFT, readDraft, writeDraft } from "../wire/drafts";
-import { NOT_UNDERSTOOD } from "./session";
+import { notUnderstood } from "./session";
 
 const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], none: false, reason: "much nicer" };
 const WAIT = { kind: "wait", text: "Partner is typing…", slow: false, idle: false } as const;
@@ -75,8 +75,8 @@ describe("answering", () => {
   it("shows words for a state that it does not understand, and reports it", async () => {
     const { sockets, view, http } = await live();
     sockets.last.receive({ packet_type: "client_bound_live_update", data: { kind: "state", state: { version: 1 } }, router_seq: 1 });
-    expect(view().screen).toEqual({ kind: "problem", text: NOT_UNDERSTOOD });
-    expect(http.logError).toHaveBeenCalledWith("agent", expect.stringContaining("phase"));
+    expect(view().screen).toEqual({ kind: "problem", text: notUnderstood() });
+    expect(http.logError).toHaveBeenCalledWith(expect.objectContaining({ agentId: "agent" }), expect.stringContaining("phase"));
   });
 
   it("ends with the router's sentence when that is fatal", async () => {

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { agent, CHOOSE, CONFIG, fakeCrowd, fakeHttp, MESSAGE, pageState, refusal, update } from "../test/fakes";
+import { agent, CHOOSE, CONFIG, CONSENT, fakeCrowd, fakeHttp, MESSAGE, pageState, refusal, update } from "../test/fakes";
 import { live, settle, visit } from "../test/visit";
 import type { AnswerBody } from "../wire/answers";
 import { HttpError } from "../wire/http";
 import type { EndStep } from "../wire/state";
-import { LEAVE_AFTER_MS, NOT_UNDERSTOOD } from "./session";
+import { LEAVE_AFTER_MS, notUnderstood, SOONEST_AGAIN_MS } from "./session";
 
 const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], none: false, reason: "much nicer" };
 const end = (next: EndStep["next"], redirect: EndStep["redirect"] = null): EndStep => ({
@@ -13,6 +13,7 @@ const end = (next: EndStep["next"], redirect: EndStep["redirect"] = null): EndSt
   text: "Thanks.",
   next,
   redirect,
+  resumes: false,
 });
 const refused = (reason: string) => ({ kind: "refused", title: null, reason, redirect: null });
 
@@ -28,13 +29,28 @@ describe("arrival", () => {
     expect(view()).toMatchObject({ screen: { kind: "live" }, state: { version: 1 } });
   });
 
-  it("shows the preview without ids, and starts with fresh ones", async () => {
+  it("shows the preview without ids, and starts with those that the server makes up and signs", async () => {
     const { session, goTo, http } = visit(fakeHttp(), fakeCrowd(null, null));
+    session.start();
+    await settle();
+    session.begin();
+    await settle();
+    expect(goTo.mock.calls).toEqual([["?worker_id=rater-1f&assignment_id=try-2e&sig=s_-3"]]);
+    expect(http.requestAgent).not.toHaveBeenCalled();
+  });
+
+  it("makes up ids by itself where the server is Mephisto's own, and asks again where it does not answer", async () => {
+    const { session, goTo, http } = visit(fakeHttp(), fakeCrowd(null, null));
+    http.freshIds.mockRejectedValueOnce(new HttpError("The server could not be reached.", 0)).mockResolvedValue(null);
     session.start();
     await settle();
     expect(session.getView().screen).toEqual({ kind: "preview", start: "fresh" });
     session.begin();
+    await settle();
+    expect(session.getView().screen).toMatchObject({ waitingFor: "agent", problem: "The server could not be reached." });
+    await vi.advanceTimersByTimeAsync(1_000);
     session.begin();
+    await settle();
     expect(goTo.mock.calls[0]?.[0]).toMatch(/^\?worker_id=rater-.{8}&assignment_id=try-.{8}$/);
     expect(goTo.mock.calls[0]).not.toEqual(goTo.mock.calls[1]);
     expect(http.requestAgent).not.toHaveBeenCalled();
@@ -85,6 +101,151 @@ describe("arrival", () => {
     session.start();
     await settle();
     expect(session.getView().screen).toMatchObject({ kind: "problem" });
+  });
+});
+
+describe("a study that is full", () => {
+  const full = (seconds: number) => refusal("All places are taken.", { title: "Full", screen: "full", tryAgainS: seconds });
+
+  it("is asked again after the time that the server names, under the same ids, until there is a place", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValueOnce(full(7)).mockResolvedValueOnce(full(9));
+    const { session, sockets } = visit(http);
+    session.start();
+    await settle();
+    expect(session.getView().screen).toEqual({
+      kind: "outside",
+      title: "Full",
+      reason: "All places are taken.",
+      tries: 1,
+      nextTryAt: Date.now() + 7_000,
+    });
+    await vi.advanceTimersByTimeAsync(6_999);
+    expect(http.requestAgent).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(session.getView().screen).toMatchObject({ kind: "outside", tries: 2 });
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(sockets.all).toHaveLength(1);
+    const asked = http.requestAgent.mock.calls.map(([registration]) => registration);
+    expect(asked).toEqual([asked[0], asked[0], asked[0]]);
+  });
+
+  it("is asked no oftener than every few seconds, however often the button is pressed", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(full(0));
+    const { session } = visit(http);
+    session.start();
+    await settle();
+    for (let second = 0; second < 20; second += 1) {
+      session.askAgain();
+      expect(session.getView().screen).toMatchObject({ nextTryAt: null });
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(http.requestAgent.mock.calls.length).toBeLessThanOrEqual(1 + 20_000 / SOONEST_AGAIN_MS);
+    expect(http.requestAgent.mock.calls.length).toBeGreaterThan(2);
+  });
+
+  it("goes on asking while the server does not answer, and stops with the page", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValueOnce(full(5)).mockRejectedValueOnce(new HttpError("Gone.", 0)).mockResolvedValue(full(5));
+    const { session } = visit(http);
+    session.start();
+    await vi.advanceTimersByTimeAsync(6_000);
+    expect(session.getView().screen).toMatchObject({ kind: "outside", tries: 2 });
+    session.stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(http.requestAgent).toHaveBeenCalledTimes(3);
+  });
+
+  it("lets in who came by a link with what they were here to do", async () => {
+    const http = fakeHttp();
+    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "link", panel: null });
+    const preview = { ...agent("none"), agentId: null, agentToken: null, preview: true };
+    http.requestAgent.mockResolvedValueOnce(preview).mockResolvedValueOnce(full(5));
+    const { session, sockets } = visit(http);
+    session.start();
+    await settle();
+    session.begin();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(http.requestAgent.mock.calls.map(([sent]) => sent.here_to)).toEqual(["look", "begin", "begin"]);
+    expect(sockets.all).toHaveLength(1);
+  });
+});
+
+describe("a study with a consent text", () => {
+  const asked = (form = CONSENT) => refusal("Please read this.", { title: form.title, screen: "consent", consent: form });
+
+  it("shows it before anything else, and sends the version that was agreed to with the same request", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValueOnce(asked());
+    const { session, sockets } = visit(http);
+    session.start();
+    await settle();
+    expect(session.getView().screen).toEqual({ kind: "consent", form: CONSENT });
+    session.agree();
+    await settle();
+    const [before, after] = http.requestAgent.mock.calls.map(([registration]) => registration);
+    expect(after).toEqual({ ...before, consent: { version: "1.0", digest: "d1" } });
+    expect(sockets.all).toHaveLength(1);
+  });
+
+  it("is shown again where the text has changed meanwhile", async () => {
+    const http = fakeHttp();
+    const newer = { ...CONSENT, version: "2.0", digest: "d2" };
+    http.requestAgent.mockResolvedValueOnce(asked()).mockResolvedValueOnce(asked(newer));
+    const { session } = visit(http);
+    session.start();
+    await settle();
+    session.agree();
+    await settle();
+    expect(session.getView().screen).toEqual({ kind: "consent", form: newer });
+    session.agree();
+    await settle();
+    expect(http.requestAgent.mock.calls[2]?.[0]).toMatchObject({ consent: { version: "2.0", digest: "d2" } });
+  });
+
+  it("thanks who says no, and tells the server nothing", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValueOnce(asked());
+    const { session } = visit(http);
+    session.start();
+    await settle();
+    session.decline();
+    await settle();
+    expect(session.getView().screen).toMatchObject({ kind: "refused", title: "You do not take part" });
+    expect(http.requestAgent).toHaveBeenCalledTimes(1);
+  });
+
+  it("asks the server for the way back where they came by a link, and goes on with what they came for if they agree", async () => {
+    const http = fakeHttp();
+    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "link", panel: null });
+    const preview = { ...agent("none"), agentId: null, agentToken: null, preview: true };
+    http.requestAgent.mockResolvedValueOnce(preview).mockResolvedValueOnce(asked());
+    const { session, sockets } = visit(http);
+    session.start();
+    await settle();
+    session.begin();
+    await settle();
+    session.agree();
+    await settle();
+    expect(http.requestAgent.mock.calls.map(([sent]) => sent.here_to)).toEqual(["look", "begin", "begin"]);
+    expect(sockets.all).toHaveLength(1);
+    session.decline();
+    await settle();
+    expect(http.requestAgent.mock.calls[3]?.[0]).toMatchObject({ here_to: "decline" });
+  });
+});
+
+describe("a task that another browser began", () => {
+  it("shows the server's words for that, and asks no more", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(refusal("Go on there.", { title: "Open elsewhere", screen: "other_browser" }));
+    const { session, sockets } = visit(http);
+    session.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(session.getView().screen).toEqual({ kind: "other_browser", title: "Open elsewhere", text: "Go on there." });
+    expect(http.requestAgent).toHaveBeenCalledTimes(1);
+    expect(sockets.all).toHaveLength(0);
   });
 });
 
@@ -182,7 +343,7 @@ describe("resuming after a reload", () => {
     const { session, sockets } = visit(http);
     session.start();
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(session.getView().screen).toEqual({ kind: "problem", text: NOT_UNDERSTOOD });
+    expect(session.getView().screen).toEqual({ kind: "problem", text: notUnderstood() });
     expect(sockets.all).toHaveLength(0);
   });
 
@@ -197,6 +358,65 @@ describe("resuming after a reload", () => {
     const second = await live(http);
     expect(second.view().pending?.update_id).toBe(id);
     expect(second.sockets.last.ofType("mephisto_bound_live_update").map((packet) => packet.data.update_id)).toEqual([id]);
+  });
+});
+
+describe("a study that was launched again while the page stayed open", () => {
+  it("is registered with anew, and gets the answer that was on its way, for the same step of the same unit", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValueOnce(agent("agent", [update(pageState(4, CHOOSE, { unit: "u" }))]));
+    const { session, sockets, view } = await live(http);
+    session.answer(ANSWER);
+    const id = view().pending?.update_id;
+    http.requestAgent.mockResolvedValueOnce(agent("later", [update(pageState(1, CHOOSE, { unit: "u" }))]));
+    sockets.last.cut();
+    await vi.advanceTimersByTimeAsync(10_000);
+    sockets.last.accept();
+    sockets.last.receive({ packet_type: "error", data: { error: "Not known here.", fatal: true, reason: "unknown" } });
+    await vi.waitFor(() => expect(view().agentId).toBe("later"));
+    sockets.last.accept();
+    expect(view()).toMatchObject({ screen: { kind: "live" }, state: { version: 1 }, pending: { update_id: id } });
+    expect(sockets.last.ofType("mephisto_bound_live_update").map((packet) => packet.data.update_id)).toEqual([id]);
+  });
+
+  it("has taken the answer that was never confirmed: it is not sent for another step", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValueOnce(agent("agent", [update(pageState(4, CHOOSE, { unit: "u" }))]));
+    const { session, sockets, view } = await live(http);
+    session.answer(ANSWER);
+    http.requestAgent.mockResolvedValueOnce(agent("later", [update(pageState(1, MESSAGE, { unit: "u" }))]));
+    sockets.last.receive({ packet_type: "error", data: { error: "Not known here.", fatal: true, reason: "unknown" } });
+    await vi.waitFor(() => expect(view().agentId).toBe("later"));
+    sockets.last.accept();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(view().pending).toBeNull();
+    expect(sockets.last.ofType("mephisto_bound_live_update")).toEqual([]);
+  });
+});
+
+describe("a study that was paused", () => {
+  const paused = pageState(9, { ...end("stay"), resumes: true }, { phase: "ended", unit: "u" });
+  const later = agent("later", [update(pageState(1, MESSAGE, { unit: "u" }))]);
+
+  it("goes on by itself in a page that stayed open, with the next launch", async () => {
+    const http = fakeHttp();
+    const { sockets, view } = await live(http);
+    sockets.last.receiveState(paused, 1);
+    sockets.last.cut();
+    http.requestAgent.mockResolvedValueOnce(later);
+    await vi.advanceTimersByTimeAsync(10_000);
+    sockets.last.accept();
+    sockets.last.receive({ packet_type: "error", data: { error: "Not known here.", fatal: true, reason: "unknown" } });
+    await vi.waitFor(() => expect(view()).toMatchObject({ agentId: "later", screen: { kind: "live" } }));
+  });
+
+  it("goes on when the rater says so", async () => {
+    const http = fakeHttp();
+    const { session, sockets, view } = await live(http);
+    sockets.last.receiveState(paused, 1);
+    http.requestAgent.mockResolvedValueOnce(later);
+    session.goOn();
+    await vi.waitFor(() => expect(view()).toMatchObject({ agentId: "later", screen: { kind: "live" } }));
   });
 });
 

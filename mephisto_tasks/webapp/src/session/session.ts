@@ -5,16 +5,18 @@
  * one after the other, each with a connection and an outbox of its own.
  */
 import { nanoid } from "nanoid";
+import { best, t, turnTo } from "../language";
 import type { Answer, AnswerBody } from "../wire/answers";
+import { type ConsentForm, inLanguage, type TaskConfig } from "../wire/config";
 import { Connection, type Socket } from "../wire/connection";
 import { BY_LINK, type Crowd, type Purpose } from "../wire/crowd";
 import { actionDraft, clearDraft } from "../wire/drafts";
 import { type Http, HttpError } from "../wire/http";
 import { Outbox } from "../wire/outbox";
-import { type AgentDetails, OTHER_WINDOW, type RouterError } from "../wire/packets";
+import { type AgentDetails, OTHER_BROWSER, OTHER_WINDOW, type RouterError, UNKNOWN } from "../wire/packets";
 import { persist } from "../wire/persist";
 import type { Redirect } from "../wire/redirect";
-import { answerableStepId, type EndStep, newestUpdate, type PageState, parseUpdate, staysAtEnd } from "../wire/state";
+import { answerableStepId, type EndStep, keptUnder, newestUpdate, type PageState, parseUpdate } from "../wire/state";
 import { entrance } from "./entrance";
 import { type Event, INITIAL_VIEW, isNewer, reduce, type View } from "./view";
 
@@ -24,6 +26,8 @@ export interface SessionOptions {
   openSocket: () => Socket;
   /** Goes to this page with another query, as the preview's start button does, or to the site that sent the rater. */
   goTo: (address: string) => void;
+  /** The languages that the browser's owner reads, the best first. */
+  reads: readonly string[];
 }
 
 interface Live {
@@ -36,18 +40,21 @@ interface Live {
 /** How long the last words can be read before the page goes back to the site that sent the rater. */
 export const LEAVE_AFTER_MS = 3_000;
 
-export const NOT_UNDERSTOOD =
-  "The server sent something that this page does not understand. Your work so far is saved. Reload the page; if this comes back, tell the task's owner.";
-const NO_PROVIDER_SCRIPT =
-  "A part of this page did not load (wrap_crowd_source.js), so it cannot tell the server who you are. Reload the page; if this comes back, tell the task's owner.";
+/** However often somebody presses the button, and whatever the server says: no more than a request in this time. */
+export const SOONEST_AGAIN_MS = 4_000;
 
 export class Session {
   private readonly options: SessionOptions;
   private view: View = INITIAL_VIEW;
   private readonly listeners = new Set<() => void>();
   private live: Live | null = null;
+  private language: string | null = null;
   private run = new AbortController();
   private askedAgainFor: string | null = null;
+  /** What the server is asked for once the worker has agreed, and the text that they agreed to. */
+  private asksForConsent: { form: ConsentForm; purpose: Purpose | undefined } | null = null;
+  private agreed: { version: string; digest: string } | null = null;
+  private outside: { timer: ReturnType<typeof setTimeout>; notBefore: number; ask: () => void } | null = null;
 
   constructor(options: SessionOptions) {
     this.options = options;
@@ -72,25 +79,50 @@ export class Session {
     this.run.abort();
     this.live?.connection.stop();
     this.live = null;
+    clearTimeout(this.outside?.timer);
+    this.outside = null;
   }
 
-  /** The preview's start button: the server is asked, or this page is loaded again with a fresh pair of mock ids. */
+  /** The preview's start button: the server is asked for work, or for ids with which this page is loaded again. */
   readonly begin = (): void => {
     if (this.view.config?.provider_type === BY_LINK) {
       this.ask("begin");
       return;
     }
-    const query = new URLSearchParams({ worker_id: `rater-${nanoid(8)}`, assignment_id: `try-${nanoid(8)}` });
-    this.options.goTo(`?${query.toString()}`);
+    void this.guard(this.beginAsSomebodyNew());
   };
 
-  /** Somebody who came by a link does not want to take part. */
-  readonly decline = (): void => this.ask("decline");
+  /** Who waits outside presses the button: asks as soon as that may be. */
+  readonly askAgain = (): void => {
+    if (this.outside !== null) {
+      clearTimeout(this.outside.timer);
+      this.apply({ type: "asking_again" });
+      this.outside.timer = setTimeout(this.outside.ask, Math.max(0, this.outside.notBefore - Date.now()));
+    }
+  };
+
+  /** The worker agrees to the text in view: the server is asked again for what it was asked for. */
+  readonly agree = (): void => {
+    if (this.asksForConsent !== null) {
+      const { form, purpose } = this.asksForConsent;
+      this.agreed = { version: form.version, digest: form.digest };
+      this.ask(purpose);
+    }
+  };
+
+  /** Somebody does not want to take part. The server is told only where it knows a way back for them. */
+  readonly decline = (): void => {
+    if (this.view.config?.provider_type === BY_LINK) {
+      this.ask("decline");
+    } else {
+      this.apply({ type: "refused", refusal: { kind: "refused", title: t("You do not take part"), reason: nothingStored(), redirect: null } });
+    }
+  };
 
   /** Somebody who came by a link gives back what they began. */
   readonly giveBack = (): void => this.ask("give_back");
 
-  private ask(purpose: Purpose): void {
+  private ask(purpose: Purpose | undefined): void {
     const crowd = this.options.crowd();
     if (crowd !== null) {
       void this.guard(this.askForAgent(crowd, purpose));
@@ -127,11 +159,11 @@ export class Session {
     const signal = this.run.signal;
     const trouble = (error: HttpError) => this.apply({ type: "trouble", problem: error.message });
     const config = await persist(() => http.taskConfig(signal), trouble, signal);
-    this.apply({ type: "configured", config });
+    this.speak(config, best(Object.keys(config.languages), this.options.reads));
 
     const crowd = this.options.crowd();
     if (crowd === null) {
-      this.apply({ type: "problem", text: NO_PROVIDER_SCRIPT });
+      this.apply({ type: "problem", text: noProviderScript() });
       return;
     }
     if (config.provider_type === BY_LINK) {
@@ -146,18 +178,69 @@ export class Session {
     await this.askForAgent(crowd);
   }
 
+  /** The page is in a language from now on; where its words were not sent, it stays as it is. */
+  private speak(config: TaskConfig, tag: string | null | undefined): void {
+    const language = tag ? config.languages[tag] : undefined;
+    if (tag && language) {
+      this.language = tag;
+      turnTo({ tag, ...language });
+      this.apply({ type: "configured", config: inLanguage(config, language) });
+    } else if (this.view.config === null) {
+      this.apply({ type: "configured", config });
+    }
+  }
+
+  private async beginAsSomebodyNew(): Promise<void> {
+    const signal = this.run.signal;
+    const trouble = (error: HttpError) => {
+      this.apply({ type: "waiting", waitingFor: "agent" });
+      this.apply({ type: "trouble", problem: error.message });
+    };
+    const ids = await persist(() => this.options.http.freshIds(signal), trouble, signal);
+    const query = new URLSearchParams(ids ?? { worker_id: `rater-${nanoid(8)}`, assignment_id: `try-${nanoid(8)}` });
+    this.options.goTo(`?${query.toString()}`);
+  }
+
   private async askForAgent(crowd: Crowd, purpose?: Purpose): Promise<void> {
     const signal = this.run.signal;
-    this.apply({ type: "waiting", waitingFor: "agent" });
+    if (this.view.screen.kind !== "outside") {
+      this.apply({ type: "waiting", waitingFor: "agent" });
+    }
     const details = await persist(
-      () => this.options.http.requestAgent({ ...crowd.registration(), ...(purpose ? { here_to: purpose } : {}) }, signal),
+      () => this.options.http.requestAgent(this.registration(crowd, purpose), signal),
       (error) => this.apply({ type: "trouble", problem: error.message }),
       signal,
     );
+    this.outside = null;
+    if (details.tryAgainS !== null) {
+      this.waitOutside(details, details.tryAgainS, () => void this.guard(this.askForAgent(crowd, purpose)));
+      return;
+    }
+    if (details.consent !== null) {
+      this.asksForConsent = { form: details.consent, purpose };
+      this.apply({ type: "consent", form: details.consent });
+      return;
+    }
     this.enter(details);
     if (purpose === "decline") {
       this.leaveFor(details.redirect);
     }
+  }
+
+  private registration(crowd: Crowd, purpose?: Purpose): Record<string, unknown> {
+    const consent = this.agreed === null ? {} : { consent: this.agreed };
+    const language = this.language === null ? {} : { language: this.language };
+    return { ...crowd.registration(), ...language, ...consent, ...(purpose ? { here_to: purpose } : {}) };
+  }
+
+  private waitOutside({ title, failureReason }: AgentDetails, seconds: number, askAgain: () => void): void {
+    const wait = Math.max(seconds * 1_000, SOONEST_AGAIN_MS);
+    const ask = () => {
+      this.apply({ type: "asking_again" });
+      askAgain();
+    };
+    this.outside = { timer: setTimeout(ask, wait), notBefore: Date.now() + SOONEST_AGAIN_MS, ask };
+    this.apply({ type: "outside", title: title ?? t("There is no place just now"), reason: failureReason ?? "", nextTryAt: Date.now() + wait });
   }
 
   /** Goes back to the site that sent the rater, after a moment to read why. */
@@ -177,23 +260,26 @@ export class Session {
     if (failureReason !== null || agentId === null) {
       this.live?.connection.stop();
       this.live = null;
-      const reason = failureReason ?? "The server has no conversation to give out.";
+      const reason = failureReason ?? t("The server has no conversation to give out.");
+      if (details.screen === OTHER_BROWSER) {
+        this.apply({ type: "other_browser", title: title ?? t("This task is open in another browser"), text: reason });
+        return;
+      }
       this.apply({ type: "refused", refusal: { kind: "refused", title, reason, redirect } });
       return;
     }
     this.live?.connection.stop();
-    const outbox = new Outbox(agentId);
     const connection = new Connection({
       agentId,
       agentToken,
       openSocket: this.options.openSocket,
-      unconfirmed: () => outbox.answers,
+      unconfirmed: () => this.live?.outbox.answers ?? [],
       onUpdate: (data) => this.update(data),
       onStatus: (status) => this.apply({ type: "status", status }),
       onLink: (link) => this.apply({ type: "link", link }),
       onError: (problem) => this.routerError(problem),
     });
-    this.live = { agentId, agentToken, connection, outbox };
+    this.live = { agentId, agentToken, connection, outbox: new Outbox(agentId) };
     this.apply({ type: "agent", agentId });
     // Only the newest: an older one would take an answer that waits for its confirmation to be settled.
     const newest = newestUpdate(details.pastUpdates);
@@ -210,21 +296,26 @@ export class Session {
       return false;
     }
     if (!parsed.ok) {
-      this.options.http.logError(this.live.agentId, `Invalid state: ${parsed.error}`);
-      this.fail(NOT_UNDERSTOOD);
+      this.options.http.logError(this.live, `Invalid state: ${parsed.error}`);
+      this.fail(notUnderstood());
       return false;
     }
     const { state } = parsed;
     if (!isNewer(this.view, state)) {
       return false;
     }
+    const kept = keptUnder(state, this.live.agentId);
+    if (this.live.outbox.unit !== kept) {
+      this.live.outbox = new Outbox(kept);
+    }
+    if (this.view.config && state.language !== this.language) {
+      this.speak(this.view.config, state.language);
+    }
     this.settle(this.live, state);
     const open = answerableStepId(state.step);
     this.apply({ type: "state", state, pending: open === null ? null : this.live.outbox.forStep(open) });
-    if (staysAtEnd(state.step)) {
-      this.live.connection.stop();
-    } else if (state.step.kind === "end") {
-      this.deliver(state.step);
+    if (state.step.kind === "end") {
+      this.atEnd(this.live, state.step);
     }
     return true;
   }
@@ -238,11 +329,20 @@ export class Session {
     for (const answer of live.outbox.settle(state.confirmed, open)) {
       const over = answer.step_id !== open;
       if (over) {
-        clearDraft(live.agentId, answer.step_id);
+        clearDraft(live.outbox.unit, answer.step_id);
       }
       if (answer.kind === "action" && (over || state.notice?.level !== "error")) {
-        clearDraft(live.agentId, actionDraft(answer.step_id, answer.action_id));
+        clearDraft(live.outbox.unit, actionDraft(answer.step_id, answer.action_id));
       }
+    }
+  }
+
+  /** A line that is kept hears it when the study goes on: the next launch does not know this page, which then comes back. */
+  private atEnd(live: Live, step: EndStep): void {
+    if (step.next !== "stay") {
+      this.deliver(step);
+    } else if (!step.resumes) {
+      live.connection.stop();
     }
   }
 
@@ -298,10 +398,22 @@ export class Session {
     } else if (reason === OTHER_WINDOW) {
       this.live?.connection.stop();
       this.apply({ type: "other_window", text });
+    } else if (reason === UNKNOWN) {
+      this.goOn();
     } else {
       this.fail(text);
     }
   }
+
+  /** The study was launched again while this page stayed open: it registers as it did before, and goes on where it was. */
+  readonly goOn = (): void => {
+    const crowd = this.options.crowd();
+    this.live?.connection.stop();
+    this.live = null;
+    if (crowd !== null) {
+      void this.guard(this.askForAgent(crowd, this.view.config?.provider_type === BY_LINK ? "begin" : undefined));
+    }
+  };
 
   private fail(text: string): void {
     this.live?.connection.stop();
@@ -323,5 +435,21 @@ export class Session {
 }
 
 function sentence(error: unknown): string {
-  return error instanceof HttpError ? error.message : "Something went wrong on this page.";
+  return error instanceof HttpError ? error.message : t("Something went wrong on this page.");
+}
+
+export function notUnderstood(): string {
+  return t(
+    "The server sent something that this page does not understand. Your work so far is saved. Reload the page; if this comes back, tell the task's owner.",
+  );
+}
+
+function nothingStored(): string {
+  return t("That is all right: nothing about you was stored here. Thank you for your time!");
+}
+
+function noProviderScript(): string {
+  return t(
+    "A part of this page did not load (wrap_crowd_source.js), so it cannot tell the server who you are. Reload the page; if this comes back, tell the task's owner.",
+  );
 }

@@ -1,6 +1,6 @@
 /** What the page shows at one moment, and how events change it. Pure: no timers, no network. */
 import type { Answer } from "../wire/answers";
-import type { TaskConfig } from "../wire/config";
+import type { ConsentForm, TaskConfig } from "../wire/config";
 import type { Link } from "../wire/connection";
 import type { Redirect } from "../wire/redirect";
 import type { PageState } from "../wire/state";
@@ -27,11 +27,25 @@ export interface Refusal {
   redirect: Redirect | null;
 }
 
+/** There is no place just now; the page asks again by itself. */
+export interface Outside {
+  kind: "outside";
+  title: string;
+  reason: string;
+  /** How often it was asked; with each try the same words are news. */
+  tries: number;
+  /** When it asks next (milliseconds since the epoch); null: it asks now. */
+  nextTryAt: number | null;
+}
+
 export type Screen =
   | { kind: "loading"; waitingFor: Waiting; problem: string | null }
   | { kind: "preview"; start: Start }
+  | { kind: "consent"; form: ConsentForm }
   | { kind: "live" }
   | Refusal
+  | Outside
+  | { kind: "other_browser"; title: string; text: string }
   | { kind: "other_window"; text: string }
   | { kind: "problem"; text: string };
 
@@ -67,6 +81,7 @@ export type Event =
   | { type: "trouble"; problem: string }
   | { type: "configured"; config: TaskConfig }
   | { type: "preview"; start: Start }
+  | { type: "consent"; form: ConsentForm }
   | { type: "agent"; agentId: string }
   | { type: "link"; link: Link }
   | { type: "link_problem"; text: string }
@@ -76,6 +91,9 @@ export type Event =
   | { type: "delivery"; delivery: Delivery }
   | { type: "refused"; refusal: Refusal }
   | { type: "other_window"; text: string }
+  | { type: "other_browser"; title: string; text: string }
+  | { type: "outside"; title: string; reason: string; nextTryAt: number }
+  | { type: "asking_again" }
   | { type: "problem"; text: string };
 
 export function reduce(view: View, event: Event): View {
@@ -88,6 +106,8 @@ export function reduce(view: View, event: Event): View {
       return { ...view, config: event.config };
     case "preview":
       return { ...view, screen: { kind: "preview", start: event.start } };
+    case "consent":
+      return { ...view, screen: { kind: "consent", form: event.form } };
     case "agent":
       return {
         ...INITIAL_VIEW,
@@ -114,6 +134,14 @@ export function reduce(view: View, event: Event): View {
       return { ...view, screen: event.refusal };
     case "other_window":
       return { ...view, screen: { kind: "other_window", text: event.text } };
+    case "other_browser":
+      return { ...view, screen: { kind: "other_browser", title: event.title, text: event.text } };
+    case "outside": {
+      const tries = view.screen.kind === "outside" ? view.screen.tries + 1 : 1;
+      return { ...view, screen: { kind: "outside", title: event.title, reason: event.reason, tries, nextTryAt: event.nextTryAt } };
+    }
+    case "asking_again":
+      return view.screen.kind === "outside" ? { ...view, screen: { ...view.screen, nextTryAt: null } } : view;
     case "problem":
       return { ...view, screen: { kind: "problem", text: event.text } };
   }

@@ -1,5 +1,7 @@
 import { useState } from "react";
+import { t } from "../language";
 import type { Entry, PanelLine } from "../wire/state";
+import { spoken } from "./Reply";
 import { speakerName } from "./speakers";
 
 export interface AnnouncerProps {
@@ -20,12 +22,16 @@ export function Announcer({ entries, columns, said }: AnnouncerProps) {
       {/* The key makes two equal replies two announcements. */}
       {[...last.values()].map((entry) => (
         <p key={entry.entry_id}>
-          {`${speakerName(entry, columns)}: ${entry.text}${entry.note === null ? "" : ` (${entry.note})`}`}
+          {saidBy(speakerName(entry, columns), spoken(entry), entry.note)}
         </p>
       ))}
       {said.map((line, index) => (
-        <p key={index}>{`${line.speaker}: ${line.text}`}</p>
+        <p key={index}>{saidBy(line.speaker, spoken(line), null)}</p>
       ))}
     </div>
   );
+}
+
+function saidBy(speaker: string, text: string, note: string | null): string {
+  return note === null ? t("{speaker}: {sentence}", { speaker, sentence: text }) : t("{speaker}: {sentence} ({note})", { speaker, sentence: text, note });
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { t } from "../language";
 import type { Link } from "../wire/connection";
 import { Button } from "../ui/Button";
 import styles from "./Banner.module.css";
@@ -36,9 +37,9 @@ function Lost({ onReconnect }: { onReconnect: () => void }) {
   }, []);
   return due ? (
     <div className={styles.banner} data-banner>
-      <p>Connection lost. Your work is safe; trying again…</p>
+      <p>{t("Connection lost. Your work is safe; trying again…")}</p>
       <Button look="quiet" onClick={onReconnect}>
-        Try now
+        {t("Try now")}
       </Button>
     </div>
   ) : null;

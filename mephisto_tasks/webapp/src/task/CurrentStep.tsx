@@ -2,9 +2,9 @@ import { useLayoutEffect, useRef } from "react";
 import type { Delivery } from "../session/view";
 import type { Answer, AnswerBody } from "../wire/answers";
 import { answerableStepId, type PageState } from "../wire/state";
-import { Dock } from "./Dock";
+import { DockNotice } from "./Dock";
 import type { Item } from "./item";
-import { Dialogues, dialogueNames, JumpBar, STEP_ID } from "./JumpBar";
+import { Dialogues, dialogueNames, STEP_ID } from "./JumpBar";
 import { NoticeBox } from "./NoticeBox";
 import { useOnePress } from "./onePress";
 import { bringIntoView, noticeFirst, readFromTop, showTop } from "./scroll";
@@ -12,6 +12,7 @@ import { EndStepView } from "./steps/EndStepView";
 import { FeedbackStepView } from "./steps/FeedbackStepView";
 import { FormStepView } from "./steps/FormStepView";
 import { MessageStepView } from "./steps/MessageStepView";
+import { AnsweredLine } from "./steps/Pinned";
 import { RankStepView } from "./steps/RankStepView";
 import { RateStepView } from "./steps/RateStepView";
 import { SelectStepView } from "./steps/SelectStepView";
@@ -20,13 +21,14 @@ import { WaitStepView } from "./steps/WaitStepView";
 import { WriteStepView } from "./steps/WriteStepView";
 
 export interface CurrentStepProps {
-  agentId: string;
+  keptUnder: string;
   state: PageState;
   item: Item;
   pending: Answer | null;
   delivery: Delivery;
   onAnswer: (body: AnswerBody) => void;
   onDeliverAgain: () => void;
+  onGoOn: () => void;
 }
 
 /**
@@ -39,6 +41,7 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
   const bottom = useRef<HTMLDivElement>(null);
   const { step, notice } = state;
   const { delivery } = rest;
+  const withPanels = state.panels.length > 0;
   const stepKey = answerableStepId(step) ?? step.kind;
   useOnePress(stepKey);
 
@@ -53,46 +56,51 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
     read.current = item.number;
     if (newItem || (fromTop && !again)) {
       showTop();
-    } else {
+    } else if (!withPanels || document.querySelector("[data-docked]") === null) {
+      // Beneath finished dialogues a docked step is in sight wherever one reads.
       bringIntoView(top.current, bottom.current);
     }
-  }, [stepKey, fromTop, item.number, notice?.text, notice?.level, delivery.kind]);
+  }, [stepKey, fromTop, withPanels, item.number, notice?.text, notice?.level, delivery.kind]);
 
-  const content = (
-    <>
-      {/* The version is the key, so that the same refusal twice is said twice. */}
-      {notice && !noticeFirst(state, item) && <NoticeBox key={state.version} notice={notice} />}
-      <StepView key={stepKey} step={step} {...rest} />
-    </>
-  );
+  // The version is the key, so that the same refusal twice is said twice.
+  const said = notice && !noticeFirst(state, item) ? <NoticeBox key={state.version} notice={notice} /> : null;
+  const inDock = step.kind === "form" && withPanels;
   return (
     <Dialogues value={dialogueNames(state.panels)}>
       <div ref={top} id={STEP_ID} />
-      {step.kind === "form" && state.panels.length > 0 ? (
-        <>
-          <JumpBar key={item.number} sticky />
-          <Dock>{content}</Dock>
-        </>
-      ) : (
-        content
-      )}
+      {!inDock && said}
+      <DockNotice value={inDock ? said : null}>
+        <AnsweredLine value={answeredLine(state)}>
+          <StepView key={stepKey} step={step} talking={state.transcript.length > 0} {...rest} />
+        </AnsweredLine>
+      </DockNotice>
       <div ref={bottom} />
     </Dialogues>
   );
 }
 
+/** The last line before the replies that a step is about. */
+function answeredLine({ transcript, panels, step }: PageState): string | null {
+  const of = step.kind === "choose" || step.kind === "rank" || (step.kind === "tick" && step.reply !== null);
+  const [panel] = panels;
+  const last = panel === undefined ? transcript.at(-1) : panel.lines.at(-1);
+  return of ? (last?.text ?? null) : null;
+}
+
 function StepView({
   step,
-  agentId,
+  talking,
+  keptUnder,
   pending,
   delivery,
   onAnswer,
   onDeliverAgain,
-}: Omit<CurrentStepProps, "state" | "item"> & { step: PageState["step"] }) {
-  const common = { agentId, pending: pending !== null, onAnswer };
+  onGoOn,
+}: Omit<CurrentStepProps, "state" | "item"> & { step: PageState["step"]; talking: boolean }) {
+  const common = { keptUnder, pending: pending !== null, onAnswer };
   switch (step.kind) {
     case "wait":
-      return <WaitStepView step={step} />;
+      return <WaitStepView step={step} talking={talking} />;
     case "message":
       return <MessageStepView step={step} {...common} />;
     case "write":
@@ -111,6 +119,6 @@ function StepView({
     case "feedback":
       return <FeedbackStepView step={step} {...common} />;
     case "end":
-      return <EndStepView step={step} delivery={delivery} onDeliverAgain={onDeliverAgain} />;
+      return <EndStepView step={step} delivery={delivery} onDeliverAgain={onDeliverAgain} onGoOn={onGoOn} />;
   }
 }

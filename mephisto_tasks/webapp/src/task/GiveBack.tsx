@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { t } from "../language";
 import { Button } from "../ui/Button";
 import { Modal } from "../ui/Modal";
 import styles from "../ui/Modal.module.css";
@@ -10,24 +11,24 @@ export function GiveBack({ onGiveBack }: { onGiveBack: () => void }) {
   return (
     <>
       <Button look="quiet" onClick={() => setAsking(true)}>
-        Return the task
+        {t("Return the task")}
       </Button>
       <Modal
-        title="Return the task?"
+        title={t("Return the task?")}
         open={asking}
         onClose={close}
-        closeLabel="Close"
+        closeLabel={t("Close")}
         foot={
           <>
             <Button look="quiet" onClick={close}>
-              Go on with the task
+              {t("Go on with the task")}
             </Button>
-            <Button onClick={onGiveBack}>Return the task</Button>
+            <Button onClick={onGiveBack}>{t("Return the task")}</Button>
           </>
         }
       >
         <div className={styles.body}>
-          <p>Your place is given to somebody else, and you cannot go on with it. What you did so far is saved.</p>
+          <p>{t("Your place is given to somebody else, and you cannot go on with it. What you did so far is saved.")}</p>
         </div>
       </Modal>
     </>

@@ -1,24 +1,20 @@
+import { t } from "../language";
 import type { Progress } from "../wire/state";
 import { Button } from "../ui/Button";
 import styles from "./Header.module.css";
-
-const UNITS: Readonly<Record<Progress["unit"], string>> = {
-  turn: "Turn",
-  conversation: "Conversation",
-  pair: "Pair",
-  practice: "Practice",
-};
 
 export interface HeaderProps {
   title: string;
   progress: Progress | null;
   /** The turn, where `progress` counts conversations. */
   within: Progress | null;
+  /** Nothing of what is counted comes any more. */
+  over: boolean;
   onHelp: () => void;
 }
 
 /** Slim: what this is, how far one is, and the way back to the instructions. */
-export function Header({ title, progress, within, onHelp }: HeaderProps) {
+export function Header({ title, progress, within, over, onHelp }: HeaderProps) {
   const words = [progress, within].flatMap((one) => (one === null ? [] : [progressText(one)]));
   return (
     <header className={styles.header} data-two-places={words.length > 1 ? "" : undefined}>
@@ -38,29 +34,39 @@ export function Header({ title, progress, within, onHelp }: HeaderProps) {
           )}
         </div>
         <Button look="quiet" onClick={onHelp}>
-          Instructions
+          {t("Instructions")}
         </Button>
       </div>
-      {progress?.total ? <Segments current={progress.current} total={progress.total} /> : null}
+      {progress?.total ? <Segments past={over && progress.current === progress.total ? progress.total : progress.current - 1} total={progress.total} /> : null}
     </header>
   );
 }
 
 /** “Turn 3 of 6”; “Turn 3 of at least 10”, and then “Turn 11”, where the rater decides when to end. */
 export function progressText({ unit, current, total, minimum }: Progress): string {
-  const place = `${UNITS[unit]} ${current}`;
-  if (total !== null) {
-    return `${place} of ${total}`;
+  const values = { current, total: total ?? "", minimum: minimum ?? "" };
+  const open = total === null;
+  switch (unit) {
+    case "turn":
+      if (open && minimum !== null && current <= minimum) {
+        return t("Turn {current} of at least {minimum}", values);
+      }
+      return open ? t("Turn {current}", values) : t("Turn {current} of {total}", values);
+    case "conversation":
+      return open ? t("Conversation {current}", values) : t("Conversation {current} of {total}", values);
+    case "pair":
+      return open ? t("Pair {current}", values) : t("Pair {current} of {total}", values);
+    case "practice":
+      return open ? t("Practice {current}", values) : t("Practice {current} of {total}", values);
   }
-  return minimum === null || current > minimum ? place : `${place} of at least ${minimum}`;
 }
 
 /** The same in shapes; the words above say it for everybody. */
-function Segments({ current, total }: { current: number; total: number }) {
+function Segments({ past, total }: { past: number; total: number }) {
   return (
     <div className={styles.segments} aria-hidden="true">
       {Array.from({ length: total }, (_, index) => (
-        <span key={index} className={index < current - 1 ? styles.past : index === current - 1 ? styles.now : undefined} />
+        <span key={index} className={index < past ? styles.past : index === past ? styles.now : undefined} />
       ))}
     </div>
   );

@@ -1,5 +1,6 @@
 import type { TaskConfig } from "../wire/config";
 import { Terms } from "../screens/Preview";
+import { t } from "../language";
 import { Button } from "../ui/Button";
 import { Modal } from "../ui/Modal";
 import { Sections } from "../ui/Sections";
@@ -14,25 +15,25 @@ export interface InstructionsProps {
   onGiveBack: (() => void) | null;
 }
 
-/** The instructions; open by themselves at a rater's first arrival, later by the header's button. */
+/** All that the practice does not show, for who wants to read it: opened by the header's button. */
 export function Instructions({ config, open, onClose, onGiveBack }: InstructionsProps) {
   const said = config.instructions.sections.some(({ lines }) => lines.includes(config.pay));
   return (
     <Modal
-      title="Instructions"
+      title={t("Instructions")}
       open={open}
       onClose={onClose}
-      closeLabel="Close the instructions"
+      closeLabel={t("Close the instructions")}
       foot={
         <>
           {onGiveBack && <GiveBack onGiveBack={onGiveBack} />}
-          <Button onClick={onClose}>Got it</Button>
+          <Button onClick={onClose}>{t("Got it")}</Button>
         </>
       }
     >
       {/* A scrolling region must be reachable by keyboard. */}
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <div className={styles.body} tabIndex={0} role="region" aria-label="Text of the instructions">
+      <div className={styles.body} tabIndex={0} role="region" aria-label={t("Text of the instructions")}>
         <Sections sections={config.instructions.sections} />
         <Terms config={said ? { ...config, pay: "" } : config} />
       </div>

@@ -1,4 +1,5 @@
 import { createContext, type MouseEvent, useContext, useEffect, useState } from "react";
+import { t } from "../language";
 import type { Panel } from "../wire/state";
 import styles from "./JumpBar.module.css";
 
@@ -10,52 +11,89 @@ export const STEP_ID = "step";
 /** The step's question, which is read there first. */
 export const QUESTION_ID = "question";
 
+/** What a bar leads to: the id of its element, and its name. */
+export interface Place {
+  id: string;
+  name: string;
+  /** What is seen of the name, where there are many. */
+  short?: string | undefined;
+}
+
+export interface JumpBarProps {
+  /** It keeps itself in sight; else what it stands in does. */
+  sticky?: boolean;
+  /** Where the step's answer is, if not at its question: parts of it, one after the other. */
+  parts?: readonly Place[];
+}
+
 /**
  * Leads from one dialogue to the other and to the step, where they do not all stand in sight.
  *
  * It must not be taken for the answers: it has links rather than options, and no name that an option has.
- * `sticky`: it keeps itself in sight; else what it stands in does.
  */
-export function JumpBar({ sticky = false }: { sticky?: boolean }) {
+export function JumpBar({ sticky = false, parts }: JumpBarProps) {
   const names = useContext(Dialogues);
-  const places = [...names.map((name, index) => ({ id: `panel-${index}`, name })), { id: QUESTION_ID, name: "Your answer" }];
-  const here = useHere(places.length);
-  if (names.length === 0) {
+  const dialogues: Place[] = names.map((name, index) => ({ id: `panel-${index}`, name }));
+  const places = [...dialogues, ...(parts ?? [{ id: QUESTION_ID, name: t("Your answer") }])];
+  const here = useHere(places);
+  if (places.length < 2) {
     return null;
   }
   const go = (event: MouseEvent, id: string) => {
     event.preventDefault();
-    document.getElementById(id)?.focus({ preventScroll: true });
+    const place = document.getElementById(id);
+    (place?.querySelector("input") ?? place)?.focus({ preventScroll: true });
     beginning(id)?.scrollIntoView({ block: "start" });
   };
   return (
-    <nav className={sticky ? `${styles.bar} ${styles.sticky}` : styles.bar} aria-label="Parts of this page" data-jump>
+    <nav
+      className={[styles.bar, sticky ? styles.sticky : "", parts ? styles.parts : ""].join(" ")}
+      aria-label={t("Parts of this page")}
+      data-jump
+    >
       <span className={styles.label} aria-hidden="true">
-        Go to
+        {t("Go to")}
       </span>
-      {places.map(({ id, name }, index) => (
-        <a key={id} href={`#${id}`} aria-current={index === here ? "location" : undefined} onClick={(event) => go(event, id)}>
-          {name}
+      {places.map(({ id, name, short }, index) => (
+        <a
+          key={id}
+          href={`#${id}`}
+          aria-label={short === undefined ? undefined : name}
+          aria-current={index === here ? "location" : undefined}
+          onClick={(event) => go(event, id)}
+        >
+          {short ?? name}
         </a>
       ))}
     </nav>
   );
 }
 
+/** So many replies are called by their names. */
+const FEW = 3;
+
+/** Replies as places; of many a bar has room for the last word of their names only. */
+export function replyPlaces(names: readonly string[], idOf: (index: number) => string): Place[] {
+  return names.map((name, index) => ({ id: idOf(index), name, short: names.length > FEW ? name.split(" ").at(-1) : undefined }));
+}
+
 /** What the dialogues are called in the bar: not as their headings and speakers, which the answers are about. */
 export function dialogueNames(panels: readonly Panel[]): string[] {
-  const ordinals = ["1st", "2nd"];
-  return panels.map(({ title }, index) => (panels.length === 1 ? title : `${ordinals[index]} conversation`));
+  const names = [t("1st conversation"), t("2nd conversation")];
+  return panels.map(({ title }, index) => (panels.length === 1 ? title : (names[index] ?? title)));
 }
 
 /** Which place one reads: the last one that begins above the middle of the window, or at the page's end the very last. */
-function useHere(count: number): number {
+function useHere(places: readonly Place[]): number {
   const [here, setHere] = useState(0);
+  const count = places.length;
+  const ids = places.map(({ id }) => id).join(" ");
   useEffect(() => {
     const look = () => {
       const middle = window.innerHeight / 2;
-      const ids = Array.from({ length: count }, (_, index) => (index === count - 1 ? QUESTION_ID : `panel-${index}`));
-      const begun = ids.map(beginning).filter((place) => place !== null && place.getBoundingClientRect().top < middle);
+      const begun = ids
+        .split(" ")
+        .map(beginning).filter((place) => place !== null && place.getBoundingClientRect().top < middle);
       const atEnd = window.scrollY > 0 && window.scrollY + window.innerHeight >= document.documentElement.scrollHeight - 2;
       setHere(atEnd ? count - 1 : Math.max(0, begun.length - 1));
     };
@@ -66,11 +104,12 @@ function useHere(count: number): number {
       window.removeEventListener("scroll", look);
       window.removeEventListener("resize", look);
     };
-  }, [count]);
+  }, [ids, count]);
   return here;
 }
 
 /** Where a place begins; a question that keeps itself in sight does not stand there. */
 function beginning(id: string): Element | null {
-  return id === QUESTION_ID ? document.getElementById(STEP_ID) : (document.getElementById(id)?.closest("section") ?? null);
+  const place = document.getElementById(id === QUESTION_ID ? STEP_ID : id);
+  return id.startsWith("panel-") ? (place?.closest("section") ?? null) : place;
 }

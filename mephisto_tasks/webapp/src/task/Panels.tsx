@@ -1,6 +1,9 @@
 import { type Ref, useRef } from "react";
 import type { Panel, PanelLine } from "../wire/state";
+import { t } from "../language";
 import { useFocusOnItem } from "./focus";
+import { Guide } from "./Guide";
+import { Reply } from "./Reply";
 import styles from "./Panels.module.css";
 
 export interface PanelsProps {
@@ -17,7 +20,8 @@ export function Panels({ panels, item, question }: PanelsProps) {
   useFocusOnItem(heading, item);
   return (
     <>
-      {question !== null && <p className={styles.ahead} data-ahead>{`You will be asked: ${question}`}</p>}
+      {question !== null && <p className={styles.ahead} data-ahead>{t("You will be asked: {question}", { question })}</p>}
+      <Guide at="chats" />
       <div className={styles.panels} data-panels={panels.length}>
         {panels.map((panel, index) => (
           <Dialogue key={index} panel={panel} index={index} headingRef={index === 0 ? heading : undefined} />
@@ -45,13 +49,13 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
         </h2>
         {judged !== null && lines.some((line) => line.judged) && (
           <p className={styles.key}>
-            Marked: <span className={styles.chip}>{judged}</span>
+            {t("Marked:")} <span className={styles.chip}>{judged}</span>
           </p>
         )}
       </div>
       {context.length > 0 && (
-        <div className={styles.context} role="note" aria-label="Background">
-          <p>Background</p>
+        <div className={styles.context} role="note" aria-label={t("Background")}>
+          <p>{t("Background")}</p>
           <ul>
             {context.map((line, at) => (
               <li key={at}>{line}</li>
@@ -60,7 +64,7 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
         </div>
       )}
       {lines.length === 0 ? (
-        <p className={styles.nothing}>Nothing has been said yet.</p>
+        <p className={styles.nothing}>{t("Nothing has been said yet.")}</p>
       ) : (
         <ol className={styles.lines}>
           {lines.map((line, at) => (
@@ -76,11 +80,11 @@ function Line({ line, side: where }: { line: PanelLine; side: "near" | "far" }) 
   const looks = [styles.line, styles[where], line.judged ? styles.judged : ""].join(" ");
   return (
     <li className={looks} data-speaker={line.speaker} data-judged={line.judged}>
-      <p>
+      <div>
         <span className={styles.name}>{line.speaker}</span>
-        <span className="visually-hidden">{line.judged ? " (marked): " : ": "}</span>
-        <span className={styles.text}>{line.text}</span>
-      </p>
+        <span className="visually-hidden">{line.judged ? ` ${t("(marked)")}: ` : ": "}</span>
+        <Reply said={line} />
+      </div>
     </li>
   );
 }

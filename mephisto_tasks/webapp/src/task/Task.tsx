@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { View } from "../session/view";
 import type { AnswerBody } from "../wire/answers";
-import type { TaskConfig } from "../wire/config";
+import type { GuideLine, TaskConfig } from "../wire/config";
 import { BY_LINK } from "../wire/crowd";
 import { store } from "../wire/storage";
 import { answerableStepId, type PageState, type Step, staysAtEnd } from "../wire/state";
@@ -10,12 +10,14 @@ import { Banner } from "./Banner";
 import { ContextCard } from "./ContextCard";
 import { CurrentStep } from "./CurrentStep";
 import { Covered, ReadFirst } from "./focus";
+import { Guided } from "./Guide";
 import { Header } from "./Header";
 import { Instructions } from "./Instructions";
 import { useItem } from "./item";
 import { NoticeBox } from "./NoticeBox";
 import { Panels } from "./Panels";
 import { noticeFirst } from "./scroll";
+import { areLong } from "./steps/choice";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
 import { useTitle } from "./title";
@@ -23,26 +25,31 @@ import styles from "./Task.module.css";
 
 export interface TaskProps {
   config: TaskConfig;
-  agentId: string;
+  keptUnder: string;
   state: PageState;
   view: View;
   onAnswer: (body: AnswerBody) => void;
   onReconnect: () => void;
   onDeliverAgain: () => void;
   onGiveBack: () => void;
+  onGoOn: () => void;
 }
+
+/** The steps in which a live chat goes on. */
+const CHATTING: ReadonlySet<Step["kind"]> = new Set(["message", "wait", "write", "choose", "tick"]);
 
 const SEEN = "instructions-seen";
 
 /** The one anatomy of every task: header, context, transcript or finished dialogues, and the current step at its end. */
-export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDeliverAgain, onGiveBack }: TaskProps) {
+export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, onDeliverAgain, onGiveBack, onGoOn }: TaskProps) {
   const ended = state.step.kind === "end";
+  const last = ended || state.step.kind === "feedback";
   const closed = ended ? null : view.closed;
   const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done" || closed !== null;
   const item = useItem(state);
   useTitle(config.title, answerableStepId(state.step) !== null && closed === null);
   const first = closed === null && noticeFirst(state, item);
-  const [help, setHelp] = useState(() => !ended && store.read(SEEN) === null);
+  const [help, setHelp] = useState(() => config.instructions_first && !ended && store.read(SEEN) === null);
 
   const closeHelp = () => {
     store.write(SEEN, true);
@@ -50,16 +57,26 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
   };
 
   return (
-    <>
+    <Guided
+      lines={closed === null ? guideLines(config, state) : NO_LINES}
+      keptUnder={keptUnder}
+      kind={state.step.kind}
+      stepKey={answerableStepId(state.step) ?? state.step.kind}
+    >
       <Header
         title={config.title}
-        progress={ended ? null : state.progress}
-        within={ended ? null : state.within}
+        progress={state.progress}
+        within={state.within}
+        over={last}
         onHelp={() => setHelp(true)}
       />
       {state.topic !== null && !ended && <TopicBar topic={state.topic} />}
-      {state.context && !ended && (
-        <ContextCard context={state.context} beginning={((state.within ?? state.progress)?.current ?? 1) <= 1} />
+      {state.context && !last && (
+        <ContextCard
+          context={state.context}
+          beginning={state.step.kind !== "rate" && ((state.within ?? state.progress)?.current ?? 1) <= 1}
+          acted={view.pending !== null}
+        />
       )}
       <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={onReconnect} />
       <Instructions
@@ -68,7 +85,13 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
         onClose={closeHelp}
         onGiveBack={config.provider_type === BY_LINK && !over ? onGiveBack : null}
       />
-      <main className={styles.main} data-columns={state.columns.length > 0 ? "" : undefined} data-wide={isWide(state) ? "" : undefined}>
+      <main
+        className={styles.main}
+        data-chat={CHATTING.has(state.step.kind) ? "" : undefined}
+        data-columns={state.columns.length > 0 ? "" : undefined}
+        data-wide={isWide(state) ? "" : undefined}
+        data-roomy={isRoomy(state) ? "" : undefined}
+      >
         {first && state.notice && <NoticeBox key={state.version} notice={state.notice} />}
         {state.transcript.length > 0 && <Transcript entries={state.transcript} columns={state.columns} />}
         {state.panels.length > 0 && (
@@ -84,26 +107,40 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
           <Covered value={help}>
             <ReadFirst value={item.openedAt === state.version ? item.number : 0}>
               <CurrentStep
-                agentId={agentId}
+                keptUnder={keptUnder}
                 state={state}
                 item={item}
                 pending={view.pending}
                 delivery={view.delivery}
                 onAnswer={onAnswer}
                 onDeliverAgain={onDeliverAgain}
+                onGoOn={onGoOn}
               />
             </ReadFirst>
           </Covered>
         )}
       </main>
       <Announcer entries={state.transcript} columns={state.columns} said={item.said} />
-    </>
+    </Guided>
   );
+}
+
+const NO_LINES: readonly GuideLine[] = [];
+
+/** What leads through the phase in which the rater is; nothing where they know it. */
+function guideLines({ guide }: TaskConfig, { guided, phase }: PageState): readonly GuideLine[] {
+  return guided && guide !== null && phase !== "ended" ? guide[phase] : NO_LINES;
 }
 
 /** Two dialogues side by side, and questions in groups side by side, want a wider page. */
 function isWide({ panels, step }: PageState): boolean {
   return panels.length > 1 || (panels.length > 0 && step.kind === "form" && step.questions.length > 1);
+}
+
+/** Long replies side by side want one, too; it stays so in the turns after. */
+function isRoomy({ transcript, step }: PageState): boolean {
+  const chosen = step.kind === "choose" || step.kind === "rank" ? step.cards : transcript.filter(({ speaker }) => speaker === "partner");
+  return areLong(chosen);
 }
 
 /** The one question of a form. Other steps keep their question in sight by themselves. */

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "react";
+import { t } from "../language";
 import { Chevron } from "../ui/icons";
 import styles from "./TopicBar.module.css";
 
@@ -17,17 +18,17 @@ export function TopicBar({ topic }: { topic: string }) {
     return () => observer.disconnect();
   }, [topic]);
   return (
-    <section className={styles.bar} aria-label="Topic" data-topic>
+    <section className={styles.bar} aria-label={t("Topic")} data-topic>
       <div className={styles.inner}>
         <p ref={line} className={open ? styles.whole : styles.line}>
-          <span className={styles.word}>Topic:</span> {topic}
+          <span className={styles.word}>{t("Topic:")}</span> {topic}
         </p>
         {(cut || open) && (
           <button
             type="button"
             className={styles.fold}
             aria-expanded={open}
-            aria-label="Show the whole topic"
+            aria-label={t("Show the whole topic")}
             onClick={() => setOpen(!open)}
           >
             <Chevron up={open} />

@@ -1,5 +1,7 @@
 import type { CSSProperties } from "react";
+import { t } from "../language";
 import type { Entry } from "../wire/state";
+import { Reply } from "./Reply";
 import { columnRows, speakerName } from "./speakers";
 import styles from "./Transcript.module.css";
 
@@ -14,7 +16,7 @@ export function Transcript({ entries, columns }: { entries: readonly Entry[]; co
   const split = columns.length > 0;
   const rows = columnRows(entries, columns.length);
   return (
-    <div role="log" aria-live="off" aria-label="Conversation so far" className={split ? styles.split : undefined}>
+    <div role="log" aria-live="off" aria-label={t("Conversation so far")} className={split ? styles.split : undefined}>
       {split && (
         // Each reply below says its column's name itself.
         <div className={styles.heads} style={gridColumns(columns.length)} aria-hidden="true">
@@ -51,7 +53,7 @@ function Bubble({ entry, name, named, place }: BubbleProps) {
   return (
     <li className={`${styles.entry} ${styles[entry.speaker]}`} style={place} data-speaker={entry.speaker} {...column}>
       <span className={named ? styles.name : "visually-hidden"}>{name}</span>
-      <p className={styles.bubble}>{entry.text}</p>
+      <Reply said={entry} as="p" className={styles.bubble} />
       {entry.note !== null && <p className={styles.note}>{entry.note}</p>}
     </li>
   );

@@ -221,16 +221,26 @@ describe("the dock", () => {
     renderTask(state(1, PAIR, TWO));
     await userEvent.keyboard("{PageDown}{PageUp} ");
     expect(scrollBy.mock.calls.map(([to]) => (to as ScrollToOptions).top)).toEqual([425, -425, 425]);
+    await userEvent.keyboard("1");
     await userEvent.type(screen.getByLabelText("Why?"), "a b{PageDown}");
     expect(scrollBy).toHaveBeenCalledTimes(3);
     expect(screen.getByLabelText("Why?")).toHaveValue("a b");
   });
 
-  it("is not used on a phone", () => {
+  it("goes by what a keyboard on the screen leaves of the window, stands above it, and says its own height", () => {
+    const said = () => document.documentElement.style.getPropertyValue("--dock-height");
     vi.stubGlobal("innerHeight", 844);
-    vi.stubGlobal("innerWidth", 390);
-    height(200);
+    vi.stubGlobal("visualViewport", Object.assign(new EventTarget(), { height: 480, offsetTop: 64, scale: 1 }));
+    height(260);
+    const { unmount } = renderTask(state(1, PAIR, TWO));
+    const dock = document.querySelector<HTMLElement>("[data-docked]");
+    expect(dock?.style.getPropertyValue("--keyboard-height")).toBe("300px");
+    expect(said()).toBe("260px");
+    unmount();
+    expect(said()).toBe("");
+    height(270);
     renderTask(state(1, PAIR, TWO));
     expect(docked()).toBe(false);
+    expect(said()).toBe("0px");
   });
 });

@@ -18,17 +18,17 @@ export function showTop(): void {
   window.scrollTo({ top: 0, behavior: calmMotion() ? "auto" : "smooth" });
 }
 
-/** Shows the whole of what lies between the two marks if it fits, else its beginning. A docked step is in sight anyhow. */
+/** Shows the whole of what lies between the two marks if it fits, else its beginning. A dock at its end is a part of it. */
 export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | null): void {
-  if (top === null || bottom === null || document.querySelector("[data-docked]") !== null) {
+  if (top === null || bottom === null) {
     return;
   }
   const start = top.getBoundingClientRect().top + window.scrollY;
   const end = bottom.getBoundingClientRect().bottom + window.scrollY;
   const header = headerHeight();
-  const room = window.innerHeight - header;
+  const room = heightInSight() - header;
   const margin = 16;
-  const target = end - start <= room - margin ? end - window.innerHeight + margin : start - header;
+  const target = end - start <= room - margin ? end - heightInSight() + margin : start - header;
   if (target > window.scrollY || start - header < window.scrollY) {
     window.scrollTo({ top: Math.max(0, target), behavior: calmMotion() ? "auto" : "smooth" });
   }
@@ -36,8 +36,14 @@ export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | nul
 
 /** Scrolls down (1) or up (-1) by what is in sight between the header and what `covered` pixels hide below. */
 export function scrollPage(way: -1 | 1, covered: number): void {
-  const inSight = window.innerHeight - headerHeight() - covered;
+  const inSight = heightInSight() - headerHeight() - covered;
   window.scrollBy({ top: way * 0.85 * inSight, behavior: calmMotion() ? "auto" : "smooth" });
+}
+
+/** How high the part of the window is that no keyboard on the screen covers; a page that was zoomed into counts as a whole. */
+export function heightInSight(): number {
+  const inSight = window.visualViewport;
+  return inSight && Math.abs(inSight.scale - 1) < 0.01 ? inSight.height : window.innerHeight;
 }
 
 function headerHeight(): number {

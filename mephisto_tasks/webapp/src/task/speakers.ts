@@ -1,15 +1,14 @@
 /** Who says a line of the transcript, and where it stands when there are columns. Pure. */
+import { t } from "../language";
 import type { Entry } from "../wire/state";
-
-const NAMES: Readonly<Record<Entry["speaker"], string>> = { you: "You", partner: "Partner" };
 
 /** A partner in a column has the column's name. */
 export function speakerName(entry: Entry, columns: readonly string[]): string {
   const column = entry.column === null ? undefined : columns[entry.column];
   if (column === undefined) {
-    return NAMES[entry.speaker];
+    return entry.speaker === "you" ? t("You") : t("Partner");
   }
-  return entry.speaker === "partner" ? column : `You, to ${column}`;
+  return entry.speaker === "partner" ? column : t("You, to {partner}", { partner: column });
 }
 
 /** The grid row of each entry, from 1: below everything before it in its column, and across all columns where it has none. */

@@ -1,11 +1,11 @@
-import { act, render, screen, waitFor, within } from "@testing-library/react";
+import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 import { App } from "../App";
 import { Session } from "../session/session";
 import { axeViolations } from "../test/axe";
-import { agent, CHOOSE, CONFIG, entry, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, update } from "../test/fakes";
-import { renderTask } from "../test/renderTask";
+import { agent, CHOOSE, CONFIG, entry, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, RATE, update } from "../test/fakes";
+import { pendingAnswer, renderTask } from "../test/renderTask";
 import { pass, press } from "../test/time";
 import type { Delivery } from "../session/view";
 import type { Context, EndStep, PageState } from "../wire/state";
@@ -14,6 +14,8 @@ import { Instructions } from "./Instructions";
 
 const FIRST = { unit: "turn", current: 1, total: 6, minimum: null } as const;
 const CONTEXT: Context = { title: "Your character", lines: ["I restore boats.", " "] };
+const AT_FIRST = { context: CONTEXT, progress: FIRST };
+type Show = ReturnType<typeof renderTask>["show"];
 
 describe("the header", () => {
   it.each([
@@ -39,11 +41,23 @@ describe("the header", () => {
     expect(await axeViolations()).toEqual([]);
   });
 
+  it("says to the end how far one came", () => {
+    const progress = { unit: "turn", current: 6, total: 6, minimum: null } as const;
+    const { show } = renderTask(pageState(1, MESSAGE, { progress }));
+    const open = () => document.querySelectorAll("header [aria-hidden] > :not(.past)").length;
+    expect(open()).toBe(1);
+    show(pageState(2, { kind: "feedback", step_id: "f", label: "?", max_chars: 20 }, { progress }));
+    expect(screen.getByText("Turn 6 of 6")).toBeVisible();
+    expect(open()).toBe(0);
+    show(pageState(3, { kind: "end", title: "Done", text: "Thanks.", next: "stay", redirect: null, resumes: false }, { progress }));
+    expect(screen.getByText("Turn 6 of 6")).toBeVisible();
+  });
+
   it("keeps the topic in sight below it, as text, until the end", () => {
     const topic = "<b>Boats</b>";
     const { show } = renderTask(pageState(1, MESSAGE, { topic }));
     expect(screen.getByRole("region", { name: "Topic" })).toHaveTextContent("Topic: <b>Boats</b>");
-    show(pageState(2, { kind: "end", title: "Done", text: "Thanks.", next: "stay", redirect: null }, { topic }));
+    show(pageState(2, { kind: "end", title: "Done", text: "Thanks.", next: "stay", redirect: null, resumes: false }, { topic }));
     expect(screen.queryByRole("region", { name: "Topic" })).toBeNull();
   });
 
@@ -85,11 +99,18 @@ describe("the instructions at the first arrival", () => {
     expect(screen.queryByRole("button", { name: "Return the task" })).toBeNull();
   });
 
-  it("open by themselves, once, and number keys choose nothing behind them", async () => {
+  it("lie over no task by themselves", async () => {
+    renderTask(pageState(1, CHOOSE));
+    await waitFor(() => expect(screen.getByRole("heading", { name: CHOOSE.question })).toHaveFocus());
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+
+  it("open by themselves, once, where no start screen told what to do; number keys choose nothing behind them", async () => {
     const http = fakeHttp();
+    http.taskConfig.mockResolvedValue({ ...CONFIG, instructions_first: true });
     http.requestAgent.mockResolvedValue(agent("agent", [update(pageState(1, CHOOSE))]));
     const sockets = new FakeSockets();
-    const session = new Session({ http, crowd: () => fakeCrowd(), openSocket: sockets.open, goTo: vi.fn() });
+    const session = new Session({ http, crowd: () => fakeCrowd(), openSocket: sockets.open, goTo: vi.fn(), reads: ["en"] });
     const { unmount } = render(<App session={session} />);
     act(() => session.start());
     const dialog = await screen.findByRole("dialog", { name: "Instructions" });
@@ -131,6 +152,31 @@ describe("the context card", () => {
     expect(await axeViolations()).toEqual([]);
     show(pageState(3, { ...MESSAGE, step_id: "m2" }, { context: CONTEXT }));
     expect(screen.getByRole("listitem")).toBeVisible();
+  });
+
+  it.each([
+    ["the first answer is on its way", (show: Show) => show(pageState(1, MESSAGE, AT_FIRST), { pending: pendingAnswer("m1") })],
+    ["one begins to scroll", () => fireEvent.wheel(document.body)],
+  ])("was read when %s, and does not open again, at the end least of all", async (_, act) => {
+    const { show, unmount } = renderTask(pageState(1, MESSAGE, AT_FIRST));
+    expect(screen.getByRole("listitem")).toBeVisible();
+    act(show);
+    await waitFor(() => expect(screen.queryByRole("listitem")).toBeNull());
+    unmount();
+    const again = renderTask(pageState(1, MESSAGE, AT_FIRST));
+    expect(screen.queryByRole("listitem")).toBeNull();
+    again.show(pageState(2, RATE, { context: CONTEXT, progress: null }));
+    expect(screen.queryByRole("listitem")).toBeNull();
+    again.show(pageState(3, { kind: "feedback", step_id: "f", label: "?", max_chars: 20 }, { context: CONTEXT, progress: null }));
+    expect(screen.queryByText("Your character")).toBeNull();
+  });
+
+  it("is open again for another character", () => {
+    const { unmount } = renderTask(pageState(1, MESSAGE, AT_FIRST));
+    fireEvent.wheel(document.body);
+    unmount();
+    renderTask(pageState(1, MESSAGE, { ...AT_FIRST, context: { title: "Your character", lines: ["I bake bread."] } }));
+    expect(screen.getByText("I bake bread.", { selector: "li" })).toBeVisible();
   });
 
   it("folds, and stays folded after a reload", async () => {
@@ -196,7 +242,7 @@ describe("the connection", () => {
     ["handed in", "submit", "task", { kind: "done" }],
   ])("is of no concern once nothing more is needed: %s", (_, next, phase, delivery) => {
     vi.useFakeTimers();
-    renderTask(pageState(1, { kind: "end", title: "Done", text: "Thanks.", next, redirect: null }, { phase }), { link: "lost", delivery });
+    renderTask(pageState(1, { kind: "end", title: "Done", text: "Thanks.", next, redirect: null, resumes: false }, { phase }), { link: "lost", delivery });
     pass(10 * PATIENCE_MS);
     expect(screen.queryByText(/Connection lost/)).toBeNull();
   });

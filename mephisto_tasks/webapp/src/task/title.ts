@@ -1,12 +1,11 @@
 /** The window's title calls back whoever is elsewhere while the page waits for them. */
 import { useEffect } from "react";
-
-const CALL = "Your turn – ";
+import { t } from "../language";
 
 export function useTitle(title: string, awaited: boolean): void {
   useEffect(() => {
     const show = () => {
-      document.title = (awaited && document.hidden ? CALL : "") + title;
+      document.title = awaited && document.hidden ? t("Your turn – {title}", { title }) : title;
     };
     show();
     document.addEventListener("visibilitychange", show);

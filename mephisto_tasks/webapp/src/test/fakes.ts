@@ -1,6 +1,6 @@
 /** Stand-ins for the router: a socket that is steered by hand, and states as the world sends them. */
 import { vi } from "vitest";
-import type { TaskConfig } from "../wire/config";
+import type { ConsentForm, TaskConfig } from "../wire/config";
 import type { Socket } from "../wire/connection";
 import type { Crowd } from "../wire/crowd";
 import type { Http } from "../wire/http";
@@ -21,6 +21,19 @@ import type {
   TopicStep,
   WriteStep,
 } from "../wire/state";
+
+export const CONSENT: ConsentForm = {
+  version: "1.0",
+  digest: "d1",
+  title: "Before you begin",
+  text: [{ heading: "", lines: ["You chat with programs."] }],
+  privacy: [{ heading: "What is stored", lines: ["What you write.", "Your worker id."] }],
+  agree: "I agree",
+  decline: "I do not want to take part",
+  contact: "lab@example.org",
+  changes: "",
+  agreed_before: null,
+};
 
 export interface SentPacket {
   packet_type: string;
@@ -108,8 +121,13 @@ export const CONFIG: TaskConfig = {
   consent: "Your answers are stored without your name.",
   pay: "You are paid in full.",
   start_label: "Start the practice",
+  languages: {},
+  minutes: 10,
+  instructions_first: false,
+  guide: null,
   provider_type: "mock",
   panel: null,
+  consent_form: null,
 };
 
 export const MESSAGE: MessageStep = { kind: "message", step_id: "m1", label: "Your message", min_words: 2, max_chars: 60, suggestions: [], actions: [] };
@@ -257,7 +275,10 @@ export function entry(id: string, speaker: Entry["speaker"], text: string, rest:
 export function pageState(version: number, step: Step, rest: Partial<PageState> = {}): PageState {
   return {
     version,
+    unit: "",
+    language: null,
     phase: "task",
+    guided: false,
     progress: { unit: "turn", current: 3, total: 6, minimum: null },
     within: null,
     context: null,
@@ -273,7 +294,7 @@ export function pageState(version: number, step: Step, rest: Partial<PageState> 
 }
 
 export function agent(agentId: string, pastUpdates: unknown[] = []): AgentDetails {
-  return { agentId, agentToken: `token-${agentId}`, failureReason: null, title: null, redirect: null, preview: false, pastUpdates };
+  return { agentId, agentToken: `token-${agentId}`, failureReason: null, title: null, redirect: null, preview: false, screen: null, consent: null, tryAgainS: null, pastUpdates };
 }
 
 export function refusal(reason: string, rest: Partial<AgentDetails> = {}): AgentDetails {
@@ -283,6 +304,7 @@ export function refusal(reason: string, rest: Partial<AgentDetails> = {}): Agent
 export function fakeHttp() {
   return {
     taskConfig: vi.fn<Http["taskConfig"]>(() => Promise.resolve(CONFIG)),
+    freshIds: vi.fn<Http["freshIds"]>(() => Promise.resolve({ worker_id: "rater-1f", assignment_id: "try-2e", sig: "s_-3" })),
     requestAgent: vi.fn<Http["requestAgent"]>(() => Promise.resolve(agent("agent"))),
     submitOnboarding: vi.fn<Http["submitOnboarding"]>(() => Promise.resolve(agent("task-agent"))),
     submitTask: vi.fn<Http["submitTask"]>(() => Promise.resolve()),

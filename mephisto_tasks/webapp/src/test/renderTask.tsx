@@ -2,29 +2,30 @@ import { render } from "@testing-library/react";
 import { vi } from "vitest";
 import { INITIAL_VIEW, type View } from "../session/view";
 import { Task, type TaskProps } from "../task/Task";
-import { store } from "../wire/storage";
 import type { Answer } from "../wire/answers";
+import type { TaskConfig } from "../wire/config";
 import type { PageState } from "../wire/state";
 import { CONFIG } from "./fakes";
 
 export const AGENT_ID = "agent";
 
 /** The whole task page around a state; `show` renders the next state (or another view) into the same page. */
-export function renderTask(state: PageState, extra: Partial<View> = {}) {
-  store.write("instructions-seen", true);
+export function renderTask(state: PageState, extra: Partial<View> = {}, config: TaskConfig = CONFIG) {
   const onAnswer = vi.fn<TaskProps["onAnswer"]>();
   const onReconnect = vi.fn();
   const onDeliverAgain = vi.fn();
+  const onGoOn = vi.fn();
   const page = (shown: PageState, view: Partial<View>) => (
     <Task
-      config={CONFIG}
-      agentId={AGENT_ID}
+      config={config}
+      keptUnder={AGENT_ID}
       state={shown}
       view={{ ...INITIAL_VIEW, link: "open", agentId: AGENT_ID, state: shown, ...view }}
       onAnswer={onAnswer}
       onReconnect={onReconnect}
       onDeliverAgain={onDeliverAgain}
       onGiveBack={vi.fn()}
+      onGoOn={onGoOn}
     />
   );
   const { rerender, unmount } = render(page(state, extra));
@@ -32,6 +33,7 @@ export function renderTask(state: PageState, extra: Partial<View> = {}) {
     onAnswer,
     onReconnect,
     onDeliverAgain,
+    onGoOn,
     unmount,
     show: (next: PageState, view: Partial<View> = {}) => rerender(page(next, view)),
   };

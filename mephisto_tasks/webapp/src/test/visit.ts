@@ -7,7 +7,7 @@ import { fakeCrowd, fakeHttp, FakeSockets } from "./fakes";
 export function visit(http = fakeHttp(), crowd: ReturnType<typeof fakeCrowd> | null = fakeCrowd()) {
   const sockets = new FakeSockets();
   const goTo = vi.fn();
-  const session = new Session({ http, crowd: () => crowd, openSocket: sockets.open, goTo });
+  const session = new Session({ http, crowd: () => crowd, openSocket: sockets.open, goTo, reads: ["en"] });
   return { session, sockets, http, crowd, goTo };
 }
 

@@ -1,3 +1,4 @@
+import { t } from "../language";
 import type { Redirect } from "../wire/redirect";
 import styles from "./BackTo.module.css";
 import button from "./Button.module.css";
@@ -8,12 +9,12 @@ export function BackTo({ redirect: { site, url, code } }: { redirect: Redirect }
     <div className={styles.back}>
       {code !== null && (
         <p>
-          Please enter this code at {site}: <code className={styles.code}>{code}</code>
+          {t("Please enter this code at {site}:", { site })} <code className={styles.code}>{code}</code>
         </p>
       )}
       {url !== null && (
         <a className={`${button.button} ${button.main} ${styles.link}`} href={url}>
-          Back to {site}
+          {t("Back to {site}", { site })}
         </a>
       )}
     </div>

@@ -1,9 +1,10 @@
 import { Button as AriakitButton } from "@ariakit/react/button";
-import { type ReactNode, useId } from "react";
+import { type ReactNode, type Ref, useId } from "react";
 import styles from "./Button.module.css";
 
 export interface ButtonProps {
   children: ReactNode;
+  buttonRef?: Ref<HTMLButtonElement>;
   onClick?: () => void;
   type?: "button" | "submit";
   look?: "main" | "quiet";
@@ -21,6 +22,7 @@ export function Button(props: ButtonProps) {
   const description = props.description ?? null;
   const id = useId();
   const common = {
+    ref: props.buttonRef,
     type,
     className: `${styles.button} ${look === "main" ? styles.main : styles.quiet}`,
     "data-unready": unready ? "" : undefined,

@@ -25,7 +25,7 @@ export function countCharacters(text: string): number {
   return Array.from(text).length;
 }
 
-/** “1 word”, “5 words”. */
-export function amount(count: number, noun: string): string {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+/** “12,345”. */
+export function digits(count: number): string {
+  return count.toLocaleString(document.documentElement.lang || "en");
 }

@@ -4,7 +4,7 @@ import { store } from "./storage";
 
 describe("a draft", () => {
   it("comes back as it was written", () => {
-    const draft = { text: "Hi", selected: ["a"], none: false, values: { s1: 33.3 }, picks: { q: "first" }, reasons: { q: "It asks." } };
+    const draft = { text: "Hi", selected: ["a"], none: false, values: { s1: 33.3 }, picks: { q: "first" }, open: ["a"], reasons: { q: "It asks." } };
     writeDraft("agent", "s", draft);
     expect(readDraft("agent", "s")).toEqual(draft);
     clearDraft("agent", "s");
@@ -16,7 +16,7 @@ describe("a draft", () => {
     expect(readDraft("agent", "s")).toEqual({ ...EMPTY_DRAFT, text: "Hi", selected: ["a"] });
   });
 
-  it.each([null, 7, "Hi", [], { text: 7 }, { values: { s1: "33" } }, { selected: "a", none: "yes" }, { picks: { q: 1 }, reasons: { q: 1 } }])(
+  it.each([null, 7, "Hi", [], { text: 7 }, { values: { s1: "33" } }, { selected: "a", none: "yes" }, { picks: { q: 1 }, open: "a", reasons: { q: 1 } }])(
     "that is spoilt is empty: %j",
     (spoilt) => {
       store.write("draft:agent:s", spoilt);

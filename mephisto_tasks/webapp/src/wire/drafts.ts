@@ -1,4 +1,4 @@
-/** What was typed or chosen but not yet taken by the server, per agent and step. */
+/** What was typed or chosen but not yet taken by the server, per unit of work (or agent, in the practice) and step. */
 import * as v from "valibot";
 import { store } from "./storage";
 
@@ -10,28 +10,30 @@ const DraftSchema = v.object({
   values: v.fallback(v.record(v.string(), v.number()), {}),
   picks: v.fallback(v.record(v.string(), v.string()), {}),
   reasons: v.fallback(v.record(v.string(), v.string()), {}),
+  open: v.fallback(v.array(v.string()), []),
 });
 
 /**
  * `text` is what is written: message, reason, topic or feedback. `selected` are ids of cards or options (the opinion,
  * where a topic has one), `none` is the explicit “none of these”, and `values` are the ratings by scale or the places by
- * card. `picks` and `reasons` are the options and the texts of a form, by question.
+ * card. `picks` and `reasons` are the options and the texts of a form, by question. `open` are ids of replies that were
+ * unfolded.
  */
 export type Draft = v.InferOutput<typeof DraftSchema>;
 
-export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {}, picks: {}, reasons: {} };
+export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {}, picks: {}, reasons: {}, open: [] };
 
-export function readDraft(agentId: string, stepId: string): Draft {
-  const result = v.safeParse(DraftSchema, store.read(key(agentId, stepId)));
+export function readDraft(unit: string, stepId: string): Draft {
+  const result = v.safeParse(DraftSchema, store.read(key(unit, stepId)));
   return result.success ? result.output : EMPTY_DRAFT;
 }
 
-export function writeDraft(agentId: string, stepId: string, draft: Draft): void {
-  store.write(key(agentId, stepId), draft);
+export function writeDraft(unit: string, stepId: string, draft: Draft): void {
+  store.write(key(unit, stepId), draft);
 }
 
-export function clearDraft(agentId: string, stepId: string): void {
-  store.remove(key(agentId, stepId));
+export function clearDraft(unit: string, stepId: string): void {
+  store.remove(key(unit, stepId));
 }
 
 /** Where the text that an action asks for is kept: apart from the step's own draft, which it may outlive. */
@@ -39,6 +41,6 @@ export function actionDraft(stepId: string, actionId: string): string {
   return `${stepId}:${actionId}`;
 }
 
-function key(agentId: string, stepId: string): string {
-  return `draft:${agentId}:${stepId}`;
+function key(unit: string, stepId: string): string {
+  return `draft:${unit}:${stepId}`;
 }

@@ -21,6 +21,26 @@ afterEach(() => {
 });
 
 describe("requests", () => {
+  it("shows with a registration what the browser is known by, and beside nothing else", async () => {
+    const sent = answerWith(DETAILS);
+    await createHttp(BASE).requestAgent({ worker_name: "w" });
+    const secret = expect.stringMatching(/^[\w-]{43}$/) as string;
+    expect(sent.body().provider_data).toEqual({ worker_name: "w", browser_secrets: [secret] });
+    const later = answerWith(DETAILS);
+    await createHttp(BASE).submitOnboarding({ worker_name: "w" }, AGENT);
+    expect(later.body().provider_data).not.toHaveProperty("browser_secrets");
+  });
+
+  it("asks for fresh ids; a server that makes none is told apart from one that is not there", async () => {
+    const ids = { worker_id: "rater-1", assignment_id: "try-1", sig: "x" };
+    answerWith(ids);
+    expect(await createHttp(BASE).freshIds()).toEqual(ids);
+    answerWith({ error: "no such page" }, 404);
+    expect(await createHttp(BASE).freshIds()).toBeNull();
+    answerWith({ error: "later" }, 503);
+    await expect(createHttp(BASE).freshIds()).rejects.toBeInstanceOf(HttpError);
+  });
+
   it("registers beside the page, with the provider's data", async () => {
     const sent = answerWith(DETAILS);
     const details = await createHttp(BASE).requestAgent({ worker_name: "w" });
@@ -33,6 +53,9 @@ describe("requests", () => {
       title: null,
       redirect: null,
       preview: false,
+      screen: null,
+      consent: null,
+      tryAgainS: null,
       pastUpdates: [],
     });
   });
@@ -105,10 +128,13 @@ describe("failures", () => {
     const unhandled = vi.fn();
     vi.stubGlobal("fetch", offline);
     process.on("unhandledRejection", unhandled);
-    createHttp(BASE).logError("7", "text");
+    createHttp(BASE).logError({ agentId: "7", agentToken: "t" }, "x".repeat(5000));
     await new Promise((resolve) => setTimeout(resolve, 20));
     process.off("unhandledRejection", unhandled);
     expect(offline).toHaveBeenCalledTimes(1);
+    const [, sent] = offline.mock.calls[0] as unknown as [string, RequestInit];
+    expect(JSON.parse(sent.body as string)).toMatchObject({ USED_AGENT_ID: "7", agent_token: "t" });
+    expect((sent.body as string).length).toBeLessThan(2500);
     expect(unhandled).not.toHaveBeenCalled();
   });
 });

@@ -1,10 +1,16 @@
 /** The router's HTTP routes. Every failure is one `HttpError` that says whether trying again can help. */
+import * as v from "valibot";
+import { t } from "../language";
+import { browserSecret } from "./browser";
 import { type AgentDetails, parseAgentDetails } from "./packets";
 import { parseTaskConfig, type TaskConfig } from "./config";
 import { hideVisitor } from "./visitor";
 
 /** Longer than the 30 s after which the router itself gives up on the operator. */
 const TIMEOUT_MS = 40_000;
+
+/** Of an error's text; the server cuts what is longer. */
+const LONGEST_REPORT = 2000;
 
 /** Header of the task's description, where the browser has kept the cookie that says which visitor this is. */
 const REMEMBERED = "Visitor-Remembered";
@@ -24,12 +30,17 @@ export class HttpError extends Error {
   }
 }
 
+/** Parameters of an address for somebody whom no crowd's site names. */
+export type FreshIds = Record<string, string>;
+
 export interface Http {
   taskConfig: (signal?: AbortSignal) => Promise<TaskConfig>;
+  /** Ids that the server makes up and signs; null where it is one that does not, such as Mephisto's own. */
+  freshIds: (signal?: AbortSignal) => Promise<FreshIds | null>;
   requestAgent: (registration: Record<string, unknown>, signal?: AbortSignal) => Promise<AgentDetails>;
   submitOnboarding: (registration: Record<string, unknown>, agent: AgentRef) => Promise<AgentDetails>;
   submitTask: (agent: AgentRef) => Promise<void>;
-  logError: (agentId: string | null, text: string) => void;
+  logError: (agent: AgentRef, text: string) => void;
 }
 
 export interface AgentRef {
@@ -57,10 +68,23 @@ export function createHttp(base: string, parameters: string = window.location.se
       if (headers.has(REMEMBERED)) {
         hideVisitor();
       }
-      return must(parseTaskConfig(body), "the task's description");
+      return must(parseTaskConfig(body), t("The server sent the task's description in a form that this page does not understand."));
     },
-    requestAgent: async (registration, signal) =>
-      must(parseAgentDetails(await post("request_agent", { provider_data: registration }, signal)), "its answer"),
+    freshIds: async (signal) => {
+      try {
+        const body = await post("fresh_ids", {}, signal);
+        return must(v.is(FreshIdsSchema, body) ? body : null, NOT_UNDERSTOOD());
+      } catch (error) {
+        if (error instanceof HttpError && (error.status === 404 || error.status === 405)) {
+          return null;
+        }
+        throw error;
+      }
+    },
+    requestAgent: async (registration, signal) => {
+      const provider_data = { ...registration, browser_secrets: [browserSecret()] };
+      return must(parseAgentDetails(await post("request_agent", { provider_data }, signal)), NOT_UNDERSTOOD());
+    },
     submitOnboarding: async (registration, agent) =>
       must(
         parseAgentDetails(
@@ -69,17 +93,23 @@ export function createHttp(base: string, parameters: string = window.location.se
             ...token(agent),
           }),
         ),
-        "its answer",
+        NOT_UNDERSTOOD(),
       ),
     submitTask: async (agent) => {
       await post("submit_task", { USED_AGENT_ID: agent.agentId, final_data: {}, ...token(agent) });
     },
-    logError: (agentId, text) => {
+    logError: (agent, text) => {
       // The report is a courtesy to the researcher: its own failure must not disturb the rater.
-      post("log_error", { USED_AGENT_ID: agentId, error_data: { error_type: "page", text } }).catch(() => undefined);
+      post("log_error", {
+        USED_AGENT_ID: agent.agentId,
+        error_data: { error_type: "page", text: text.slice(0, LONGEST_REPORT) },
+        ...token(agent),
+      }).catch(() => undefined);
     },
   };
 }
+
+const FreshIdsSchema = v.record(v.string(), v.string());
 
 async function ask(url: string, init: RequestInit): Promise<unknown> {
   return (await answerTo(url, init)).body;
@@ -94,14 +124,14 @@ async function answerTo(url: string, init: RequestInit): Promise<{ body: unknown
   try {
     response = await fetch(url, { ...init, signal: controller.signal });
   } catch {
-    throw new HttpError("The server could not be reached.", 0);
+    throw new HttpError(t("The server could not be reached."), 0);
   } finally {
     clearTimeout(timer);
     init.signal?.removeEventListener("abort", abort);
   }
   const body: unknown = await response.json().catch(() => null);
   if (!response.ok) {
-    throw new HttpError(errorSentence(body) ?? `The server answered with error ${response.status}.`, response.status);
+    throw new HttpError(errorSentence(body) ?? t("The server answered with error {status}.", { status: response.status }), response.status);
   }
   return { body, headers: response.headers };
 }
@@ -113,9 +143,11 @@ function errorSentence(body: unknown): string | null {
   return null;
 }
 
-function must<T>(value: T | null, what: string): T {
+const NOT_UNDERSTOOD = () => t("The server sent its answer in a form that this page does not understand.");
+
+function must<T>(value: T | null, otherwise: string): T {
   if (value === null) {
-    throw new HttpError(`The server sent ${what} in a form that this page does not understand.`, 422);
+    throw new HttpError(otherwise, 422);
   }
   return value;
 }

@@ -9,8 +9,9 @@ export class Outbox {
   private readonly key: string;
   private waiting: Answer[];
 
-  constructor(agentId: string) {
-    this.key = `outbox:${agentId}`;
+  /** `unit`: whose answers these are, the same for all visits to it. */
+  constructor(readonly unit: string) {
+    this.key = `outbox:${unit}`;
     const kept = v.safeParse(AnswersSchema, store.read(this.key));
     this.waiting = kept.success ? kept.output : [];
   }

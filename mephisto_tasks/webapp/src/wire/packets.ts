@@ -1,5 +1,6 @@
 /** Mephisto's packets, as PROTOCOL.md lists them. */
 import * as v from "valibot";
+import { type ConsentForm, ConsentSchema } from "./config";
 import { MaybeRedirect, type Redirect } from "./redirect";
 
 const PacketSchema = v.object({
@@ -19,6 +20,9 @@ const AgentDetailsSchema = v.object({
     preview: v.optional(v.boolean(), false),
     title: v.nullish(v.string(), null),
     redirect: MaybeRedirect,
+    screen: v.nullish(v.string(), null),
+    consent: v.nullish(ConsentSchema, null),
+    try_again_s: v.nullish(v.pipe(v.number(), v.minValue(0)), null),
     init_task_data: v.nullish(v.object({ past_live_updates: v.nullish(v.array(v.unknown()), []) }), null),
   }),
 });
@@ -30,6 +34,12 @@ export interface AgentDetails {
   /** Stands above the reason; null: the page has words of its own. */
   title: string | null;
   redirect: Redirect | null;
+  /** A refusal that has a screen of its own; null: the one that all others have. */
+  screen: string | null;
+  /** What the worker has to agree to before they are registered; null: nothing. */
+  consent: ConsentForm | null;
+  /** The refusal passes: after so many seconds the page asks again by itself. */
+  tryAgainS: number | null;
   /** All is well, and the visitor is to see what the task is before anything begins. */
   preview: boolean;
   pastUpdates: unknown[];
@@ -48,6 +58,12 @@ export type RouterError = v.InferOutput<typeof ErrorSchema>;
 /** The `reason` of the fatal error that says that this page's task goes on in a newer window. */
 export const OTHER_WINDOW = "other_window";
 
+/** The `reason` of the fatal error that says that nobody of this id is here: the study was launched again meanwhile. */
+export const UNKNOWN = "unknown";
+
+/** The `screen` of a refusal for who comes with another browser than the one that began. */
+export const OTHER_BROWSER = "other_browser";
+
 /** A packet out of a websocket's text; null when it is none. */
 export function parsePacket(text: string): Packet | null {
   try {
@@ -63,7 +79,7 @@ export function parseAgentDetails(body: unknown): AgentDetails | null {
   if (!result.success) {
     return null;
   }
-  const { agent_id, agent_token, failure_reason, init_task_data, title, redirect, preview } = result.output.data;
+  const { agent_id, agent_token, failure_reason, init_task_data, title, redirect, preview, screen, try_again_s, consent } = result.output.data;
   return {
     agentId: agent_id,
     agentToken: agent_token,
@@ -71,6 +87,9 @@ export function parseAgentDetails(body: unknown): AgentDetails | null {
     title,
     redirect,
     preview,
+    screen,
+    consent,
+    tryAgainS: try_again_s,
     pastUpdates: init_task_data?.past_live_updates ?? [],
   };
 }

@@ -1,8 +1,9 @@
 /** Finished dialogues and what is asked of them: `parlai_humaneval/protocol/page/panels.py`. */
 import * as v from "valibot";
+import { SAID } from "./markup";
 import { CardSchema, OptionSchema, ReasonSchema, unlike } from "./parts";
 
-const PanelLineSchema = v.object({ line_id: v.string(), speaker: v.string(), judged: v.boolean(), text: v.string() });
+const PanelLineSchema = v.object({ line_id: v.string(), speaker: v.string(), judged: v.boolean(), ...SAID });
 
 export const PanelSchema = v.object({
   title: v.string(),

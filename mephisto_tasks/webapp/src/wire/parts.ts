@@ -1,7 +1,8 @@
 /** What steps are made of: `parlai_humaneval/protocol/page/wire.py`. */
 import * as v from "valibot";
+import { SAID } from "./markup";
 
-export const CardSchema = v.object({ candidate_id: v.string(), text: v.string() });
+export const CardSchema = v.object({ candidate_id: v.string(), ...SAID });
 
 export const OptionSchema = v.object({ option_id: v.string(), label: v.string() });
 

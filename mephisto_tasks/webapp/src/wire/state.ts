@@ -4,6 +4,7 @@
  * Unknown extra fields are let through, so that a newer server can still speak to a page that was loaded earlier.
  */
 import * as v from "valibot";
+import { SAID } from "./markup";
 import { FormSchema, PanelSchema, RankSchema } from "./panels";
 import { MaybeRedirect } from "./redirect";
 import { CardSchema, OptionSchema, ReasonSchema } from "./parts";
@@ -14,7 +15,7 @@ export type { Card, Option, ReasonField } from "./parts";
 const EntrySchema = v.object({
   entry_id: v.string(),
   speaker: v.picklist(["you", "partner"]),
-  text: v.string(),
+  ...SAID,
   note: v.nullish(v.string(), null),
   column: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(0)), null),
 });
@@ -146,6 +147,7 @@ const EndSchema = v.object({
   text: v.string(),
   next: v.picklist(["submit", "submit_onboarding", "stay"]),
   redirect: MaybeRedirect,
+  resumes: v.optional(v.boolean(), false),
 });
 
 const StepSchema = v.variant("kind", [
@@ -165,7 +167,11 @@ const StepSchema = v.variant("kind", [
 const PageStateSchema = v.pipe(
   v.object({
     version: v.number(),
+    unit: v.optional(v.string(), ""),
+    /** That of the unit; null: as the page speaks. */
+    language: v.nullish(v.string(), null),
     phase: v.picklist(["practice", "task", "ended"]),
+    guided: v.optional(v.boolean(), false),
     progress: v.nullish(ProgressSchema, null),
     within: v.nullish(ProgressSchema, null),
     context: v.nullish(ContextSchema, null),
@@ -227,6 +233,11 @@ export function newestUpdate(updates: readonly unknown[]): unknown {
     }
   }
   return newest?.update ?? null;
+}
+
+/** What the page keeps under for a unit of work: its own key, the same after a relaunch; or its agent, where it has none. */
+export function keptUnder(state: PageState, agentId: string): string {
+  return state.unit || agentId;
 }
 
 /** The id of the step that awaits an answer; null for the two kinds that await none. */

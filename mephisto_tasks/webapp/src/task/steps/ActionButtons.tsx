@@ -1,13 +1,17 @@
 import { useState } from "react";
+import { t } from "../../language";
 import type { Action } from "../../wire/state";
 import { Button } from "../../ui/Button";
 import { ActionDialog } from "./ActionDialog";
+import { useNumberKeys } from "./useNumberKeys";
 import styles from "./Actions.module.css";
 
 export interface ActionButtonsProps {
-  agentId: string;
+  keptUnder: string;
   stepId: string;
   actions: readonly Action[];
+  /** Number keys press them. */
+  keyed?: boolean;
   pending: boolean;
   /** `text` is empty where the action asks for none. */
   onAction: (actionId: string, text: string) => void;
@@ -17,7 +21,7 @@ export interface ActionButtonsProps {
  * What can be done instead of writing. An action that asks for something opens a dialog; one that is not to be had yet
  * keeps its place in the tab order. When it comes stands below, and stands out when it is pressed all the same.
  */
-export function ActionButtons({ agentId, stepId, actions, pending, onAction }: ActionButtonsProps) {
+export function ActionButtons({ keptUnder, stepId, actions, keyed = false, pending, onAction }: ActionButtonsProps) {
   const [openId, setOpenId] = useState<string | null>(null);
   const [hintId, setHintId] = useState<string | null>(null);
   const opened = actions.find((action) => action.action_id === openId && action.enabled) ?? null;
@@ -34,6 +38,12 @@ export function ActionButtons({ agentId, stepId, actions, pending, onAction }: A
       setOpenId(action.action_id);
     }
   };
+  useNumberKeys((number) => {
+    const action = keyed ? actions[number - 1] : undefined;
+    if (action !== undefined) {
+      press(action);
+    }
+  });
   return (
     <>
       {actions.map((action) => (
@@ -51,13 +61,13 @@ export function ActionButtons({ agentId, stepId, actions, pending, onAction }: A
       <p role="status" className={styles.hint}>
         {hinted.map((action) => (
           <span key={action.action_id} className={action.action_id === hintId ? styles.asked : undefined}>
-            {action.hint ?? `${action.label}: not possible yet.`}{" "}
+            {action.hint ?? t("{action}: not possible yet.", { action: action.label })}{" "}
           </span>
         ))}
       </p>
       {opened !== null && (
         <ActionDialog
-          agentId={agentId}
+          keptUnder={keptUnder}
           stepId={stepId}
           action={opened}
           onClose={() => setOpenId(null)}

@@ -1,4 +1,5 @@
 import { useRef } from "react";
+import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
 import { actionDraft } from "../../wire/drafts";
 import type { Action } from "../../wire/state";
@@ -9,7 +10,7 @@ import { useTextAnswer } from "./useTextAnswer";
 import styles from "./Actions.module.css";
 
 export interface ActionDialogProps {
-  agentId: string;
+  keptUnder: string;
   stepId: string;
   action: Action;
   onClose: () => void;
@@ -17,14 +18,15 @@ export interface ActionDialogProps {
 }
 
 /** Asks for an action's text, or whether it is meant, or both. What was typed is still there when it opens again. */
-export function ActionDialog({ agentId, stepId, action, onClose, onDone }: ActionDialogProps) {
+export function ActionDialog({ keptUnder, stepId, action, onClose, onDone }: ActionDialogProps) {
   const field = useRef<HTMLTextAreaElement>(null);
+  const meant = useRef<HTMLButtonElement>(null);
   const asksText = action.text_label !== null;
   const { unready, send, fieldProps } = useTextAnswer({
-    agentId,
+    keptUnder,
     draftId: actionDraft(stepId, action.action_id),
     field,
-    what: "This field",
+    what: t("This field"),
     minWords: asksText ? 1 : 0,
     maxChars: MAX_TEXT,
     pending: false,
@@ -35,15 +37,15 @@ export function ActionDialog({ agentId, stepId, action, onClose, onDone }: Actio
       title={action.label}
       open
       onClose={onClose}
-      closeLabel="Close"
-      {...(asksText ? { initialFocus: field } : {})}
+      closeLabel={t("Close")}
+      initialFocus={asksText ? field : meant}
       foot={
         <>
           <Button look="quiet" onClick={onClose}>
-            Cancel
+            {t("Cancel")}
           </Button>
-          <Button unready={unready} onClick={send}>
-            {asksText ? "Save" : action.label}
+          <Button buttonRef={meant} unready={unready} onClick={send}>
+            {asksText ? t("Save") : action.label}
           </Button>
         </>
       }

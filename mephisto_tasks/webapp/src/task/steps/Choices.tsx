@@ -1,12 +1,28 @@
 import { Checkbox } from "@ariakit/react/checkbox";
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
 import type { KeyboardEvent, ReactNode, Ref } from "react";
+import { t } from "../../language";
 import { Check } from "../../ui/icons";
+import { Reply, spoken } from "../Reply";
 import type { Choice, Item } from "./choice";
+import { Fold } from "./Fold";
 import styles from "./Choices.module.css";
 
 /** The radio value of “none”; no item's id can be it, because the server's ids hold no space. */
 const NONE = " none ";
+/** A longer reply is known to who listens by its beginning, so that moving among replies does not read all of them out. */
+const LONGEST_NAME = 200;
+
+/** What goes with replies, and not with a few words. */
+export interface Cards {
+  /** The replies are long: each has the whole width of its card. */
+  long: boolean;
+  /** Ids of the replies that were unfolded. */
+  open: readonly string[];
+  onOpen: (id: string, open: boolean) => void;
+  /** Which words of each reply are marked; null: none. */
+  marks: readonly (readonly boolean[])[] | null;
+}
 
 export interface ChoicesProps {
   /** Id of the element that asks the question, and the stem of other ids. */
@@ -16,11 +32,12 @@ export interface ChoicesProps {
   none: string | null;
   /** One may be chosen: radios. Else checkboxes. */
   single: boolean;
-  /** `cards` hold a whole reply each; `lines` a few words. */
-  look: "cards" | "lines";
+  /** The items are whole replies; null: a few words each. */
+  cards: Cards | null;
   choice: Choice;
   /** The answer is on its way: it is shown and takes no change. */
   locked: boolean;
+  /** What is missing; beneath replies it would be out of sight, and stands in the dock (see {@link problemId}). */
   problem: string | null;
   groupRef: Ref<HTMLDivElement>;
   onItem: (id: string) => void;
@@ -31,32 +48,64 @@ export interface ChoicesProps {
 
 /** Things to choose, equal in size and numbered: a radio group where one may be chosen, checkboxes where several may. */
 export function Choices(props: ChoicesProps) {
-  const { labelledBy, items, none, single, look, choice, locked, problem, groupRef, onItem, onNone, onEnter } = props;
-  const entry = (id: string, text: string, badge: number | null, chosen: boolean, onChange: () => void) => (
-    <ChoiceLabel key={id} chosen={chosen} locked={locked} badge={badge} look={look} text={text} box={!single}>
-      {single ? (
-        <Radio value={id} className={styles.input} />
-      ) : (
-        <Checkbox checked={chosen} onChange={onChange} className={styles.input} />
-      )}
-    </ChoiceLabel>
-  );
+  const { labelledBy, items, none, single, cards, choice, locked, problem, groupRef, onItem, onNone, onEnter } = props;
+  const looks = (chosen: boolean) => [styles.choice, chosen ? styles.chosen : "", locked ? styles.locked : ""].join(" ");
+  const input = (value: string, chosen: boolean, onChange: () => void, name?: string) =>
+    single ? (
+      <Radio value={value} className={styles.input} aria-label={name} />
+    ) : (
+      <Checkbox checked={chosen} onChange={onChange} className={styles.input} aria-label={name} />
+    );
+  const mark = (chosen: boolean) => <span className={`${styles.mark} ${single ? "" : styles.box}`}>{chosen && <Check />}</span>;
+  const entry = (item: Item, index: number) => {
+    const number = index + 1;
+    const chosen = choice.selected.includes(item.id);
+    const onChange = () => onItem(item.id);
+    const name = t("Reply {number}", { number });
+    return (
+      <label key={item.id} id={cards === null ? undefined : cardId(index)} className={looks(chosen)}>
+        {input(item.id, chosen, onChange, cards === null ? undefined : `${name} ${shortened(spoken(item))}`)}
+        {/* A reply is known by its number; of an option the number is but a key to press. */}
+        {cards !== null && <span className="visually-hidden">{name}</span>}
+        <span className={styles.badge} aria-hidden="true" data-number>
+          {number}
+        </span>
+        {cards === null ? (
+          <Reply said={item} className={styles.text} />
+        ) : (
+          <div className={styles.text}>
+            <Fold name={name} open={cards.open.includes(item.id)} onOpen={(open) => cards.onOpen(item.id, open)}>
+              <Reply said={item} marks={cards.marks?.[index] ?? null} />
+            </Fold>
+          </div>
+        )}
+        {mark(chosen)}
+      </label>
+    );
+  };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter") {
+    // A button among the replies has a use for the key.
+    if (event.key === "Enter" && event.target instanceof HTMLInputElement) {
       event.preventDefault();
       onEnter();
     }
   };
-  const problemId = `${labelledBy}-problem`;
-  const named = { "aria-labelledby": labelledBy, ...(problem === null ? {} : { "aria-describedby": problemId }) };
-  const content = (
-    <div className={styles[look]}>
+  const describedBy = problem === null ? {} : { "aria-describedby": problemId(labelledBy) };
+  const named = { "aria-labelledby": labelledBy, ...describedBy };
+  const content: ReactNode = (
+    <div className={cards === null ? styles.lines : cards.long ? `${styles.cards} ${styles.long}` : styles.cards}>
       <div className={styles.grid} data-count={items.length}>
-        {items.map((item, index) =>
-          entry(item.id, item.text, index + 1, choice.selected.includes(item.id), () => onItem(item.id)),
-        )}
+        {items.map(entry)}
       </div>
-      {none !== null && <div className={styles.none}>{entry(NONE, none, null, choice.none, onNone)}</div>}
+      {none !== null && (
+        <div className={styles.none}>
+          <label className={looks(choice.none)}>
+            {input(NONE, choice.none, onNone)}
+            <span className={styles.text}>{none}</span>
+            {mark(choice.none)}
+          </label>
+        </div>
+      )}
     </div>
   );
   return (
@@ -77,8 +126,8 @@ export function Choices(props: ChoicesProps) {
           {content}
         </div>
       )}
-      {problem !== null && (
-        <p role="alert" id={problemId} className={styles.problem}>
+      {problem !== null && cards === null && (
+        <p role="alert" id={problemId(labelledBy)} className={styles.problem}>
           {problem}
         </p>
       )}
@@ -86,34 +135,18 @@ export function Choices(props: ChoicesProps) {
   );
 }
 
-interface ChoiceLabelProps {
-  chosen: boolean;
-  locked: boolean;
-  badge: number | null;
-  look: ChoicesProps["look"];
-  text: string;
-  /** A box that awaits its tick says that several may be chosen. */
-  box: boolean;
-  /** The radio or the checkbox. */
-  children: ReactNode;
+/** Of the element that says what is missing. */
+export function problemId(labelledBy: string): string {
+  return `${labelledBy}-problem`;
 }
 
-function ChoiceLabel({ chosen, locked, badge, look, text, box, children }: ChoiceLabelProps) {
-  const looks = [styles.choice, chosen ? styles.chosen : "", locked ? styles.locked : ""].join(" ");
-  return (
-    <label className={looks}>
-      {children}
-      {badge !== null && (
-        // A reply is known by its number; of an option the number is but a key to press.
-        <span className={styles.badge} aria-hidden={look === "lines"}>
-          {look === "cards" && <span className="visually-hidden">Reply </span>}
-          {badge}
-        </span>
-      )}
-      <span className={styles.text}>{text}</span>
-      <span className={`${styles.mark} ${box ? styles.box : ""}`}>{chosen && <Check />}</span>
-    </label>
-  );
+/** Where a bar leads to. */
+export function cardId(index: number): string {
+  return `card-${index}`;
+}
+
+function shortened(text: string): string {
+  return text.length <= LONGEST_NAME ? text : `${text.slice(0, LONGEST_NAME).trimEnd()}…`;
 }
 
 /** The inputs in shown order, “none” last. */

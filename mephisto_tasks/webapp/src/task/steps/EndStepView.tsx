@@ -1,4 +1,5 @@
 import { useRef } from "react";
+import { t } from "../../language";
 import type { Delivery } from "../../session/view";
 import type { EndStep } from "../../wire/state";
 import type { Redirect } from "../../wire/redirect";
@@ -12,10 +13,11 @@ export interface EndStepProps {
   step: EndStep;
   delivery: Delivery;
   onDeliverAgain: () => void;
+  onGoOn: () => void;
 }
 
 /** The end of the practice or of the task, and whether the work has reached the server. */
-export function EndStepView({ step, delivery, onDeliverAgain }: EndStepProps) {
+export function EndStepView({ step, delivery, onDeliverAgain, onGoOn }: EndStepProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const over = step.next === "stay" || delivery.kind === "done";
   useFocusOnArrival(heading);
@@ -28,6 +30,11 @@ export function EndStepView({ step, delivery, onDeliverAgain }: EndStepProps) {
       {step.next !== "stay" && (
         <DeliveryWords step={step} delivery={delivery} onAgain={onDeliverAgain} />
       )}
+      {step.resumes && (
+        <div className={styles.delivery}>
+          <Button onClick={onGoOn}>{t("Go on")}</Button>
+        </div>
+      )}
       {over && step.redirect && <BackTo redirect={step.redirect} />}
     </section>
   );
@@ -35,27 +42,30 @@ export function EndStepView({ step, delivery, onDeliverAgain }: EndStepProps) {
 
 function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: Delivery; onAgain: () => void }) {
   const practice = step.next === "submit_onboarding";
-  const what = practice ? "the practice" : "your work";
   return (
     <div role="status" className={styles.delivery}>
       {(delivery.kind === "sending" || delivery.kind === "none") && (
         <p className={styles.typing}>
-          <Dots /> <span>{practice ? "One moment, the conversation comes next…" : "Sending your work…"}</span>
+          <Dots /> <span>{practice ? t("One moment, the conversation comes next…") : t("Sending your work…")}</span>
         </p>
       )}
       {delivery.kind === "failed" && delivery.retrying && (
         <p className={styles.slow}>
-          Sending {what} has not worked yet. {delivery.text} Nothing is lost; the page keeps trying. Please leave it open.
+          {practice ? t("Sending the practice has not worked yet.") : t("Sending your work has not worked yet.")} {delivery.text}{" "}
+          {t("Nothing is lost; the page keeps trying. Please leave it open.")}
         </p>
       )}
       {delivery.kind === "failed" && !delivery.retrying && (
         <>
-          <p className={styles.slow}>The server did not accept {what}. {delivery.text} What you did is saved on the server.</p>
-          <Button onClick={onAgain}>Try again</Button>
+          <p className={styles.slow}>
+            {practice ? t("The server did not accept the practice.") : t("The server did not accept your work.")} {delivery.text}{" "}
+            {t("What you did is saved on the server.")}
+          </p>
+          <Button onClick={onAgain}>{t("Try again")}</Button>
         </>
       )}
       {delivery.kind === "done" && (
-        <p className={styles.done}>Your work has been sent. {afterwards(step.redirect)}</p>
+        <p className={styles.done}>{t("Your work has been sent.")} {afterwards(step.redirect)}</p>
       )}
     </div>
   );
@@ -63,7 +73,7 @@ function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: D
 
 function afterwards(redirect: Redirect | null): string {
   if (redirect?.url) {
-    return `This page goes back to ${redirect.site} by itself.`;
+    return t("This page goes back to {site} by itself.", { site: redirect.site });
   }
-  return redirect?.code ? "Copy your code before you close this page." : "You can close this page.";
+  return redirect?.code ? t("Copy your code before you close this page.") : t("You can close this page.");
 }

@@ -1,6 +1,7 @@
 import { useRef } from "react";
 import type { FeedbackStep } from "../../wire/state";
 import { useFocusOnArrival } from "../focus";
+import { t } from "../../language";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField } from "./TextField";
@@ -8,15 +9,15 @@ import { useTextAnswer } from "./useTextAnswer";
 import styles from "./Steps.module.css";
 
 /** Free text at the end, which may be left empty. */
-export function FeedbackStepView({ step, agentId, pending, onAnswer }: StepProps<FeedbackStep>) {
+export function FeedbackStepView({ step, keptUnder, pending, onAnswer }: StepProps<FeedbackStep>) {
   const heading = useRef<HTMLHeadingElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocusOnArrival(heading);
-  const { text, unready, send, fieldProps } = useTextAnswer({
-    agentId,
+  const { unready, send, fieldProps } = useTextAnswer({
+    keptUnder,
     draftId: step.step_id,
     field,
-    what: "Your feedback",
+    what: t("Your feedback"),
     minWords: 0,
     maxChars: step.max_chars,
     pending,
@@ -26,10 +27,10 @@ export function FeedbackStepView({ step, agentId, pending, onAnswer }: StepProps
   return (
     <StepForm labelledBy="step-heading" look="panel" onSend={send}>
       <h2 id="step-heading" ref={heading} tabIndex={-1} className={styles.heading}>
-        One last thing
+        {t("One last thing")}
       </h2>
       <TextField id="feedback" label={step.label} rows={4} fieldRef={field} {...fieldProps} />
-      <StepFoot send={text.trim() === "" ? "Finish without feedback" : "Send and finish"} unready={unready} pending={pending} />
+      <StepFoot send={t("Finish")} unready={unready} pending={pending} />
     </StepForm>
   );
 }

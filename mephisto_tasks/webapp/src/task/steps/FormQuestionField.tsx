@@ -1,5 +1,7 @@
+import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
 import type { FormQuestion } from "../../wire/state";
+import { Guide } from "../Guide";
 import { wordsWanted } from "./form";
 import { OptionRow } from "./OptionRow";
 import { TextField } from "./TextField";
@@ -38,7 +40,7 @@ export function FormQuestionField(props: FormQuestionFieldProps) {
             <span id={id}>{question.text}</span>{" "}
             {missing && (
               <span id={missingId} className={styles.missing}>
-                Not answered yet
+                {t("Not answered yet")}
               </span>
             )}
           </p>
@@ -53,10 +55,12 @@ export function FormQuestionField(props: FormQuestionFieldProps) {
           onEnter={onEnter}
         />
       </div>
-      {asked !== null && (
+      {asked !== null && picked !== null && <Guide at="reason" />}
+      {/* Why is asked of an answer: there is nothing to say of it before. */}
+      {asked !== null && (picked !== null || reason !== "") && (
         <TextField
           id={`${id}-reason`}
-          label={asked.required ? asked.label : `${asked.label} (optional)`}
+          label={asked.required ? asked.label : t("{label} (optional)", { label: asked.label })}
           value={reason}
           onChange={onReason}
           minWords={wordsWanted(asked, reason)}

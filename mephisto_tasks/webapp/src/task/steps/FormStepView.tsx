@@ -1,7 +1,9 @@
 import { useRef, useState } from "react";
+import { t } from "../../language";
 import type { FormQuestion, FormStep } from "../../wire/state";
+import { Dock } from "../Dock";
 import { useFocusOnArrival } from "../focus";
-import { QUESTION_ID } from "../JumpBar";
+import { JumpBar, QUESTION_ID } from "../JumpBar";
 import { useDraft } from "../useDraft";
 import { askedReasons, groups, keyQuestion, missingWords, picked, reasonOf, reasonProblem, unanswered } from "./form";
 import { FormQuestionField, MISSING_ID } from "./FormQuestionField";
@@ -11,10 +13,10 @@ import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
 import styles from "./Form.module.css";
 
 /** Several short questions at once, each with a few options in a row; a single one is the step's heading itself. */
-export function FormStepView({ step, agentId, pending, onAnswer }: StepProps<FormStep>) {
+export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<FormStep>) {
   const list = useRef<HTMLDivElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
-  const [draft, change] = useDraft(agentId, step.step_id);
+  const [draft, change] = useDraft(keptUnder, step.step_id);
   const [tried, setTried] = useState(false);
   useFocusOnArrival(heading);
 
@@ -84,37 +86,42 @@ export function FormStepView({ step, agentId, pending, onAnswer }: StepProps<For
     );
   };
   return (
-    <StepForm labelledBy={QUESTION_ID} look="panel" onSend={send}>
-      <h2 id={QUESTION_ID} ref={heading} tabIndex={-1} className={only === undefined ? "visually-hidden" : styles.heading}>
-        {only === undefined ? "Questions" : only.text}
-      </h2>
-      <div ref={list} className={styles.groups}>
-        {groups(step.questions).map(({ name, questions }, index) =>
-          name === null ? (
-            <div key={index} className={styles.group}>
-              {questions.map(field)}
-            </div>
-          ) : (
-            <div key={index} className={styles.group} role="group" aria-labelledby={`form-group-${index}`}>
-              <h3 id={`form-group-${index}`}>{name}</h3>
-              {questions.map(field)}
-            </div>
-          ),
-        )}
-      </div>
-      {tried && open.length > 0 && (
-        <p role="alert" id={MISSING_ID} className={styles.problem}>
-          {missingWords(step, open)}
-        </p>
-      )}
-      <StepFoot
-        send="Continue"
-        unready={open.length > 0 || badReason !== undefined}
-        pending={pending}
-        keys={keyHint(step)}
-        note={only === undefined ? `${step.questions.length - open.length} of ${step.questions.length} answered` : undefined}
-      />
-    </StepForm>
+    <>
+      <JumpBar sticky />
+      <Dock>
+        <StepForm labelledBy={QUESTION_ID} onSend={send}>
+          <h2 id={QUESTION_ID} ref={heading} tabIndex={-1} className={only === undefined ? "visually-hidden" : styles.heading}>
+            {only === undefined ? t("Questions") : only.text}
+          </h2>
+          <div ref={list} className={styles.groups}>
+            {groups(step.questions).map(({ name, questions }, index) =>
+              name === null ? (
+                <div key={index} className={styles.group}>
+                  {questions.map(field)}
+                </div>
+              ) : (
+                <div key={index} className={styles.group} role="group" aria-labelledby={`form-group-${index}`}>
+                  <h3 id={`form-group-${index}`}>{name}</h3>
+                  {questions.map(field)}
+                </div>
+              ),
+            )}
+          </div>
+          {tried && open.length > 0 && (
+            <p role="alert" id={MISSING_ID} className={styles.problem}>
+              {missingWords(step, open)}
+            </p>
+          )}
+          <StepFoot
+            send={t("Continue")}
+            unready={open.length > 0 || badReason !== undefined}
+            pending={pending}
+            keys={keyHint(step)}
+            note={only === undefined ? t("{answered} of {all} answered", { answered: step.questions.length - open.length, all: step.questions.length }) : undefined}
+          />
+        </StepForm>
+      </Dock>
+    </>
   );
 }
 
@@ -138,8 +145,11 @@ function reasonField(list: HTMLElement | null, question: FormQuestion): HTMLText
 }
 
 function keyHint({ questions }: FormStep): string {
-  const most = Math.max(...questions.map(({ options }) => options.length));
-  const typing = questions.some(({ reason }) => reason !== null) ? " (with Alt while you type)" : "";
-  const each = questions.length > 1 ? " in each question" : "";
-  return `Press ${keyRange(most)} to choose${each}${typing}, Enter to continue.`;
+  const keys = keyRange(Math.max(...questions.map(({ options }) => options.length)));
+  if (questions.some(({ reason }) => reason !== null)) {
+    return t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys });
+  }
+  return questions.length > 1
+    ? t("Press {keys} to choose in each question, Enter to continue.", { keys })
+    : t("Press {keys} to choose, Enter to continue.", { keys });
 }

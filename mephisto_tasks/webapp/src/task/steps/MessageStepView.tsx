@@ -1,54 +1,77 @@
 import { useRef } from "react";
-import type { MessageStep } from "../../wire/state";
+import { t } from "../../language";
+import type { Action, MessageStep } from "../../wire/state";
+import { Dock } from "../Dock";
 import { hasKeyboard, useFocusOnArrival } from "../focus";
 import { ActionButtons } from "./ActionButtons";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { Suggestions } from "./Suggestions";
 import { TextField } from "./TextField";
+import { keyRange } from "./useNumberKeys";
 import { useTextAnswer } from "./useTextAnswer";
+import stepStyles from "./Steps.module.css";
 import styles from "./Actions.module.css";
 
 /** Write the next message, or do something else instead. */
-export function MessageStepView({ step, agentId, pending, onAnswer }: StepProps<MessageStep>) {
+export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProps<MessageStep>) {
   const field = useRef<HTMLTextAreaElement>(null);
   const form = useRef<HTMLFormElement>(null);
   useFocusOnArrival(hasKeyboard() ? field : form);
   const { text, setText, unready, send, fieldProps } = useTextAnswer({
-    agentId,
+    keptUnder,
     draftId: step.step_id,
     field,
-    what: "Your message",
+    what: t("Your message"),
     minWords: step.min_words,
     maxChars: step.max_chars,
     pending,
     onText: (sent) => onAnswer({ kind: "message", step_id: step.step_id, text: sent }),
   });
 
-  const actions = (group: string | null) => (
+  const buttons = (actions: readonly Action[], keyed: boolean) => (
     <ActionButtons
-      key={group}
       stepId={step.step_id}
-      agentId={agentId}
-      actions={step.actions.filter((action) => action.group === group)}
+      keptUnder={keptUnder}
+      actions={actions}
+      keyed={keyed}
       pending={pending}
       onAction={(actionId, said) => onAnswer({ kind: "action", step_id: step.step_id, action_id: actionId, text: said })}
     />
   );
   const groups = [...new Set(step.actions.map((action) => action.group))].filter((group) => group !== null);
-  const ungrouped = step.actions.some((action) => action.group === null);
+  const ungrouped = step.actions.filter((action) => action.group === null);
   return (
-    <>
-      {groups.map((group, index) => (
-        <div key={group} role="group" aria-labelledby={`group-${index}`} className={styles.group}>
-          <h2 id={`group-${index}`}>{group}</h2>
-          {actions(group)}
-        </div>
-      ))}
-      <StepForm label="Your turn" look="composer" formRef={form} onSend={send}>
-        <TextField id="message" label={step.label} fieldRef={field} onEnter={send} {...fieldProps} />
-        <StepFoot send="Send" unready={unready} pending={pending} keys="Enter sends, Shift+Enter starts a new line." />
-        {(ungrouped || step.suggestions.length > 0) && (
+    <Dock>
+      {groups.map((group, index) => {
+        const actions = step.actions.filter((action) => action.group === group);
+        // Two groups would want the same keys.
+        const keyed = groups.length === 1;
+        const shared = sharedHint(actions);
+        return (
+          <div key={group} role="group" aria-labelledby={`group-${index}`} className={styles.group} data-keyed={keyed ? "" : undefined}>
+            <div className={styles.head}>
+              <h2 id={`group-${index}`}>{group}</h2>
+              {shared !== null && <span>{shared}</span>}
+              {keyed && (
+                <span className={stepStyles.keys}>{t("Keys {keys}, with Alt while you type.", { keys: keyRange(actions.length) })}</span>
+              )}
+            </div>
+            {buttons(actions, keyed)}
+          </div>
+        );
+      })}
+      <StepForm label={t("Your turn")} look="line" formRef={form} onSend={send}>
+        <TextField
+          id="message"
+          label={step.label}
+          keys={t("Enter sends, Shift+Enter starts a new line.")}
+          fieldRef={field}
+          onEnter={send}
+          {...fieldProps}
+        />
+        <StepFoot send={t("Send")} unready={unready} pending={pending} />
+        {(ungrouped.length > 0 || step.suggestions.length > 0) && (
           <div className={styles.more}>
             {step.suggestions.length > 0 && (
               <Suggestions
@@ -59,10 +82,16 @@ export function MessageStepView({ step, agentId, pending, onAnswer }: StepProps<
                 onChoose={setText}
               />
             )}
-            {ungrouped && actions(null)}
+            {ungrouped.length > 0 && buttons(ungrouped, false)}
           </div>
         )}
       </StepForm>
-    </>
+    </Dock>
   );
+}
+
+/** What is said of all actions of a group alike; null where it is nothing, or not the same. */
+function sharedHint(actions: readonly Action[]): string | null {
+  const [first] = actions;
+  return first !== undefined && actions.every(({ hint, enabled }) => enabled && hint === first.hint) ? first.hint : null;
 }

@@ -1,7 +1,8 @@
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
-import type { KeyboardEvent } from "react";
+import type { CSSProperties, KeyboardEvent } from "react";
+import { t } from "../../language";
 import type { Scale } from "../../wire/state";
-import { points } from "./rating";
+import { isNamed, points } from "./rating";
 import styles from "./Rate.module.css";
 
 export interface PointsProps {
@@ -15,11 +16,19 @@ export interface PointsProps {
   onEnter: () => void;
 }
 
-/** One radio button for each whole number, under its name where it has one; with hints, a row for each, which says what it means. */
+/**
+ * One radio button for each whole number, in one row.
+ *
+ * A point may have a name, or a hint that says what it means. Where there is room they stand in the buttons. On a phone the
+ * buttons show their numbers, and below stands what the chosen one says; what all say unfolds. A screen reader hears
+ * it with each point.
+ */
 export function Points({ scale, value, locked, labelledBy, describedBy, onChange, onEnter }: PointsProps) {
-  const named = scale.labels.length > 0;
+  const named = isNamed(scale);
   const hinted = scale.hints.length > 0;
+  const words = hinted ? scale.hints : named ? scale.labels : [];
   const all = points(scale);
+  const chosen = value === null ? undefined : words[all.indexOf(value)];
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
       event.preventDefault();
@@ -27,14 +36,16 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
     }
   };
   const label = (point: number, index: number) => {
-    const hint = scale.hints[index];
+    const word = words[index];
     const end = index === 0 ? scale.left : index === all.length - 1 ? scale.right : "";
     return (
       <label key={point} className={`${styles.point} ${point === value ? styles.picked : ""} ${locked ? styles.locked : ""}`}>
         <Radio value={String(point)} className={styles.input} />
-        <span className={hint === undefined ? undefined : styles.value}>{named ? scale.labels[index] : point}</span>
-        {hint !== undefined && <span className={styles.meaning}>{hint}</span>}
-        {!named && end !== "" && <span className="visually-hidden">, {end}</span>}
+        <span className={styles.value} aria-hidden={named && !hinted ? true : undefined}>
+          {point}
+        </span>
+        {word !== undefined && <span className={styles.meaning}>{word}</span>}
+        {word === undefined && end !== String(point) && end !== "" && <span className="visually-hidden">, {end}</span>}
       </label>
     );
   };
@@ -48,7 +59,10 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
       }}
     >
       <RadioGroup
-        className={[styles.points, hinted ? styles.hinted : named ? styles.named : ""].join(" ")}
+        className={styles.points}
+        data-words={hinted ? "hints" : named ? "names" : undefined}
+        data-many={all.length > MOST_IN_ROW ? "" : undefined}
+        style={{ "--points": all.length } as CSSProperties}
         onKeyDown={onKeyDown}
         aria-labelledby={labelledBy}
         aria-required
@@ -56,6 +70,24 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
       >
         {all.map(label)}
       </RadioGroup>
+      {words.length > 0 && (
+        <p className={styles.chosen} aria-hidden="true">
+          {chosen}
+        </p>
+      )}
+      {hinted && (
+        <details className={styles.meanings}>
+          <summary>{t("What each number means")}</summary>
+          <ol start={scale.minimum}>
+            {words.map((word, index) => (
+              <li key={index}>{word}</li>
+            ))}
+          </ol>
+        </details>
+      )}
     </RadioProvider>
   );
 }
+
+/** More of them would be too narrow for a finger. */
+const MOST_IN_ROW = 7;

@@ -1,7 +1,15 @@
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
+import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
 import type { RankStep } from "../../wire/state";
+import { differences } from "../differences";
+import { Dock } from "../Dock";
+import { Reply } from "../Reply";
+import { replyPlaces } from "../JumpBar";
 import { useDraft } from "../useDraft";
+import { areLong } from "./choice";
+import { Differences } from "./Differences";
+import { Fold } from "./Fold";
 import { wordsWanted } from "./form";
 import { OptionRow } from "./OptionRow";
 import { Question } from "./Question";
@@ -14,18 +22,21 @@ import styles from "./Rank.module.css";
 import stepStyles from "./Steps.module.css";
 
 /** Give every reply a place. A place that another reply has is taken from it, unless several may share one. */
-export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<RankStep>) {
+export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<RankStep>) {
   const list = useRef<HTMLUListElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  const [draft, change] = useDraft(agentId, step.step_id);
+  const [draft, change] = useDraft(keptUnder, step.step_id);
   const [tried, setTried] = useState(false);
   const [told, setTold] = useState<string | null>(null);
+  const [comparing, setComparing] = useState(false);
+  const long = areLong(step.cards);
+  const marks = useMemo(() => (comparing ? differences(step.cards) : null), [comparing, step]);
 
   const places = knownPlaces(step, draft.values);
   const open = unplaced(step, places);
   const [firstOpen] = open;
   const words = step.reason === null ? 0 : wordsWanted(step.reason, draft.text);
-  const reasonLack = step.reason === null ? null : textProblem(draft.text, "Your reason", words, MAX_TEXT);
+  const reasonLack = step.reason === null ? null : textProblem(draft.text, t("Your reason"), words, MAX_TEXT);
   const put = (id: string, place: number) => {
     if (!pending) {
       const next = give(step, places, id, place);
@@ -64,22 +75,39 @@ export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<Ran
   const options = step.cards.map((_, index) => ({ id: String(index + 1), label: String(index + 1) }));
   return (
     <>
-      <Question text={step.question} detail={howTo(step)} />
-      <StepForm labelledBy="question" onSend={send}>
+      <Question
+        text={step.question}
+        detail={howTo(step)}
+        long={long}
+        many={step.cards.length > 3}
+        parts={long ? replyPlaces(step.cards.map((card) => nameOf(step, card.candidate_id)), rankId) : []}
+      />
+      <StepForm labelledBy="question" look="through" onSend={send}>
+        {long && <Differences shown={comparing} marks={marks} onShow={setComparing} />}
         <ul ref={list} className={styles.cards}>
-          {step.cards.map(({ candidate_id: id, text }, index) => {
+          {step.cards.map((card, index) => {
+            const id = card.candidate_id;
             const missing = tried && !Object.hasOwn(places, id);
+            const name = t("Reply {letter}", { letter: letter(index) });
             return (
-              <li key={id} className={styles.card} data-card={index} data-missing={missing ? "" : undefined}>
-                <p className={styles.reply}>
-                  <span className={styles.name}>Reply {letter(index)}</span>
-                  <span className={styles.text}>{text}</span>
-                </p>
+              <li key={id} id={rankId(index)} className={styles.card} data-card={index} data-missing={missing ? "" : undefined}>
+                <div className={styles.reply}>
+                  <p className={styles.name}>{name}</p>
+                  <Fold
+                    name={name}
+                    open={draft.open.includes(id)}
+                    onOpen={(open) => change({ open: open ? [...draft.open, id] : draft.open.filter((other) => other !== id) })}
+                  >
+                    <Reply said={card} marks={marks?.[index] ?? null} />
+                  </Fold>
+                </div>
                 <div className={styles.place}>
                   <span className={styles.caption} aria-hidden="true">
-                    Place
+                    {t("Place")}
                   </span>
-                  <span id={`place-${index}`} hidden>{`Place of reply ${letter(index)}`}</span>
+                  <span id={`place-${index}`} hidden>
+                    {t("Place of reply {letter}", { letter: letter(index) })}
+                  </span>
                   <OptionRow
                     labelledBy={`place-${index}`}
                     describedBy={missing ? `place-${index}-missing` : null}
@@ -92,7 +120,7 @@ export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<Ran
                   />
                   {missing && (
                     <span id={`place-${index}-missing`} className={styles.missing}>
-                      No place yet
+                      {t("No place yet")}
                     </span>
                   )}
                 </div>
@@ -100,17 +128,17 @@ export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<Ran
             );
           })}
         </ul>
-        <div className={stepStyles.below}>
+        <Dock>
           <Summary step={step} places={places} told={told} />
           {tried && open.length > 0 && (
             <p role="alert" className={stepStyles.problem}>
-              {`Still without a place: ${open.map((card) => nameOf(step, card.candidate_id)).join(", ")}.`}
+              {t("Still without a place: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}
             </p>
           )}
           {step.reason !== null && (
             <TextField
               id="reason"
-              label={step.reason.required ? step.reason.label : `${step.reason.label} (optional)`}
+              label={step.reason.required ? step.reason.label : t("{label} (optional)", { label: step.reason.label })}
               value={draft.text}
               onChange={(text) => change({ text })}
               minWords={words}
@@ -122,12 +150,12 @@ export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<Ran
             />
           )}
           <StepFoot
-            send="Continue"
+            send={t("Continue")}
             unready={open.length > 0 || reasonLack !== null}
             pending={pending}
-            keys={`Press ${keyRange(step.cards.length)} to place one reply after the other, Enter to continue.`}
+            keys={t("Keys: {keys} to place one reply after the other, Enter to continue.", { keys: keyRange(step.cards.length) })}
           />
-        </div>
+        </Dock>
       </StepForm>
     </>
   );
@@ -138,9 +166,9 @@ function Summary({ step, places, told }: { step: RankStep; places: Places; told:
   const placed = order(step, places);
   return (
     <div className={styles.summary}>
-      <h3 id="order">Your order</h3>
+      <h3 id="order">{t("Your order")}</h3>
       {placed.length === 0 ? (
-        <p>No reply has a place yet.</p>
+        <p>{t("No reply has a place yet.")}</p>
       ) : (
         <ol aria-labelledby="order">
           {placed.map(({ place, names }) => (
@@ -156,7 +184,12 @@ function Summary({ step, places, told }: { step: RankStep; places: Places; told:
 }
 
 function howTo({ ties }: RankStep): string {
-  return ties ? "1 is the best. Several replies may share a place." : "1 is the best. Every place is given once.";
+  return ties ? t("1 is the best. Several replies may share a place.") : t("1 is the best. Every place is given once.");
+}
+
+/** Where a bar leads to. */
+function rankId(index: number): string {
+  return `rank-${index}`;
 }
 
 /** Which card has the focus, by its place in the list; null when none has. */

@@ -1,4 +1,5 @@
 import { useRef, useState } from "react";
+import { t } from "../../language";
 import type { RateStep, Scale } from "../../wire/state";
 import { useDraft } from "../useDraft";
 import { Question } from "./Question";
@@ -10,9 +11,9 @@ import { useEnterKey, useNumberKeys } from "./useNumberKeys";
 import styles from "./Rate.module.css";
 
 /** Rate every statement: on sliders that have no position until they are touched, or on points. */
-export function RateStepView({ step, agentId, pending, onAnswer }: StepProps<RateStep>) {
+export function RateStepView({ step, keptUnder, pending, onAnswer }: StepProps<RateStep>) {
   const list = useRef<HTMLDivElement>(null);
-  const [draft, change] = useDraft(agentId, step.step_id);
+  const [draft, change] = useDraft(keptUnder, step.step_id);
   const [tried, setTried] = useState(false);
 
   const values = known(step, draft.values);
@@ -56,16 +57,16 @@ export function RateStepView({ step, agentId, pending, onAnswer }: StepProps<Rat
               index={index}
               value={values[scale.scale_id] ?? null}
               locked={pending}
-              problem={tried && scale === open ? "This one is not answered yet." : null}
+              problem={tried && scale === open ? t("This one is not answered yet.") : null}
               onChange={(value) => put(scale, value)}
               onEnter={send}
             />
           ))}
         </div>
         <p role="status" className={styles.count}>
-          {`${Object.keys(values).length} of ${step.scales.length} answered`}
+          {t("{answered} of {all} answered", { answered: Object.keys(values).length, all: step.scales.length })}
         </p>
-        <StepFoot send="Continue" unready={open !== null} pending={pending} />
+        <StepFoot send={t("Continue")} unready={open !== null} pending={pending} />
       </StepForm>
     </>
   );
@@ -85,9 +86,7 @@ function howTo(step: RateStep): string {
   const slider = step.scales.some((scale) => scale.style === "slider");
   const point = step.scales.some((scale) => scale.style === "points");
   if (slider && point) {
-    return "Press each line where your answer lies, and choose one answer where there are several.";
+    return t("Press each line where your answer lies, and choose one answer where there are several.");
   }
-  return slider
-    ? "Press each line where your answer lies; you can move it afterwards."
-    : "Choose one answer for each.";
+  return slider ? t("Press each line where your answer lies; you can move it afterwards.") : t("Choose one answer for each.");
 }

@@ -1,6 +1,8 @@
 import type { Ref } from "react";
+import { t } from "../../language";
 import type { Scale } from "../../wire/state";
 import { Points } from "./Points";
+import { endsOf } from "./rating";
 import { Slider } from "./Slider";
 import styles from "./Rate.module.css";
 
@@ -22,6 +24,7 @@ export function ScaleField({ scale, index, value, locked, problem, fieldRef, onC
   const problemId = problem === null ? null : `${id}-problem`;
   const common = { scale, value, locked, labelledBy: id, onChange, onEnter };
   const slider = scale.style === "slider";
+  const [left, right] = endsOf(scale);
   return (
     <div ref={fieldRef} className={styles.scale} data-scale={index} data-answered={value !== null}>
       <p id={id} className={styles.statement}>
@@ -32,15 +35,13 @@ export function ScaleField({ scale, index, value, locked, problem, fieldRef, onC
       ) : (
         <Points {...common} describedBy={problemId} />
       )}
-      {(slider || scale.labels.length === 0) && (
-        <div className={styles.ends} aria-hidden="true">
-          <span>{scale.left}</span>
-          <span>{scale.right}</span>
-        </div>
-      )}
+      <div className={styles.ends} aria-hidden="true">
+        <span>{left}</span>
+        <span>{right}</span>
+      </div>
       {slider && (
         <span id={`${id}-ends`} hidden>
-          {`from “${scale.left}” to “${scale.right}”`}
+          {t("from “{left}” to “{right}”", { left, right })}
         </span>
       )}
       {problem !== null && (

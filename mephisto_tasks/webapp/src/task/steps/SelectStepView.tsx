@@ -1,8 +1,14 @@
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
+import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
+import { differences } from "../differences";
+import { Dock } from "../Dock";
+import { Guide } from "../Guide";
+import { replyPlaces } from "../JumpBar";
 import { useDraft } from "../useDraft";
-import { choiceInputs, Choices } from "./Choices";
+import { cardId, choiceInputs, Choices, problemId } from "./Choices";
 import {
+  areLong,
   type Choice,
   howMany,
   isSingle,
@@ -14,36 +20,48 @@ import {
   toggleItem,
   toggleNone,
 } from "./choice";
+import { Differences } from "./Differences";
 import { JudgedReply } from "./JudgedReply";
 import { Question } from "./Question";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField } from "./TextField";
 import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
+import { YourChoice } from "./YourChoice";
 import styles from "./Steps.module.css";
 
+/** Of so many replies the first are out of sight at the last: the choice is said, and can be made, in the dock as well. */
+const MANY = 5;
+
 /** Choose cards or tick options: one, any number, or explicitly none; and say why, where that is asked. */
-export function SelectStepView({ step, agentId, pending, onAnswer }: StepProps<SelectStep>) {
+export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps<SelectStep>) {
   const group = useRef<HTMLDivElement>(null);
   const reason = useRef<HTMLTextAreaElement>(null);
-  const [kept, change] = useDraft(agentId, step.step_id);
+  const [kept, change] = useDraft(keptUnder, step.step_id);
   const [tried, setTried] = useState(false);
+  const [comparing, setComparing] = useState(false);
 
   const draft = shownDraft(step, kept);
   const items = itemsOf(step);
   const none = noneLabel(step);
   const lack = missing(step, draft);
+  const isChoose = step.kind === "choose";
+  const long = isChoose && areLong(step.cards);
+  const judgesLong = step.kind === "tick" && step.reply !== null && areLong([step.reply]);
+  const marks = useMemo(() => (comparing && step.kind === "choose" ? differences(step.cards) : null), [comparing, step]);
   const choose = (choice: Choice) => {
     if (!pending) {
       change(choice);
     }
   };
+  const onItem = (id: string) => choose(toggleItem(step, draft, id));
+  const onNone = () => choose(toggleNone(step, draft));
   useNumberKeys((number) => {
     const item = items[number - 1];
     if (item) {
-      choose(toggleItem(step, draft, item.id));
+      onItem(item.id);
     } else if (number === 0 && none !== null) {
-      choose(toggleNone(step, draft));
+      onNone();
     } else {
       return;
     }
@@ -65,30 +83,58 @@ export function SelectStepView({ step, agentId, pending, onAnswer }: StepProps<S
   useEnterKey(send);
 
   const problem = tried ? lack : null;
+  // Why is asked of a choice, and before there is one the place is free for what is read.
+  const asksWhy = step.reason !== null && (lack?.where !== "items" || draft.text !== "");
+  const choices = (
+    <Choices
+      labelledBy="question"
+      items={items}
+      none={none}
+      single={isSingle(step)}
+      cards={
+        isChoose
+          ? {
+              long,
+              marks,
+              open: kept.open,
+              onOpen: (id, open) => change({ open: open ? [...kept.open, id] : kept.open.filter((other) => other !== id) }),
+            }
+          : null
+      }
+      choice={draft}
+      locked={pending}
+      groupRef={group}
+      problem={problem?.where === "items" ? problem.text : null}
+      onItem={onItem}
+      onNone={onNone}
+      onEnter={send}
+    />
+  );
   return (
     <>
-      <Question text={step.question} detail={howMany(step)} />
-      {step.kind === "tick" && step.reply !== null && <JudgedReply text={step.reply.text} />}
-      <StepForm labelledBy="question" onSend={send}>
-        <Choices
-          labelledBy="question"
-          items={items}
-          none={none}
-          single={isSingle(step)}
-          look={step.kind === "choose" ? "cards" : "lines"}
-          choice={draft}
-          locked={pending}
-          groupRef={group}
-          problem={problem?.where === "items" ? problem.text : null}
-          onItem={(id) => choose(toggleItem(step, draft, id))}
-          onNone={() => choose(toggleNone(step, draft))}
-          onEnter={send}
-        />
-        <div className={styles.below}>
-          {step.reason !== null && (
+      <Question
+        text={step.question}
+        detail={howMany(step)}
+        long={long || judgesLong}
+        many={isChoose && items.length > 3}
+        parts={long ? replyPlaces(items.map((_, index) => t("Reply {number}", { number: index + 1 })), cardId) : []}
+      />
+      {step.kind === "tick" && step.reply !== null && <JudgedReply said={step.reply} />}
+      <StepForm labelledBy="question" look="through" onSend={send}>
+        {long && items.length > 1 && <Differences shown={comparing} marks={marks} onShow={setComparing} />}
+        {isChoose && choices}
+        <Dock>
+          {!isChoose && choices}
+          {isChoose && problem?.where === "items" && (
+            <p role="alert" id={problemId("question")} className={styles.problem}>
+              {problem.text}
+            </p>
+          )}
+          {asksWhy && draft.selected.length > 0 && <Guide at="reason" />}
+          {step.reason !== null && asksWhy && (
             <TextField
               id="reason"
-              label={step.reason.required ? step.reason.label : `${step.reason.label} (optional)`}
+              label={step.reason.required ? step.reason.label : t("{label} (optional)", { label: step.reason.label })}
               value={draft.text}
               onChange={(text) => change({ text })}
               minWords={step.reason.required || draft.text.trim() !== "" ? step.reason.min_words : 0}
@@ -99,15 +145,26 @@ export function SelectStepView({ step, agentId, pending, onAnswer }: StepProps<S
               onEnter={send}
             />
           )}
-          <StepFoot send="Continue" unready={lack !== null} pending={pending} keys={keyHint(step)} />
-        </div>
+          <div className={styles.bar}>
+            {isChoose && (long || items.length >= MANY) && (
+              <YourChoice items={items} none={none} choice={draft} locked={pending} onItem={onItem} onNone={onNone} />
+            )}
+            <StepFoot send={t("Continue")} unready={lack !== null} pending={pending} keys={keyHint(step)} />
+          </div>
+        </Dock>
       </StepForm>
     </>
   );
 }
 
 function keyHint(step: SelectStep): string {
-  const none = noneLabel(step) === null ? "" : ", 0 for none";
-  const typing = step.reason ? " (with Alt while you type)" : "";
-  return `Press ${keyRange(itemsOf(step).length)} to choose${none}${typing}, Enter to continue.`;
+  const keys = keyRange(itemsOf(step).length);
+  if (noneLabel(step) !== null) {
+    return step.reason
+      ? t("Keys: {keys}, 0 for none (with Alt while you type), Enter to continue.", { keys })
+      : t("Keys: {keys}, 0 for none, Enter to continue.", { keys });
+  }
+  return step.reason
+    ? t("Keys: {keys} (with Alt while you type), Enter to continue.", { keys })
+    : t("Keys: {keys}, Enter to continue.", { keys });
 }

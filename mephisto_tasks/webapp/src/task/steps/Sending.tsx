@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { t } from "../../language";
 import styles from "./Steps.module.css";
 
 export const STILL_SENDING_MS = 4_000;
@@ -14,5 +15,5 @@ function Still() {
     const timer = setTimeout(() => setDue(true), STILL_SENDING_MS);
     return () => clearTimeout(timer);
   }, []);
-  return due ? <p className={styles.hint}>Still sending. Your answer is kept, and sent again by itself.</p> : null;
+  return due ? <p className={styles.hint}>{t("Still sending. Your answer is kept, and sent again by itself.")}</p> : null;
 }

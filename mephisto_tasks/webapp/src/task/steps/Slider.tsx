@@ -8,6 +8,9 @@ const THUMB_RADIUS = 14;
 /** A finger that has moved so far sideways means to drag. */
 const DRAG_PX = 6;
 
+/** A line that begins at the right: its keys lead the other way. */
+const TURNED: Readonly<Record<string, string>> = { ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft" };
+
 export interface SliderProps {
   scale: Scale;
   /** Null until it is touched: then there is no thumb. */
@@ -37,7 +40,8 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
   };
   const putAt = (event: PointerEvent<HTMLDivElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
-    const share = (event.clientX - box.left - THUMB_RADIUS) / Math.max(1, box.width - 2 * THUMB_RADIUS);
+    const fromLeft = (event.clientX - box.left - THUMB_RADIUS) / Math.max(1, box.width - 2 * THUMB_RADIUS);
+    const share = rightToLeft() ? 1 - fromLeft : fromLeft;
     put(scale.minimum + share * (scale.maximum - scale.minimum));
   };
   const onPointerDown = (event: PointerEvent<HTMLDivElement>) => {
@@ -75,7 +79,7 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
     drag.current = null;
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const target = keyTarget(scale, value, event.key);
+    const target = keyTarget(scale, value, rightToLeft() ? (TURNED[event.key] ?? event.key) : event.key);
     if (event.key === "Enter") {
       event.preventDefault();
       onEnter();
@@ -112,4 +116,8 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
       />
     </div>
   );
+}
+
+function rightToLeft(): boolean {
+  return document.documentElement.dir === "rtl";
 }

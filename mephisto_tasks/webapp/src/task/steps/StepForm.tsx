@@ -1,5 +1,7 @@
 import type { ReactNode, Ref } from "react";
+import { t } from "../../language";
 import { Button } from "../../ui/Button";
+import { FormGuide, Guide } from "../Guide";
 import { Sending } from "./Sending";
 import styles from "./Steps.module.css";
 
@@ -7,7 +9,11 @@ export interface StepFormProps {
   /** Id of the heading that names the form; else `label` does. */
   labelledBy?: string;
   label?: string;
-  look?: "plain" | "panel" | "composer";
+  /**
+   * `panel`: a card of its own. `line`: a text field with its button beside it. `through`: what stands in it is laid out as
+   * if there was no form.
+   */
+  look?: "plain" | "panel" | "line" | "through";
   formRef?: Ref<HTMLFormElement>;
   onSend: () => void;
   children: ReactNode;
@@ -28,6 +34,7 @@ export function StepForm({ labelledBy, label, look = "plain", formRef, onSend, c
         onSend();
       }}
     >
+      <FormGuide />
       {children}
     </form>
   );
@@ -50,8 +57,9 @@ export function StepFoot({ send, unready, pending, keys, note }: StepFootProps) 
   return (
     <div className={styles.foot}>
       <Button type="submit" unready={unready} disabled={pending}>
-        {pending ? "Sending…" : send}
+        {pending ? t("Sending…") : send}
       </Button>
+      {!unready && !pending && <Guide at="send" />}
       {keys !== undefined && !pending && <span className={styles.keys}>{keys}</span>}
       {note !== undefined && (
         <p role="status" className={styles.note}>

@@ -1,4 +1,5 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
+import { t } from "../../language";
 import { Button } from "../../ui/Button";
 import { Modal } from "../../ui/Modal";
 import styles from "./Actions.module.css";
@@ -40,32 +41,32 @@ export function Suggestions({ suggestions, written, locked, field, onChoose }: S
   return (
     <>
       <Button look="quiet" disabled={locked} onClick={() => show(true)}>
-        Suggest a topic
+        {t("Suggest a topic")}
       </Button>
       <Modal
-        title={wanted === null ? "Suggested topics" : "Replace what you have written?"}
+        title={wanted === null ? t("Suggested topics") : t("Replace what you have written?")}
         open={open}
         onClose={() => show(false)}
-        closeLabel="Close the suggestions"
+        closeLabel={t("Close the suggestions")}
         finalFocus={field}
         foot={
           wanted === null ? (
             <>
               {suggestions.length > FEW && (
                 <Button look="quiet" onClick={() => setFirst(first + FEW < suggestions.length ? first + FEW : 0)}>
-                  More suggestions
+                  {t("More suggestions")}
                 </Button>
               )}
               <Button look="quiet" onClick={() => show(false)}>
-                Cancel
+                {t("Cancel")}
               </Button>
             </>
           ) : (
             <>
               <Button look="quiet" onClick={() => show(false)}>
-                Keep mine
+                {t("Keep mine")}
               </Button>
-              <Button onClick={() => put(wanted)}>Replace it</Button>
+              <Button onClick={() => put(wanted)}>{t("Replace it")}</Button>
             </>
           )
         }
@@ -96,7 +97,7 @@ function Replacement({ text }: { text: string }) {
   useEffect(() => ref.current?.focus(), []);
   return (
     <div ref={ref} tabIndex={-1}>
-      <p>Your message would become:</p>
+      <p>{t("Your message would become:")}</p>
       <blockquote>{text}</blockquote>
     </div>
   );

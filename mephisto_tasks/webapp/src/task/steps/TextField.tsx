@@ -1,5 +1,6 @@
 import type { KeyboardEvent, Ref } from "react";
-import { amount, countCharacters, countWords } from "../../ui/words";
+import { t, tn } from "../../language";
+import { countCharacters, countWords, digits } from "../../ui/words";
 import styles from "./Steps.module.css";
 
 export interface TextFieldProps {
@@ -13,6 +14,8 @@ export interface TextFieldProps {
   problem: string | null;
   readOnly: boolean;
   rows?: number;
+  /** Which keys do what; shown where there is a keyboard. */
+  keys?: string;
   fieldRef?: Ref<HTMLTextAreaElement>;
   /** Enter calls this, Shift+Enter starts a new line; without it both do. */
   onEnter?: () => void;
@@ -29,6 +32,7 @@ export function TextField({
   problem,
   readOnly,
   rows = 2,
+  keys,
   fieldRef,
   onEnter,
 }: TextFieldProps) {
@@ -43,7 +47,20 @@ export function TextField({
   };
   return (
     <div className={styles.field}>
-      <label htmlFor={id}>{label}</label>
+      {/* The text stands last: whatever is said of it, the button beside it or below it stays where it is. */}
+      <div className={styles.top}>
+        <label htmlFor={id}>{label}</label>
+        {keys !== undefined && <span className={styles.keys}>{keys}</span>}
+        <p id={hintId} className={styles.hint}>
+          {/* A problem says by itself what is wanted. */}
+          {problem === null && <Hint text={value} minWords={minWords} maxChars={maxChars} />}
+        </p>
+      </div>
+      {problem !== null && (
+        <p role="alert" id={problemId} className={styles.problem}>
+          {problem}
+        </p>
+      )}
       <textarea
         id={id}
         ref={fieldRef}
@@ -55,57 +72,49 @@ export function TextField({
         onChange={(event) => onChange(event.target.value)}
         onKeyDown={onKeyDown}
       />
-      {problem !== null && (
-        <p role="alert" id={problemId} className={styles.problem}>
-          {problem}
-        </p>
-      )}
-      <p id={hintId} className={styles.hint}>
-        {/* A problem says by itself what is wanted. */}
-        {problem === null && <Hint text={value} minWords={minWords} maxChars={maxChars} />}
-      </p>
     </div>
   );
 }
 
-/** What keeps a text from being sent; null when it may go. `what` begins the sentence: “Your message”. */
+/** What keeps a text from being sent; null when it may go. `what` begins the sentence: “Your message”, in the rater's language. */
 export function textProblem(text: string, what: string, minWords: number, maxChars: number): string | null {
   const words = countWords(text);
   if (words < minWords) {
-    return words === 0
-      ? `${what} is still empty.${minWords > 1 ? ` It needs at least ${amount(minWords, "word")}.` : ""}`
-      : `${what} needs at least ${amount(minWords, "word")}; it has ${words} so far.`;
+    if (words > 0) {
+      return tn("{what} needs at least {n} word; it has {words} so far.", "{what} needs at least {n} words; it has {words} so far.", minWords, { what, words });
+    }
+    return minWords > 1
+      ? tn("{what} is still empty. It needs at least {n} word.", "{what} is still empty. It needs at least {n} words.", minWords, { what })
+      : t("{what} is still empty.", { what });
   }
   const over = countCharacters(text) - maxChars;
-  return over > 0 ? `${what} is ${amount(over, "character")} too long.` : null;
+  return over > 0 ? tn("{what} is {over} character too long.", "{what} is {over} characters too long.", over, { what, over: digits(over) }) : null;
 }
 
 /** One line that never empties while there is a least number of words, so that nothing below it moves. */
 function Hint({ text, minWords, maxChars }: { text: string; minWords: number; maxChars: number }) {
   const words = wordHint(text, minWords);
-  const over = countCharacters(text) - maxChars;
+  const characters = countCharacters(text);
+  const over = characters - maxChars;
+  const of = { now: digits(characters), most: digits(maxChars) };
   if (over > 0) {
     return (
       <>
         {words && `${words} · `}
         <span className={styles.over}>
-          {`Too long by ${amount(over, "character")} (${(maxChars + over).toLocaleString("en")} of ${maxChars.toLocaleString("en")})`}
+          {tn("Too long by {over} character ({now} of {most})", "Too long by {over} characters ({now} of {most})", over, { over: digits(over), ...of })}
         </span>
       </>
     );
   }
-  const all = [words, characterHint(text, maxChars)].filter(Boolean).join(" · ");
-  return all || (minWords > 1 ? "Enough words" : null);
+  const near = characters > 0.8 * maxChars ? tn("{now} of {most} character", "{now} of {most} characters", maxChars, of) : "";
+  const all = [words, near].filter(Boolean).join(" · ");
+  return all || (minWords > 1 ? t("Enough words") : null);
 }
 
 function wordHint(text: string, minWords: number): string {
   const words = countWords(text);
-  return minWords > 1 && words < minWords ? `At least ${amount(minWords, "word")}, ${words} so far` : "";
-}
-
-function characterHint(text: string, maxChars: number): string {
-  const characters = countCharacters(text);
-  return characters > 0.8 * maxChars
-    ? `${characters.toLocaleString("en")} of ${amount(maxChars, "character")}`
+  return minWords > 1 && words < minWords
+    ? tn("At least {n} word, {words} so far", "At least {n} words, {words} so far", minWords, { words })
     : "";
 }

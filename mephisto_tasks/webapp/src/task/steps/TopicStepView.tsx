@@ -1,4 +1,5 @@
 import { useRef, useState } from "react";
+import { t } from "../../language";
 import type { TopicStep } from "../../wire/state";
 import { hasKeyboard, useFocusOnArrival } from "../focus";
 import { useDraft } from "../useDraft";
@@ -11,18 +12,18 @@ import { keyRange, useNumberKeys } from "./useNumberKeys";
 import styles from "./Steps.module.css";
 
 /** Name what to talk about and, where it is asked, what one thinks of it. */
-export function TopicStepView({ step, agentId, pending, onAnswer }: StepProps<TopicStep>) {
+export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<TopicStep>) {
   const field = useRef<HTMLTextAreaElement>(null);
   const form = useRef<HTMLFormElement>(null);
   const group = useRef<HTMLDivElement>(null);
-  const [draft, change] = useDraft(agentId, step.step_id);
+  const [draft, change] = useDraft(keptUnder, step.step_id);
   const [tried, setTried] = useState(false);
   useFocusOnArrival(hasKeyboard() ? field : form);
 
   const items = optionItems(step.opinions);
   const opinion = items.find((item) => item.id === draft.selected[0])?.id ?? "";
-  const textLack = textProblem(draft.text, "The topic", 1, step.max_chars);
-  const opinionLack = items.length > 0 && opinion === "" ? "Choose an answer before you go on." : null;
+  const textLack = textProblem(draft.text, t("The topic"), 1, step.max_chars);
+  const opinionLack = items.length > 0 && opinion === "" ? t("Choose an answer before you go on.") : null;
   const choose = (id: string) => {
     if (!pending) {
       change({ selected: [id] });
@@ -48,7 +49,7 @@ export function TopicStepView({ step, agentId, pending, onAnswer }: StepProps<To
   };
 
   return (
-    <StepForm label="Your topic" look="panel" formRef={form} onSend={send}>
+    <StepForm label={t("Your topic")} look="panel" formRef={form} onSend={send}>
       <TextField
         id="topic"
         label={step.label}
@@ -69,7 +70,7 @@ export function TopicStepView({ step, agentId, pending, onAnswer }: StepProps<To
             items={items}
             none={null}
             single
-            look="lines"
+            cards={null}
             choice={{ selected: opinion === "" ? [] : [opinion], none: false }}
             locked={pending}
             problem={tried && textLack === null ? opinionLack : null}
@@ -81,10 +82,14 @@ export function TopicStepView({ step, agentId, pending, onAnswer }: StepProps<To
         </div>
       )}
       <StepFoot
-        send="Continue"
+        send={t("Continue")}
         unready={textLack !== null || opinionLack !== null}
         pending={pending}
-        keys={`${items.length > 0 ? `Press ${keyRange(items.length)} to choose (with Alt while you type), ` : ""}Enter to continue.`}
+        keys={
+          items.length > 0
+            ? t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys: keyRange(items.length) })
+            : t("Enter to continue.")
+        }
       />
     </StepForm>
   );

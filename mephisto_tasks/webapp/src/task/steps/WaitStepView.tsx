@@ -1,14 +1,20 @@
 import { useEffect, useRef, useState } from "react";
+import { t } from "../../language";
 import type { WaitStep } from "../../wire/state";
 import { Dots } from "../../ui/Dots";
+import { Dock } from "../Dock";
 import { useFocusOnArrival } from "../focus";
 import styles from "./Steps.module.css";
 
 /** After this long a rater deserves words, even when the server has sent none. */
 export const LONG_WAIT_MS = 30_000;
 
-/** The partner is typing; when it takes longer, says so. An idle wait is never a long one, and nobody is typing. */
-export function WaitStepView({ step }: { step: WaitStep }) {
+/**
+ * The partner is typing; when it takes longer, says so. An idle wait is never a long one, and nobody is typing.
+ *
+ * `talking`: in a conversation that has begun the place where one answers is kept, so that nothing moves.
+ */
+export function WaitStepView({ step, talking }: { step: WaitStep; talking: boolean }) {
   const ref = useRef<HTMLElement>(null);
   const [long, setLong] = useState(false);
   useFocusOnArrival(ref);
@@ -18,7 +24,7 @@ export function WaitStepView({ step }: { step: WaitStep }) {
   }, []);
   if (step.idle) {
     return (
-      <section ref={ref} tabIndex={-1} aria-label="Waiting" className={styles.wait}>
+      <section ref={ref} tabIndex={-1} aria-label={t("Waiting")} className={styles.wait}>
         <p role="status" className={styles.idle}>
           {step.text}
         </p>
@@ -26,17 +32,24 @@ export function WaitStepView({ step }: { step: WaitStep }) {
     );
   }
   return (
-    <section ref={ref} tabIndex={-1} aria-label="Waiting" className={styles.wait}>
-      <p className={styles.typing}>
-        <Dots />
-        {!step.slow && <span>{step.text}</span>}
-      </p>
-      <div role="status">
-        {step.slow && <p className={styles.slow}>{step.text}</p>}
-        {!step.slow && long && (
-          <p className={styles.slow}>This takes longer than usual. Your work is safe; you need not do anything.</p>
-        )}
-      </div>
-    </section>
+    <>
+      <section ref={ref} tabIndex={-1} aria-label={t("Waiting")} className={styles.wait}>
+        <p className={styles.typing}>
+          <Dots />
+          {!step.slow && <span>{step.text}</span>}
+        </p>
+        <div role="status">
+          {step.slow && <p className={styles.slow}>{step.text}</p>}
+          {!step.slow && long && (
+            <p className={styles.slow}>{t("This takes longer than usual. Your work is safe; you need not do anything.")}</p>
+          )}
+        </div>
+      </section>
+      {talking && (
+        <Dock>
+          <div className={styles.kept} aria-hidden="true" />
+        </Dock>
+      )}
+    </>
   );
 }

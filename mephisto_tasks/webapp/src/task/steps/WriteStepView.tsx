@@ -1,5 +1,8 @@
 import { useRef } from "react";
+import { t } from "../../language";
 import type { WriteStep } from "../../wire/state";
+import { Dock } from "../Dock";
+import { Reply } from "../Reply";
 import { hasKeyboard, useFocusOnArrival } from "../focus";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
@@ -8,15 +11,15 @@ import { useTextAnswer } from "./useTextAnswer";
 import styles from "./WriteStepView.module.css";
 
 /** Write a better reply in the partner's place, with the replies that none was chosen of still to be seen. */
-export function WriteStepView({ step, agentId, pending, onAnswer }: StepProps<WriteStep>) {
+export function WriteStepView({ step, keptUnder, pending, onAnswer }: StepProps<WriteStep>) {
   const field = useRef<HTMLTextAreaElement>(null);
   const form = useRef<HTMLFormElement>(null);
   useFocusOnArrival(hasKeyboard() ? field : form);
   const { unready, send, fieldProps } = useTextAnswer({
-    agentId,
+    keptUnder,
     draftId: step.step_id,
     field,
-    what: "The reply",
+    what: t("The reply"),
     minWords: step.min_words,
     maxChars: step.max_chars,
     pending,
@@ -27,23 +30,31 @@ export function WriteStepView({ step, agentId, pending, onAnswer }: StepProps<Wr
     <>
       {step.cards.length > 0 && (
         <section className={styles.rejected} aria-labelledby="rejected-heading">
-          <h2 id="rejected-heading">{step.cards.length === 1 ? "The reply that you did not choose" : "The replies that you did not choose"}</h2>
+          <h2 id="rejected-heading">
+            {step.cards.length === 1 ? t("The reply that you did not choose") : t("The replies that you did not choose")}
+          </h2>
           <ul>
             {step.cards.map((card) => (
-              <li key={card.candidate_id}>{card.text}</li>
+              <li key={card.candidate_id}>
+                <Reply said={card} />
+              </li>
             ))}
           </ul>
         </section>
       )}
-      <StepForm label="The partner's reply, written by you" formRef={form} onSend={send}>
-        <div className={styles.place}>
-          <p className={styles.name}>Partner, in your words</p>
-          <div className={styles.bubble}>
-            <TextField id="reply" label={step.label} fieldRef={field} onEnter={send} {...fieldProps} />
-            <StepFoot send="Send" unready={unready} pending={pending} keys="Enter sends, Shift+Enter starts a new line." />
-          </div>
-        </div>
-      </StepForm>
+      <Dock>
+        <StepForm label={t("The partner's reply, written by you")} look="line" formRef={form} onSend={send}>
+          <TextField
+            id="reply"
+            label={step.label}
+            keys={t("Enter sends, Shift+Enter starts a new line.")}
+            fieldRef={field}
+            onEnter={send}
+            {...fieldProps}
+          />
+          <StepFoot send={t("Send")} unready={unready} pending={pending} />
+        </StepForm>
+      </Dock>
     </>
   );
 }

@@ -31,6 +31,23 @@ describe("actions beside a message", () => {
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ action_id: "v2" });
   });
 
+  it("of a group say once what they have in common, and answer to number keys, with Alt while one types", async () => {
+    const shared = { group: "Who is better?", hint: "It ends the chat.", confirm: "Sure?" };
+    const step = withActions(action("a", "A is better", shared), action("b", "B is better", shared), action("skip", "Skip"));
+    const { onAnswer } = renderTask(pageState(1, step));
+    expect(screen.getAllByText("It ends the chat.")).toHaveLength(1);
+    expect(screen.getByText("Keys 1 or 2, with Alt while you type.")).toBeInTheDocument();
+    await userEvent.keyboard("1{Alt>}3{/Alt}");
+    expect(field()).toHaveValue("1");
+    expect(screen.queryByRole("dialog")).toBeNull();
+    await userEvent.keyboard("{Alt>}2{/Alt}");
+    const asked = await dialog("B is better");
+    await waitFor(() => expect(within(asked).getByRole("button", { name: "B is better" })).toHaveFocus());
+    await userEvent.keyboard("{Enter}");
+    await gone();
+    expect(onAnswer.mock.calls).toEqual([[{ kind: "action", step_id: "m1", action_id: "b", text: "" }]]);
+  });
+
   it("ask once more where they are to be meant, and Cancel does nothing", async () => {
     const { onAnswer } = renderTask(pageState(1, withActions(action("end", "End it", { confirm: "You cannot come back." }))));
     await press("End it");

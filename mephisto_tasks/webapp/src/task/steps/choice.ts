@@ -1,5 +1,7 @@
 /** The rules of a choice among cards or options: how a selection changes, and what it still lacks. Pure. */
 import type { Draft } from "../../wire/drafts";
+import { t } from "../../language";
+import type { Said } from "../../wire/markup";
 import type { ChooseStep, Option, TickStep } from "../../wire/state";
 import { MAX_TEXT } from "../../wire/answers";
 import { textProblem } from "./TextField";
@@ -9,9 +11,8 @@ export type SelectStep = ChooseStep | TickStep;
 export type Choice = Pick<Draft, "selected" | "none">;
 
 /** Something to choose, whatever the step calls it. */
-export interface Item {
+export interface Item extends Said {
   id: string;
-  text: string;
 }
 
 export interface Missing {
@@ -21,7 +22,7 @@ export interface Missing {
 
 export function itemsOf(step: SelectStep): Item[] {
   return step.kind === "choose"
-    ? step.cards.map((card) => ({ id: card.candidate_id, text: card.text }))
+    ? step.cards.map(({ candidate_id: id, text, markup }) => ({ id, text, markup }))
     : optionItems(step.options);
 }
 
@@ -41,7 +42,7 @@ export function isSingle(step: SelectStep): boolean {
 
 /** The explicit “none”; only where choosing nothing is allowed. */
 export function noneLabel(step: SelectStep): string | null {
-  return step.min_choices > 0 ? null : (step.none_label ?? "None of these");
+  return step.min_choices > 0 ? null : (step.none_label ?? t("None of these"));
 }
 
 /** Chooses an item, or takes it back where several may be chosen. One beyond the limit changes nothing. */
@@ -65,16 +66,20 @@ export function toggleNone(step: SelectStep, choice: Choice): Choice {
   return { selected: [], none: isSingle(step) || !choice.none };
 }
 
-/** How many may be chosen, in words; null where the question alone says it. */
+/** Questions that say by themselves that something is to be chosen. */
+const SAYS_SO = /\b(?:select|choose|tick|check|mark|pick)\b|[选選勾]/i;
+
+/** How many may be chosen, in words; null where the question says it, or one is to be chosen. */
 export function howMany(step: SelectStep): string | null {
   if (isSingle(step)) {
     return null;
   }
-  const all = step.max_choices >= itemsOf(step).length;
-  if (step.min_choices <= 1) {
-    return all ? "Choose all that apply." : `Choose up to ${step.max_choices}.`;
+  const { question, min_choices: least, max_choices: most } = step;
+  const all = most >= itemsOf(step).length;
+  if (least <= 1) {
+    return !all ? t("Choose up to {most}.", { most }) : SAYS_SO.test(question) ? null : t("Choose all that apply.");
   }
-  return all ? `Choose at least ${step.min_choices}.` : `Choose ${step.min_choices} to ${step.max_choices}.`;
+  return all ? t("Choose at least {least}.", { least }) : t("Choose {least} to {most}.", { least, most });
 }
 
 /** The first thing that keeps the answer from being sent; null when it may go. */
@@ -89,17 +94,30 @@ export function missing(step: SelectStep, draft: Draft): Missing | null {
   }
   const written = draft.text.trim() !== "";
   const minWords = step.reason.required || written ? step.reason.min_words : 0;
-  const text = textProblem(draft.text, "Your reason", step.reason.required ? Math.max(1, minWords) : minWords, MAX_TEXT);
+  const text = textProblem(draft.text, t("Your reason"), step.reason.required ? Math.max(1, minWords) : minWords, MAX_TEXT);
   return text === null ? null : { where: "reason", text };
 }
 
 function chooseFirst(step: SelectStep): string {
-  const [one, several] = step.kind === "choose" ? ["a reply", "replies"] : ["an answer", "answers"];
   const none = noneLabel(step);
+  const replies = step.kind === "choose";
   if (none !== null) {
-    return `Choose ${one}, or “${none}”, before you go on.`;
+    return replies
+      ? t("Choose a reply, or “{none}”, before you go on.", { none })
+      : t("Choose an answer, or “{none}”, before you go on.", { none });
   }
-  return step.min_choices > 1
-    ? `Choose at least ${step.min_choices} ${several} before you go on.`
-    : `Choose ${one} before you go on.`;
+  const { min_choices: least } = step;
+  if (least > 1) {
+    return replies
+      ? t("Choose at least {least} replies before you go on.", { least })
+      : t("Choose at least {least} answers before you go on.", { least });
+  }
+  return replies ? t("Choose a reply before you go on.") : t("Choose an answer before you go on.");
+}
+
+/** Texts of so many characters are long: they want a wider page, and can be compared word by word. */
+const LONG = 280;
+
+export function areLong(replies: readonly Said[]): boolean {
+  return replies.some(({ text }) => text.length > LONG);
 }

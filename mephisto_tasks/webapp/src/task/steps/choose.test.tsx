@@ -7,6 +7,8 @@ import { AGENT_ID, pendingAnswer, renderTask } from "../../test/renderTask";
 import { EMPTY_DRAFT, writeDraft } from "../../wire/drafts";
 import type { ChooseStep } from "../../wire/state";
 
+const SAID = [{ entry_id: "e1", speaker: "you" as const, text: "Do you sail?", note: null, column: null }];
+
 const MANY: ChooseStep = {
   ...CHOOSE,
   step_id: "many",
@@ -24,6 +26,15 @@ const reason = () => screen.getByLabelText("Why?");
 const go = () => userEvent.click(screen.getByRole("button", { name: "Continue" }));
 
 describe("choosing one reply", () => {
+  it("keeps the answered line beside the question where replies are many, for narrow windows", () => {
+    const cards = ["a", "b", "c", "d"].map((id) => ({ candidate_id: id, text: `${id} reply` }));
+    const { unmount } = renderTask(pageState(1, { ...CHOOSE, cards: cards.slice(1) }, { transcript: SAID }));
+    expect(document.querySelector("[data-pinned]")).toBeNull();
+    unmount();
+    renderTask(pageState(1, { ...CHOOSE, cards }, { transcript: SAID }));
+    expect(document.querySelector("[data-pinned]")).toHaveTextContent("Do you sail?");
+  });
+
   it("begins at the question, which names the group", () => {
     renderTask(pageState(1, CHOOSE));
     expect(screen.getByRole("heading", { name: CHOOSE.question })).toHaveFocus();

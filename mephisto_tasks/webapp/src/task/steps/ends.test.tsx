@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 import { axeViolations } from "../../test/axe";
-import { pageState } from "../../test/fakes";
+import { entry, pageState } from "../../test/fakes";
 import { pendingAnswer, renderTask } from "../../test/renderTask";
 import { pass } from "../../test/time";
 import type { EndStep, FeedbackStep, WaitStep } from "../../wire/state";
@@ -10,27 +10,27 @@ import { STILL_SENDING_MS } from "./Sending";
 import { LONG_WAIT_MS } from "./WaitStepView";
 
 const FEEDBACK: FeedbackStep = { kind: "feedback", step_id: "f", label: "Anything to tell us?", max_chars: 20 };
-const END: EndStep = { kind: "end", title: "Thank you!", text: "You will be paid.", next: "submit", redirect: null };
+const END: EndStep = { kind: "end", title: "Thank you!", text: "You will be paid.", next: "submit", redirect: null, resumes: false };
 const WAIT: WaitStep = { kind: "wait", text: "Partner is typing…", slow: false, idle: false };
 
 describe("feedback", () => {
   it("may be left empty", async () => {
     const { onAnswer } = renderTask(pageState(1, FEEDBACK));
-    await userEvent.click(screen.getByRole("button", { name: "Finish without feedback" }));
+    await userEvent.click(screen.getByRole("button", { name: "Finish" }));
     expect(onAnswer.mock.calls).toEqual([[{ kind: "feedback", step_id: "f", text: "" }]]);
   });
 
   it("is sent as typed, with Enter for new lines", async () => {
     const { onAnswer } = renderTask(pageState(1, FEEDBACK));
     await userEvent.type(screen.getByLabelText(FEEDBACK.label), "a{Enter}b");
-    await userEvent.click(screen.getByRole("button", { name: "Send and finish" }));
+    await userEvent.click(screen.getByRole("button", { name: "Finish" }));
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ text: "a\nb" });
   });
 
   it("is not sent when too long, nor twice", async () => {
     const { onAnswer, show } = renderTask(pageState(1, FEEDBACK));
     await userEvent.type(screen.getByLabelText(FEEDBACK.label), "x".repeat(22));
-    await userEvent.click(screen.getByRole("button", { name: "Send and finish" }));
+    await userEvent.click(screen.getByRole("button", { name: "Finish" }));
     expect(screen.getByRole("alert")).toHaveTextContent("2 characters too long");
     show(pageState(1, FEEDBACK), { pending: pendingAnswer("f") });
     await userEvent.click(screen.getByRole("button", { name: "Sending…" }));
@@ -97,6 +97,14 @@ describe("the end", () => {
     expect(await axeViolations()).toEqual([]);
   });
 
+  it("of a study that was paused has a button that goes on, and other goodbyes have none", async () => {
+    const { onGoOn, show } = renderTask(pageState(9, { ...END, next: "stay", resumes: true }));
+    await userEvent.click(screen.getByRole("button", { name: "Go on" }));
+    expect(onGoOn).toHaveBeenCalledTimes(1);
+    show(pageState(10, { ...END, next: "stay" }));
+    expect(screen.queryByRole("button", { name: "Go on" })).toBeNull();
+  });
+
   it("speaks of no sending where nothing is sent", () => {
     renderTask(pageState(9, { ...END, next: "stay" }));
     expect(screen.queryByText(/Sending/)).toBeNull();
@@ -114,6 +122,15 @@ describe("waiting", () => {
     expect(screen.getByText("Partner is typing…")).toBeVisible();
     expect(document.querySelector(".dots")).toBeVisible();
     expect(await axeViolations()).toEqual([]);
+  });
+
+  it("keeps the place where one answers once the talk has begun, so that nothing moves", () => {
+    const transcript = [entry("1", "you", "Hi!")];
+    const { show } = renderTask(pageState(1, WAIT, { transcript: [] }));
+    const kept = () => document.querySelectorAll(".dock").length;
+    expect(kept()).toBe(0);
+    show(pageState(2, WAIT, { transcript }));
+    expect(kept()).toBe(1);
   });
 
   it("never calls an idle wait a long one, and shows nobody typing", () => {

@@ -104,6 +104,7 @@ describe("one question with a reason", () => {
   it("is the heading itself, and works with keys alone: 2, Tab, a reason, Enter", async () => {
     const { onAnswer } = renderTask(state(1, PAIR));
     expect(screen.getByRole("heading", { name: "Who is nicer?" })).toBeVisible();
+    expect(screen.queryByLabelText("Why?")).toBeNull();
     await userEvent.keyboard("2");
     expect(radio("Who is nicer?", "Speaker 2")).toHaveFocus();
     await userEvent.tab();
@@ -115,6 +116,7 @@ describe("one question with a reason", () => {
 
   it("takes a digit in the reason for text, and Alt with a digit for a choice", async () => {
     renderTask(state(1, PAIR));
+    await userEvent.keyboard("1");
     await userEvent.click(reason());
     await userEvent.keyboard("1{Alt>}2{/Alt}");
     expect(reason()).toHaveValue("1");
@@ -136,6 +138,7 @@ describe("one question with a reason", () => {
 
   it("keeps the reason over a reload and a refusal", async () => {
     const { unmount } = renderTask(state(1, PAIR));
+    await userEvent.keyboard("1");
     await userEvent.type(reason(), "because so");
     unmount();
     const { show } = renderTask(state(1, PAIR));

@@ -2,6 +2,7 @@
 import { MAX_TEXT } from "../../wire/answers";
 import type { Draft } from "../../wire/drafts";
 import type { FormQuestion, FormStep, ReasonField } from "../../wire/state";
+import { t, tn } from "../../language";
 import { textProblem } from "./TextField";
 
 export type Picks = Readonly<Record<string, string>>;
@@ -43,7 +44,7 @@ export function reasonProblem({ reason, ...question }: FormQuestion, reasons: Dr
     return null;
   }
   const text = reasonOf({ reason, ...question }, reasons);
-  return textProblem(text, "Your reason", wordsWanted(reason, text), MAX_TEXT);
+  return textProblem(text, t("Your reason"), wordsWanted(reason, text), MAX_TEXT);
 }
 
 /** The reasons that this step asks for, also those that were left empty. */
@@ -56,11 +57,13 @@ export function askedReasons(step: FormStep, reasons: Draft["reasons"]): Record<
 export function missingWords({ questions }: FormStep, missing: readonly FormQuestion[]): string {
   const [first] = missing;
   if (first === undefined || questions.length === 1) {
-    return first === undefined ? "" : "Choose an answer before you go on.";
+    return first === undefined ? "" : t("Choose an answer before you go on.");
   }
   return missing.length === 1
-    ? `Not answered yet: “${first.text}”`
-    : `${missing.length} questions are not answered yet. The first: “${first.text}”`;
+    ? t("Not answered yet: “{question}”", { question: first.text })
+    : tn("{n} question is not answered yet. The first: “{question}”", "{n} questions are not answered yet. The first: “{question}”", missing.length, {
+        question: first.text,
+      });
 }
 
 export interface Group {

@@ -1,4 +1,5 @@
 /** The rules of a ranking: what places there are, who gives way, and how it is put in words. Pure. */
+import { t } from "../../language";
 import type { Card, RankStep } from "../../wire/state";
 
 export type Places = Readonly<Record<string, number>>;
@@ -38,7 +39,8 @@ export function give(step: RankStep, places: Places, id: string, place: number):
   }
   const taken = new Set(Object.values(given.places));
   const left = step.cards.findIndex((_, index) => !taken.has(index + 1)) + 1;
-  const told = `${nameOf(step, last.candidate_id)} has place ${left} now, the only one left. You can still change it.`;
+  const reply = nameOf(step, last.candidate_id);
+  const told = t("{reply} has place {left} now, the only one left. You can still change it.", { reply, left });
   return { places: { ...given.places, [last.candidate_id]: left }, told };
 }
 
@@ -51,17 +53,17 @@ function put(step: RankStep, places: Places, id: string, place: number): Placed 
   if (other === undefined) {
     return { places: next, told: null };
   }
-  const name = nameOf(step, other.candidate_id);
+  const reply = nameOf(step, other.candidate_id);
   const left = Object.hasOwn(places, id) ? places[id] : undefined;
   if (left === undefined) {
     const rest = Object.entries(next).filter(([one]) => one !== other.candidate_id);
-    return { places: Object.fromEntries(rest), told: `${name} had place ${place} and has none now.` };
+    return { places: Object.fromEntries(rest), told: t("{reply} had place {place} and has none now.", { reply, place }) };
   }
-  return { places: { ...next, [other.candidate_id]: left }, told: `${name} had place ${place} and is at ${left} now.` };
+  return { places: { ...next, [other.candidate_id]: left }, told: t("{reply} had place {place} and is at {left} now.", { reply, place, left }) };
 }
 
 export function nameOf(step: RankStep, id: string): string {
-  return `Reply ${letter(step.cards.findIndex((card) => card.candidate_id === id))}`;
+  return t("Reply {letter}", { letter: letter(step.cards.findIndex((card) => card.candidate_id === id)) });
 }
 
 /** Place → the replies that stand there, best first; empty places are left out. */

@@ -130,6 +130,21 @@ describe("sliders", () => {
   });
 });
 
+describe("a page that runs from right to left", () => {
+  it("has its lines begin at the right, for the pointer and for the keys", async () => {
+    document.documentElement.dir = "rtl";
+    try {
+      renderTask(pageState(1, RATE));
+      point("down", "s1", 39, "mouse");
+      expect(interesting()).toHaveValue("87.5");
+      await userEvent.keyboard("{ArrowLeft}");
+      expect(interesting()).toHaveValue("88.5");
+    } finally {
+      document.documentElement.dir = "";
+    }
+  });
+});
+
 describe("points", () => {
   const POINTS = { ...RATE, scales: RATE.scales.slice(2) };
 
@@ -152,7 +167,10 @@ describe("points", () => {
     const { onAnswer } = renderTask(
       pageState(1, { ...POINTS, scales: POINTS.scales.map((scale) => ({ ...scale, labels })) }),
     );
+    const ends = document.querySelector("[data-scale] > [aria-hidden]:last-child");
+    expect([...(ends?.children ?? [])].map((end) => end.textContent)).toEqual(["Never", "Always"]);
     await userEvent.click(screen.getByRole("radio", { name: "Often" }));
+    expect(screen.getByText("Often", { selector: "p" })).toBeInTheDocument();
     await go();
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ values: { p1: 4 } });
     expect(await axeViolations()).toEqual([]);

@@ -1,4 +1,5 @@
 /** The rules of a rating: what counts as answered, where a slider's keys lead, and how a position is put in words. Pure. */
+import { t } from "../../language";
 import type { RateStep, Scale } from "../../wire/state";
 
 export type Ratings = Readonly<Record<string, number>>;
@@ -64,21 +65,31 @@ export function keyTarget(scale: Scale, value: number | null, key: string): numb
 /** A slider's position for a screen reader: between its labels, and as free of numbers as it is for the eye. */
 export function positionWords(scale: Scale, value: number | null): string {
   if (value === null) {
-    return "not answered";
+    return t("not answered");
   }
   const share = (value - scale.minimum) / (scale.maximum - scale.minimum);
   const [end, distance] = share < 0.5 ? [scale.left, share] : [scale.right, 1 - share];
   if (distance > 0.45) {
-    return "about the middle";
+    return t("about the middle");
   }
-  return distance === 0 ? `at “${end}”` : `${nearness(distance)} “${end}”`;
+  if (distance === 0) {
+    return t("at “{end}”", { end });
+  }
+  if (distance < 0.1) {
+    return t("almost at “{end}”", { end });
+  }
+  return distance < 0.3 ? t("close to “{end}”", { end }) : t("somewhat closer to “{end}”", { end });
 }
 
-function nearness(distance: number): string {
-  if (distance < 0.1) {
-    return "almost at";
-  }
-  return distance < 0.3 ? "close to" : "somewhat closer to";
+/** True where the points have names, and not just their numbers for names. */
+export function isNamed(scale: Scale): boolean {
+  return scale.labels.some((label, index) => label !== String(scale.minimum + index));
+}
+
+/** What stands below the ends of a scale. */
+export function endsOf(scale: Scale): [string, string] {
+  const words = scale.hints.length > 0 ? scale.hints : isNamed(scale) ? scale.labels : [];
+  return [words[0] ?? scale.left, words.at(-1) ?? scale.right];
 }
 
 /** The whole numbers of a scale of points. */

@@ -3,7 +3,7 @@ import type { AnswerBody } from "../../wire/answers";
 /** What every component of a step that awaits an answer gets. */
 export interface StepProps<S> {
   step: S;
-  agentId: string;
+  keptUnder: string;
   /** The answer is on its way: nothing may be changed or sent twice. */
   pending: boolean;
   onAnswer: (body: AnswerBody) => void;

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "react";
+import { t } from "../../language";
 
 /**
  * Keys 0–9 choose while no text field has the focus; with Alt they choose anywhere.
@@ -62,5 +63,5 @@ function isTyping(target: EventTarget | null): boolean {
 /** “1”, “1 or 2”, “1 to 5”: the keys of so many things; a tenth thing has none. */
 export function keyRange(count: number): string {
   const last = Math.min(9, count);
-  return last === 1 ? "1" : last === 2 ? "1 or 2" : `1 to ${last}`;
+  return last === 1 ? "1" : last === 2 ? t("1 or 2") : t("1 to {last}", { last });
 }

@@ -3,7 +3,7 @@ import { useDraft } from "../useDraft";
 import { textProblem } from "./TextField";
 
 export interface TextAnswerOptions {
-  agentId: string;
+  keptUnder: string;
   /** Where the draft is kept. */
   draftId: string;
   field: RefObject<HTMLTextAreaElement | null>;
@@ -16,8 +16,8 @@ export interface TextAnswerOptions {
 }
 
 /** An answer that is one text: its draft, what it lacks, and `send`, which sends it or leads to where it can be mended. */
-export function useTextAnswer({ agentId, draftId, field, what, minWords, maxChars, pending, onText }: TextAnswerOptions) {
-  const [draft, change] = useDraft(agentId, draftId);
+export function useTextAnswer({ keptUnder, draftId, field, what, minWords, maxChars, pending, onText }: TextAnswerOptions) {
+  const [draft, change] = useDraft(keptUnder, draftId);
   const [tried, setTried] = useState(false);
   const problem = textProblem(draft.text, what, minWords, maxChars);
   const setText = (text: string) => change({ text });

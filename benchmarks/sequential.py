@@ -1,0 +1,228 @@
+"""Studies that stop when they have their answer: what they need of a fixed plan, and how often they claim something false.
+
+Thousands of made-up studies, of two to ten models, through the code that a live study runs. Ratios count every dialogue
+that was begun, with those in flight at the end; a fixed plan finds a gap of the margin with 95 % power in any one of all
+pairs, which are corrected for. Where workers give one dialogue each, the plan needs no allowance for workers. False claims
+are of equal models only, all of whose claims that one is better are wrong, by crowds as bad as any that we know of: few who
+give most of the answers, people who leave, and quick ones who prefer the first model.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.figures import Figure
+from parlai_humaneval.sequential.fixed_plan import fixed_plan
+from parlai_humaneval.sequential.pairs import pairs_of
+from parlai_humaneval.sequential.rule import IN_FLIGHT, StoppingRule
+from parlai_humaneval.sequential.simulated import Crowd, simulate, win_rates
+
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+MARGIN = 0.1
+ALPHA = 0.05
+PROCESSES = 2
+AT_ONCE = 1000
+"""Studies side by side in one process: with a quarter of them, everything takes twice as long."""
+CAP = 3.0
+"""Of the fixed plan: so high that it hides no long study."""
+ICCS = (0.0, 0.05, 0.17)
+
+
+SHARE = "of studies"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some studies of one truth and crowd. ``strengths``: of the models, in log-odds; ``goal``: of the ratio to the plan of
+    single pairs, and to the pooled one; ``at_margin``: are neighbours just so far apart?"""
+
+    name: str
+    strengths: tuple[float, ...]
+    crowd: Crowd
+    studies: int
+    goal: float | None = None
+    pooled_goal: float | None = None
+    at_margin: bool = False
+
+    @property
+    def rule(self) -> StoppingRule:
+        rule = StoppingRule(
+            models=tuple(f"m{number}" for number in range(len(self.strengths))),
+            margin=MARGIN,
+            alpha=ALPHA,
+            max_dialogues=10**6,
+        )
+        plan = fixed_plan(rule, variance=self.crowd.share_variance())
+        return rule.model_copy(update={"max_dialogues": math.ceil(CAP * plan)})
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of each study, the dialogues that were begun, and those of them that are evidence; whether it claims falsely that a
+    model is better, or that two are equal; and whether all was decided."""
+
+    begun: Numbers
+    folded: Numbers
+    better: Flags
+    equal: Flags
+    decided: Flags
+
+
+def gap(points: float) -> float:
+    """Log-odds of a win rate so many points above that of the other model."""
+    share = 0.5 + points / 200
+    return math.log(share / (1 - share))
+
+
+def needed(quick: bool) -> list[Task]:
+    """What is compared with fixed plans."""
+    one = Crowd()
+    scale = 0.02 if quick else 1.0
+    tasks = [
+        Task(f"one pair, true gap {points}", (gap(points), 0.0), one, round(2000 * scale), goal, at_margin=points == 10)
+        for points, goal in ((0, 0.75), (5, None), (10, 0.63), (20, 0.18))
+    ]
+    for models, goal, studies in ((4, 0.38, 1000), *(() if quick else ((6, 0.25, 600), (10, 0.25, 100)))):
+        steps = np.arange(models, dtype=float)
+        for said, strengths, limits in (
+            ("each the margin above the next", -gap(10) * steps, (goal, 0.70)),
+            ("each twice the margin above the next", -gap(20) * steps, (goal, 0.40)),
+            ("two thirds of them equal", -gap(20) * np.minimum(steps, models // 3), (None, None)),
+            ("all equal", 0 * steps, (None, None)),
+        ):
+            name = f"{models} models, {said}"
+            at_margin = math.isclose(strengths[0] - strengths[-1], gap(10) * (models - 1))
+            tasks.append(
+                Task(name, tuple(map(float, strengths)), one, round(studies * scale), limits[0], limits[1], at_margin)
+            )
+    return tasks
+
+
+def equal_models(quick: bool) -> list[Task]:
+    """What should claim nothing: all models equal, under every crowd."""
+    sizes = ((2, 4000), (4, 1500), (6, 800), (10, 200))
+    return [
+        Task(
+            f"{models} equal models, ICC {icc:g}",
+            (0.0,) * models,
+            Crowd(icc=icc, dialogues=3, heavy_tail=1.0, leave=0.1, haste=0.5),
+            40 if quick else studies,
+        )
+        for models, studies in (sizes[:2] if quick else sizes)
+        for icc in (ICCS[1:2] if quick else ICCS)
+    ]
+
+
+def run(quick: bool) -> list[Figure]:
+    """What is needed of fixed plans, and false claims.
+
+    Raises:
+        RuntimeError: false claims are more than they may be; not with ``quick``, where studies are too few to tell.
+    """
+    plans, nulls = needed(quick), equal_models(quick)
+    measured = _measured([*plans, *nulls])
+    figures = [figure for task in plans for figure in _ratios(task, measured[task.name])]
+    figures += [_equal_claims(task, measured[task.name]) for task in plans if task.at_margin]
+    figures += [_better_claims(task, measured[task.name]) for task in nulls]
+    wrong = [f"{figure.name} {figure.ours:.3f}" for figure in figures if figure.unit == SHARE and _is_too_many(figure)]
+    if wrong and not quick:
+        raise RuntimeError(f"false claims above {ALPHA:g} and two standard errors: {'; '.join(wrong)}")
+    return figures
+
+
+def _measured(tasks: Sequence[Task]) -> dict[str, Measured]:
+    parts = [(task, start) for task in tasks for start in range(0, task.studies, AT_ONCE)]
+    parts.sort(key=lambda part: -len(part[0].strengths))  # the longest first, so that no process is left alone with one
+    gathered: dict[str, list[Measured]] = {}
+    with ProcessPoolExecutor(min(PROCESSES, os.cpu_count() or 1)) as pool:
+        for (task, _), part in zip(parts, pool.map(_simulated, parts), strict=True):
+            gathered.setdefault(task.name, []).append(part)
+    return {
+        name: Measured(
+            *(np.concatenate([getattr(part, field) for part in parts]) for field in Measured.__dataclass_fields__)
+        )
+        for name, parts in gathered.items()
+    }
+
+
+def _simulated(part: tuple[Task, int]) -> Measured:
+    task, start = part
+    rates = win_rates(task.strengths)
+    studies = min(AT_ONCE, task.studies - start)
+    done = simulate(task.rule, rates, task.crowd, studies=studies, seed=start + len(task.strengths))
+    pairs = pairs_of(len(rates))
+    wide = np.abs(rates - rates.T)[pairs.first, pairs.second] >= MARGIN - 1e-9
+    better = (done.better & (rates <= rates.T + 1e-9)).any(axis=(1, 2))
+    return Measured(done.dialogues.astype(float), done.folded, better, (done.equal & wide).any(axis=1), done.decided)
+
+
+def _ratios(task: Task, measured: Measured) -> Iterator[Figure]:
+    plan, pooled = (
+        fixed_plan(task.rule, variance=task.crowd.share_variance(), pooled=pooled) for pooled in (False, True)
+    )
+    note = (
+        f"margin {MARGIN:g}, α {ALPHA:g}; one dialogue of {task.crowd.turns} turns a worker, ICC {task.crowd.icc:g}; "
+        f"{IN_FLIGHT} in flight, who count where it does not say “evidence”; peer: the goal"
+    )
+    kinds = [("", measured.begun, plan, task.goal)]
+    if len(task.strengths) == 2:
+        kinds += [(", evidence", measured.folded, plan, task.goal)]
+    else:
+        kinds += [(", of one Bradley–Terry plan", measured.begun, pooled, task.pooled_goal)]
+    for said, dialogues, fixed, goal in kinds:
+        ratio = dialogues / fixed
+        yield Figure(
+            name=f"{task.name}{said}",
+            unit="of a fixed plan",
+            ours=float(ratio.mean()),
+            peer=goal,
+            peer_source="quoted" if goal else "none",
+            note=note,
+            repeats=len(ratio),
+        )
+    yield Figure(
+        name=f"{task.name}, 90th percentile",
+        unit="of a fixed plan",
+        ours=float(np.quantile(measured.begun / plan, 0.9)),
+        note=note,
+        repeats=len(measured.begun),
+    )
+
+
+def _better_claims(task: Task, measured: Measured) -> Figure:
+    note = (
+        "some 3 dialogues a worker, heavy-tailed; one in ten leaves before each; half a standard deviation of log time by "
+        f"preference; {IN_FLIGHT} in flight; peer: {ALPHA:g} and two standard errors"
+    )
+    return _claims(f"one is called better: {task.name}", measured.better, note)
+
+
+def _equal_claims(task: Task, measured: Measured) -> Figure:
+    note = f"neighbours are just the margin apart, so that none are equal; peer: {ALPHA:g} and two standard errors"
+    return _claims(f"two are called equal: {task.name}", measured.equal, note)
+
+
+def _claims(name: str, claims: Flags, note: str) -> Figure:
+    most = ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / len(claims))
+    return Figure(
+        name=name,
+        unit=SHARE,
+        ours=float(claims.mean()),
+        peer=most,
+        peer_source="quoted",
+        note=note,
+        repeats=len(claims),
+    )
+
+
+def _is_too_many(figure: Figure) -> bool:
+    return figure.peer is not None and figure.ours > figure.peer

@@ -1,0 +1,27 @@
+"""What the pages of the site draw from the package: no figure, setting, column or option stands in two places.
+
+``python -m docs.facts FOLDER`` writes each fact as a Markdown file; pages include them (``--8<-- "columns.md"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from docs.facts import analysis, columns, commands, decided, judges, planning, settings, techniques
+
+MAKERS: tuple[Callable[[], dict[str, str]], ...] = (
+    analysis.facts,
+    columns.facts,
+    commands.facts,
+    decided.facts,
+    judges.facts,
+    planning.facts,
+    settings.facts,
+    techniques.facts,
+)
+
+
+def all_facts() -> Iterator[tuple[str, str]]:
+    """File name → Markdown, of every fact."""
+    for make in MAKERS:
+        yield from make().items()

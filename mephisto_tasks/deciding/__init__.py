@@ -1,0 +1,1 @@
+"""Launches that end when their answer is reached (``stop=decided``)."""

@@ -1,0 +1,253 @@
+"""What cannot be written down now, and is as soon as it can be: the disk is full, or another program holds the database.
+
+Who writes waits, and tries again; everybody else goes on. What a rater's page was told to be saved is on the disk.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
+
+Kind = Literal["full", "held", "failing"]
+"""The disk is full; another program holds the database; the disk fails, or may only be read."""
+
+AT_ONCE_S = 0.005
+"""How long SQLite itself waits for who holds a database where many threads wait meanwhile."""
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 1.0
+"""Between two tries."""
+LAST_TRIES_S = 4.0
+"""How long the end of a launch waits for what cannot be written (the next one repairs what is missing then), and its
+beginning, too."""
+SAID_AFTER_S = 2.0
+"""After how long somebody is told who looks on: a database is held for a moment now and then."""
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FAILING = {errno.EIO, errno.EROFS}
+_OF_SQLITE: dict[str, Kind] = {
+    "is locked": "held",
+    "disk is full": "full",
+    "disk i/o error": "failing",
+    "readonly database": "failing",
+    "unable to open database file": "failing",
+}
+"""Words in SQLite's errors; Python 3.10 gives no codes."""
+
+WORDS: dict[Kind, str] = {
+    "full": "The disk is full: answers cannot be saved. Raters are told so and wait, and nothing that they were told to be "
+    "saved is lost. Make room on the disk that holds {data_dir}: the study goes on by itself.",
+    "held": "Another program holds the study's database ({data_dir}/database.db), so that nobody new can come in. Who is "
+    "at work goes on. End that program: the study goes on by itself.",
+    "failing": "The disk cannot be written: answers cannot be saved. Raters are told so and wait, and nothing that they "
+    "were told to be saved is lost. Look at the disk that holds {data_dir}: as soon as it can be written, the study goes on "
+    "by itself.",
+}
+OVER = "Everything can be saved again; the study goes on."
+BEFORE: dict[Kind, str] = {
+    "full": "The disk is full, and nothing can be saved: nobody was let in. Make room on the disk that holds {data_dir}, "
+    "and launch again.",
+    "held": "Another program holds the study's database ({data_dir}/database.db): nobody was let in. End that program, "
+    "and launch again.",
+    "failing": "The disk cannot be written: nobody was let in. Look at the disk that holds {data_dir}, and launch again.",
+}
+"""The same, of a launch that has not begun."""
+
+
+def passing(error: BaseException | None) -> Kind | None:
+    """What is wrong where it may be over in a minute; None: this error is of another kind."""
+    while error is not None:
+        if isinstance(error, OSError):
+            if error.errno in _FULL:
+                return "full"
+            if error.errno in _FAILING:
+                return "failing"
+        if isinstance(error, sqlite3.Error):
+            said = str(error).lower()
+            for words, kind in _OF_SQLITE.items():
+                if words in said:
+                    return kind
+        error = error.__cause__
+    return None
+
+
+@dataclass(eq=False)
+class Trouble:
+    """Something that somebody waits to have written down."""
+
+    kind: Kind
+    since: float
+
+
+_here = threading.local()
+
+
+def hurry() -> None:
+    """The thread that calls this waits for nobody's database from now on: others wait for it."""
+    _here.hurries = True
+
+
+def hurries() -> bool:
+    """Whether the thread that asks must not wait."""
+    return getattr(_here, "hurries", False)
+
+
+def _begins() -> bool:
+    return getattr(_here, "begins", False)
+
+
+def _begins_in_vain(since: float) -> bool:
+    """Whether this thread begins a launch, and has waited long enough."""
+    return _begins() and time.monotonic() - since > LAST_TRIES_S
+
+
+def waits_at_most(seconds: float) -> float:
+    """How long the thread that asks may wait for who holds a database, where others wait so many seconds."""
+    if hurries():
+        return AT_ONCE_S
+    return LAST_TRIES_S if _begins() else seconds
+
+
+class CannotBegin(RuntimeError):
+    """A launch cannot write what it must; the message says why, and what to do."""
+
+
+class Beginning:
+    """A launch begins in this block, in this thread: nobody is there whose work could be lost, and who launches is to hear
+    what is in the way. So it waits for :data:`LAST_TRIES_S` at most, up to :meth:`over`.
+
+    Raises (on leaving the block before it is over):
+        CannotBegin: something could not be written that can be at another time.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._over = False
+
+    def __enter__(self) -> Beginning:
+        _here.begins = True
+        return self
+
+    def over(self) -> None:
+        """Raters may come: from now on everybody waits for as long as it takes."""
+        _here.begins, self._over = False, True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        trouble = None if self._over else passing(error)
+        self.over()
+        if trouble is not None:
+            raise CannotBegin(BEFORE[trouble].format(data_dir=self._data_dir)) from error
+
+
+class Saving:
+    """Who waits in a launch until something can be written down. Thread-safe.
+
+    Args:
+        closing: set when the launch ends.
+    """
+
+    def __init__(self, closing: threading.Event) -> None:
+        self._closing = closing
+        self._lock = threading.Lock()
+        self._troubles: dict[Trouble, None] = {}
+        self._telling: dict[int, Callable[[], None]] = {}
+        self._said: Kind | None = None
+        self._closed_at: float | None = None
+
+    @contextmanager
+    def telling(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Whatever the thread waits for in the block: ``tell`` is called again and again meanwhile."""
+        thread = threading.get_ident()
+        self._telling[thread] = tell
+        try:
+            yield
+        finally:
+            del self._telling[thread]
+
+    def until_done(
+        self, work: Callable[[], T], check: Callable[[], None] = lambda: None, *, even_in_a_hurry: bool = False
+    ) -> T:
+        """Do ``work``, which does nothing where it fails; again and again for as long as a trouble that passes hinders it.
+
+        ``check`` is called before each further try; what it raises ends the wait. ``even_in_a_hurry``: a thread waits, too,
+        that must not wait for a database.
+
+        Raises:
+            what ``work`` raises, where trying again is of no use, the thread must not wait, or the launch ends.
+        """
+        try:
+            return work()
+        except Exception as error:
+            kind = passing(error)
+            if kind is None or (hurries() and not even_in_a_hurry) or self.is_ending():
+                raise
+        with self.noted(kind):
+            began, pause = time.monotonic(), FIRST_PAUSE_S
+            tell = self._telling.get(threading.get_ident(), lambda: None)
+            while True:
+                check()
+                tell()
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                try:
+                    return work()
+                except Exception as error:
+                    if passing(error) is None or self.is_ending() or _begins_in_vain(began):
+                        raise
+
+    @contextmanager
+    def noted(self, kind: Kind) -> Iterator[None]:
+        """Somebody waits in the block, because of this."""
+        trouble = Trouble(kind, time.monotonic())
+        with self._lock:
+            self._troubles[trouble] = None
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._troubles[trouble]
+
+    def is_ending(self) -> bool:
+        """The launch has been ending for longer than anybody waits."""
+        if not self._closing.is_set():
+            return False
+        self._closed_at = self._closed_at or time.monotonic()
+        return time.monotonic() - self._closed_at > LAST_TRIES_S
+
+    def trouble(self) -> Kind | None:
+        """What somebody waits for now, the longest wait first."""
+        with self._lock:
+            return min(self._troubles, key=lambda trouble: trouble.since).kind if self._troubles else None
+
+    def lasting(self) -> Kind | None:
+        """The same, where it has lasted."""
+        now = time.monotonic()
+        with self._lock:
+            lasting = [trouble for trouble in self._troubles if now - trouble.since >= SAID_AFTER_S]
+            return min(lasting, key=lambda trouble: trouble.since).kind if lasting else None
+
+    def words(self, data_dir: object) -> str | None:
+        """What is wrong, where it has lasted, and what to do."""
+        kind = self.lasting()
+        return None if kind is None else WORDS[kind].format(data_dir=data_dir)
+
+    def news(self, data_dir: object) -> str | None:
+        """What whoever looks on is told, once when it begins, and once when it is over."""
+        kind = self.lasting()
+        if kind == self._said:
+            return None
+        if kind is None and self.trouble() is not None:
+            return None  # another wait of the same trouble has just begun
+        self._said = kind
+        return OVER if kind is None else WORDS[kind].format(data_dir=data_dir)

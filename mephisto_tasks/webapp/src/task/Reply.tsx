@@ -1,0 +1,94 @@
+import { Fragment, type ReactNode } from "react";
+import { t } from "../language";
+import type { Markup, Part, Said } from "../wire/markup";
+import { type Marked, marked } from "./differences";
+import styles from "./Reply.module.css";
+
+export interface ReplyProps {
+  said: Said;
+  /** What it stands in, where it is text alone. */
+  as?: "span" | "p";
+  className?: string | undefined;
+  /** Which of its words are marked, in their order; null: none. */
+  marks?: readonly boolean[] | null;
+}
+
+/**
+ * What somebody said, everywhere on the page: letter by letter, or by its markup, of which nothing is HTML. Its direction
+ * is its own, and turns nothing around it.
+ */
+export function Reply({ said, as: Text = "span", className, marks = null }: ReplyProps) {
+  const { text, markup = null } = said;
+  const parts = marks === null ? (markup ?? [text]) : marked(markup ?? [text], marks);
+  const looks = [styles.said, markup === null ? styles.text : styles.markup, className ?? ""].join(" ");
+  const Holder = markup === null ? Text : "div";
+  return (
+    <Holder className={looks} dir="auto" data-said>
+      {drawn(parts)}
+    </Holder>
+  );
+}
+
+/** The words, on lines of their own where the page breaks them; for who hears them. */
+export function spoken({ text, markup = null }: Said): string {
+  return markup === null ? text : words(markup).replace(/\s*\n\s*/g, "\n").trim();
+}
+
+function words(markup: Markup): string {
+  return markup
+    .map((part) => (typeof part === "string" ? part : words(part.parts) + (INLINE.has(part.tag) ? "" : "\n")))
+    .join("");
+}
+
+const INLINE: ReadonlySet<Part["tag"]> = new Set(["b", "i", "s", "code"]);
+
+function drawn(parts: readonly Marked[]): ReactNode {
+  return parts.map((part, index) => <Fragment key={index}>{typeof part === "string" ? part : one(part)}</Fragment>);
+}
+
+function one(part: Exclude<Marked, string>): ReactNode {
+  const inner = drawn(part.parts);
+  switch (part.tag) {
+    case "mark":
+      return <mark>{inner}</mark>;
+    case "br":
+      return <br />;
+    case "hr":
+      return <hr />;
+    case "title":
+      // A reply's headings are none of the page's.
+      return <p className={styles.title}>{inner}</p>;
+    case "quote":
+      return <blockquote>{inner}</blockquote>;
+    case "ol":
+      return <ol start={part.start}>{inner}</ol>;
+    case "pre":
+      return (
+        <Scrolled name={t("Code")}>
+          <pre>{inner}</pre>
+        </Scrolled>
+      );
+    case "table":
+      return (
+        <Scrolled name={t("Table")}>
+          <table>
+            <tbody>{inner}</tbody>
+          </table>
+        </Scrolled>
+      );
+    default: {
+      const Tag = part.tag;
+      return <Tag>{inner}</Tag>;
+    }
+  }
+}
+
+/** What is wider than its place scrolls in it, also by keyboard. */
+function Scrolled({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- else its end cannot be reached without a pointer
+    <div className={styles.scrolled} role="group" aria-label={name} tabIndex={0}>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,1 @@
+"""Studies that end when they have their answer, and send raters to the pairs that are still open."""

@@ -1,0 +1,177 @@
+"""What has been learnt of each pair, in many studies at once: capital of bets that grows with every worker.
+
+All arrays have the studies as their first axis. A live study is one of them; simulations run thousands side by side
+through this very code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from parlai_humaneval.sequential.pairs import Pairs, pairs_of
+from parlai_humaneval.statistics.betting import (
+    direct_terms,
+    equality_bets,
+    order_bets,
+    pooled_terms,
+    squares,
+    staked,
+    variance_seen,
+)
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+PRIOR_DIALOGUES = 2.0
+"""So many drawn dialogues a mean of two models against a third begins with, so that the first ones do not sway it."""
+
+
+class Evidence:
+    """Bets on every pair, each worker folded in once.
+
+    Attributes:
+        order: studies × kinds × 2 × pairs; the highest e-value so far that the first model of a pair is better, and that the
+            second is. Kinds: of dialogues of the two alone; where evidence is pooled also with and of dialogues of one of
+            them with a third.
+        equal: studies × 2 × pairs; the same, of direct dialogues: that the first is not better by the margin, that the
+            second is not.
+        won, met: studies × models × models; the shares that the row's model won against the column's, and dialogues.
+        dialogues: studies × models; dialogues that were folded in.
+    """
+
+    def __init__(self, studies: int, models: int, margin: float, *, pooled: bool, panels: bool = False) -> None:
+        self.pairs: Pairs = pairs_of(models)
+        self.margin, self.is_pooled, self.panels = margin, pooled, panels
+        self.order_bets, self.equality_bets = order_bets(margin), equality_bets(margin)
+        kinds = 3 if pooled else 1
+        self.order = np.ones((studies, kinds, 2, self.pairs.count))
+        self.equal = np.ones((studies, 2, self.pairs.count))
+        self._order_capital = np.ones((*self.order.shape, len(self.order_bets.gains)))
+        self._equal_capital = np.ones((*self.equal.shape, len(self.equality_bets.gains)))
+        self._squares, self._counted = np.zeros((2, studies))
+        self.won, self.met = np.zeros((2, studies, models, models))
+        self.dialogues = np.zeros((studies, models))
+
+    @property
+    def direct(self) -> Floats:
+        """Studies × 2 × pairs: evidence on who is better from dialogues of the two alone."""
+        return self.order[:, 0]
+
+    @property
+    def pooled(self) -> Floats:
+        """The same that decides: with dialogues of one of the two with a third, where these count."""
+        return self.order[:, 1 if self.is_pooled else 0]
+
+    @property
+    def indirect(self) -> Floats | None:
+        """The same from dialogues with a third alone."""
+        return self.order[:, 2] if self.is_pooled else None
+
+    def variance(self, rows: Ints) -> Floats:
+        """Mean square of what the share of a dialogue's turns that is won is away from one half, as far as is known."""
+        return variance_seen(self._squares[rows], self._counted[rows])
+
+    def take(self, rows: Ints | Flags) -> None:
+        """Keep only these studies, in this order; a study may be taken several times."""
+        for name in (
+            "order",
+            "equal",
+            "_order_capital",
+            "_equal_capital",
+            "_squares",
+            "_counted",
+            "won",
+            "met",
+            "dialogues",
+        ):
+            setattr(self, name, getattr(self, name)[rows])
+
+    def fold(self, rows: Ints, shown: Ints, shares: Floats, likely: Flags) -> None:
+        """Fold one worker into each of the studies ``rows``.
+
+        Args:
+            rows: the studies, each once.
+            shown: studies × dialogues of the worker; the pair that each was about, −1 for none.
+            shares: of the same shape; what the first model of the pair won, nan where it was not answered.
+            likely: studies × pairs; which pairs the worker's dialogues could be about, all as probable.
+        """
+        at, number = np.nonzero(shown >= 0)
+        pair, share = shown[at, number], shares[at, number]
+        shape = len(rows), self.pairs.count
+        answered = ~np.isnan(share)
+        # Stakes go by what a worker was shown: how much they answer is theirs to choose, and may follow from their likes.
+        asked = _sums(at, pair, None, shape)
+        lead, terms = _sums(at, pair, np.where(answered, share - 0.5, 0.0), shape), _sums(at, pair, answered, shape)
+        leads, said = lead[:, None], direct_terms(asked[:, None])
+        if self.is_pooled:
+            around, informed, bound = self._indirect(rows, at, pair, share, likely)
+            leads = np.stack([lead, lead + around, around], axis=1)
+            none = np.zeros_like(asked)
+            said = pooled_terms(
+                np.stack([asked, asked, none], axis=1),
+                np.stack([none, informed, informed], axis=1),
+                np.stack([none, bound, bound], axis=1),
+            )
+        variance = self.variance(rows)[:, None]
+        stakes = self.order_bets.of(said, variance[:, None])
+        outcome = np.stack([leads, -leads], axis=2)
+        self._bet(self._order_capital, self.order, rows, outcome, stakes, self.order_bets.weights)
+        margin = self.margin / 2 * terms
+        outcome = np.stack([margin - lead, margin + lead], axis=1)
+        stakes = self.equality_bets.of(direct_terms(asked), variance)
+        self._bet(self._equal_capital, self.equal, rows, outcome, stakes, self.equality_bets.weights)
+        self._count(rows, at[answered], pair[answered], share[answered])
+        self._squares[rows] += squares(lead, terms).sum(axis=1)
+        self._counted[rows] += (terms > 0).sum(axis=1)
+
+    def _indirect(
+        self, rows: Ints, at: Ints, pair: Ints, share: Floats, likely: Flags
+    ) -> tuple[Floats, Floats, Floats]:
+        """What dialogues with a third model say of each pair, how many were shown, and how far from 0 it could be.
+
+        A dialogue of i with k tells of i against x where one of x with k was as probable: i's share, less what i and x
+        together have won of k so far, and half of that, as k is met by one of the two at a time.
+        """
+        pairs = self.pairs
+        first, second = pairs.first[pair], pairs.second[pair]
+        i, k = np.concatenate([first, second]), np.concatenate([second, first])
+        at, won = np.concatenate([at, at]), np.concatenate([share, 1 - share])
+        wins, met = self.won[rows[at], :, k], self.met[rows[at], :, k]
+        every = np.arange(len(i))
+        mean = (wins + wins[every, i, None] + PRIOR_DIALOGUES / 2) / (met + met[every, i, None] + PRIOR_DIALOGUES)
+        x = np.arange(pairs.models)
+        as_probable = np.concatenate([likely, np.zeros((len(likely), 1), dtype=bool)], axis=1)
+        informs = as_probable[at[:, None], pairs.number[k]] & as_probable[at, pairs.number[i, k]][:, None]
+        informs &= (x != i[:, None]) & (x != k[:, None])
+        outcome = np.nan_to_num(pairs.sign[i] * (won[:, None] - mean) / 2)  # 0 where it was not answered
+        which, model = np.nonzero(informs)
+        about, shape = pairs.number[i[which], model], (len(rows), pairs.count)
+        furthest = np.maximum(mean, 1 - mean)[which, model] / 2
+        values = (outcome[which, model], None, furthest)
+        return tuple(_sums(at[which], about, each, shape) for each in values)  # type: ignore[return-value]  # three
+
+    def _bet(
+        self, capital: Floats, highest: Floats, rows: Ints, outcome: Floats, stakes: Floats, weights: Floats
+    ) -> None:
+        """Put ``stakes`` (rows × … × pairs × bets) on ``outcome`` (rows × … × 2 × pairs), and note what they are worth."""
+        grown = staked(capital[rows], np.expand_dims(stakes, -3), outcome)
+        capital[rows] = grown
+        highest[rows] = np.maximum(highest[rows], grown @ weights)
+
+    def _count(self, rows: Ints, at: Ints, pair: Ints, share: Floats) -> None:
+        shape = len(rows), self.pairs.count
+        first, second = self.pairs.first, self.pairs.second
+        won, met = _sums(at, pair, share, shape), _sums(at, pair, None, shape)
+        for model, other, wins in ((first, second, won), (second, first, met - won)):
+            self.won[rows[:, None], model, other] += wins
+            self.met[rows[:, None], model, other] += met
+        # In a panel a model meets several at once, of whom the last one left was there from the beginning.
+        self.dialogues[rows] = self.met[rows].max(axis=2) if self.panels else self.met[rows].sum(axis=2)
+
+
+def _sums(at: Ints, pair: Ints, values: Floats | None, shape: tuple[int, int]) -> Floats:
+    """Sums of ``values`` (without: how many there are) by study and pair."""
+    sums = np.bincount(at * shape[1] + pair, weights=values, minlength=shape[0] * shape[1])
+    return np.asarray(sums, dtype=float).reshape(shape)

@@ -1,0 +1,47 @@
+"""What somebody would have said who tests after every worker as if it were the planned end, and stops at p < α."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+from scipy.special import stdtr
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST = 4
+"""Workers before the first test."""
+
+
+class Peek(BaseModel):
+    """Two models, by a t test of the workers' shares against one half after each of them.
+
+    Attributes:
+        after: workers at the first p < α; None: there was none.
+        better: whom it called better then.
+        wrongly: it called better who, by the study's claims, is worse, or equal within the margin; None where nothing is
+            decided, or nobody was called better.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    first: str
+    second: str
+    after: int | None
+    better: Literal["first", "second"] | None
+    wrongly: bool | None
+
+
+def first_crossing(shares: Floats, alpha: float) -> tuple[int, Literal["first", "second"]] | None:
+    """After how many workers the two-sided t test first has p < ``alpha``, and who is ahead then; None: never."""
+    n = np.arange(1, len(shares) + 1)
+    apart = shares - 0.5
+    mean = np.cumsum(apart) / n
+    squares = np.maximum(np.cumsum(apart**2) - n * mean**2, 0.0)
+    error = np.sqrt(squares / np.maximum(n - 1, 1) / n)
+    known = (n >= FEWEST) & (error > 0)
+    t = np.divide(mean, error, out=np.zeros_like(mean), where=known)
+    found = np.flatnonzero(known & (2 * stdtr(np.maximum(n - 1, 1), -np.abs(t)) < alpha))
+    return (int(n[found[0]]), "first" if mean[found[0]] > 0 else "second") if found.size else None

@@ -1,0 +1,128 @@
+"""Where a study stands, in numbers that stay right however often one looks; and what is foreseen of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from parlai_humaneval.statistics.wording import counted, percent
+
+MOST_LIKELY = 0.9
+"""Where so many of the simulated studies end at the cap, that is what is foreseen: four in five end nowhere else."""
+
+
+class PairStanding(BaseModel):
+    """Two models: what is decided, and what dialogues of the two alone say.
+
+    Attributes:
+        decided: ``first`` or ``second``: that one is better; ``equal`` within the margin; None: open.
+        through: it follows from what was decided of others.
+        share: mean share of turns that the first won, workers counting by their dialogues. After stopping it is a little too
+            far from one half.
+        low, high: ends of the interval for that share, which may be looked at whenever one likes.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    first: str
+    second: str
+    decided: Literal["first", "second", "equal"] | None
+    through: bool
+    workers: int
+    dialogues: int
+    share: float | None
+    low: float
+    high: float
+
+    @property
+    def claim(self) -> str:
+        """What is decided of the two, such as “A > B” or “A ≈ B”; empty while they are open."""
+        if self.decided is None:
+            return ""
+        if self.decided == "equal":
+            return f"{self.first} ≈ {self.second}"
+        return f"{self.first} > {self.second}" if self.decided == "first" else f"{self.second} > {self.first}"
+
+
+class Standing(BaseModel):
+    """Where a study stands.
+
+    Attributes:
+        pairs: all of them, and what is known of each.
+        answer: what is decided, in words; empty before anything is.
+        level: coverage of each pair's interval at all times together.
+        dialogues: folded in; ``answered`` and ``in_flight``: finished, and begun and not finished; ``cap``: at most.
+        fixed: dialogues of a fixed plan, each pair a study of its own, with 95 % power for the margin in any of them, at the
+            variance that was seen; ``fixed_pooled``: of one plan for all models together (Bradley–Terry).
+        timed_out: workers who ran out of time.
+        warnings: what speaks against trusting the answer.
+        ended: why nobody else is needed; None while the study goes on.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    pairs: tuple[PairStanding, ...]
+    answer: str
+    level: float
+    workers: int
+    dialogues: int
+    answered: int
+    in_flight: int
+    cap: int
+    fixed: float
+    fixed_pooled: float
+    timed_out: int
+    warnings: tuple[str, ...]
+    ended: Literal["decided", "cap"] | None
+
+    @property
+    def open(self) -> list[tuple[str, str]]:
+        """Pairs that are not decided."""
+        return [(pair.first, pair.second) for pair in self.pairs if pair.decided is None]
+
+    @property
+    def open_words(self) -> str:
+        """“4 of 6 pairs open”."""
+        return f"{len(self.open)} of {len(self.pairs)} pairs open"
+
+    @property
+    def next_step(self) -> str:
+        """What can be done where the study ended with pairs open; else empty."""
+        if self.ended != "cap":
+            return ""
+        return (
+            "To go on where it stopped, launch the study again with a higher max_dialogues: no error rate rests on it."
+        )
+
+    def __str__(self) -> str:
+        if self.ended == "decided":
+            share = percent(self.answered / self.fixed)
+            return f"answer reached: {self.answer}; {share} of the dialogues of a fixed plan"
+        start = f"the cap of {self.cap} dialogues is reached: " if self.ended else ""
+        return f"{start}{self.open_words}{f'; decided: {self.answer}' if self.answer else ''}"
+
+
+class Forecast(BaseModel):
+    """Dialogues to go until the answer or the cap.
+
+    Attributes:
+        expected: on average.
+        low, high: between which four in five of the simulated studies end.
+        capped: share of them that end at the cap, with pairs open.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    expected: float
+    low: int
+    high: int
+    capped: float
+    simulations: int
+    seed: int
+
+    def __str__(self) -> str:
+        if self.capped >= MOST_LIKELY:
+            return f"will most likely end at the cap, {counted(self.high, 'dialogue')} from now"
+        cap = f"; {percent(self.capped)} would end at the cap" if self.capped else ""
+        return f"about {self.expected:.0f} dialogues to go (80 %: {self.low}–{self.high}{cap})"

@@ -1,0 +1,105 @@
+"""What the documentation promises of itself; links and anchors within the site are checked where it is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from pages import PAGES, REPOSITORY, documents
+
+from parlai_humaneval.report.words import CHECKS_IN_DOCS
+from parlai_humaneval.techniques import techniques
+
+MOST_LINES = 200
+IN_REPOSITORY = re.compile(
+    r"(?:benchmarks|docs|examples|mephisto_tasks|parlai_humaneval|tests|zoo_configs)/[\w./@-]*\w/?"
+)
+"""What names a file or folder of the repository in a page."""
+FACTS = {
+    f"{name}.md"
+    for name in ("checks", "columns", "commands", "functions", "plan", "references", "required_columns", "settings")
+} | {
+    "after_stopping.md",
+    "decided_many.md",
+    "decided_pairs.md",
+    "decided_picture.md",
+    "judge_columns.md",
+    "judge_keys.md",
+    "judge_prompt.md",
+    "little_saved.md",
+    "looking.md",
+}
+AGENTS = ("parlai_humaneval/bot_speaker",)
+"""These names are ParlAI's for agents."""
+
+
+def names(document: Path) -> str:
+    return str(document.relative_to(REPOSITORY))
+
+
+def tokens(document: Path) -> Iterator[Token]:
+    for token in MarkdownIt().enable("table").parse(document.read_text(encoding="utf-8")):
+        yield token
+        yield from token.children or ()
+
+
+def test_readme_is_short() -> None:
+    """Guards the first five minutes against what belongs to the site."""
+    assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"])
+def test_links_to_files_of_the_repository_lead_somewhere(name: str) -> None:
+    """Guards what no build of the site reads."""
+    document = REPOSITORY / name
+    targets = [str(token.attrs.get("href") or token.attrs.get("src") or "") for token in tokens(document)]
+    missing = [
+        target
+        for target in targets
+        if target and "://" not in target and not (document.parent / target.partition("#")[0]).exists()
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("document", documents(), ids=names)
+def test_files_that_are_named_exist(document: Path) -> None:
+    """Guards paths in code, which no link leads to; a name with a place for another word is none."""
+    named = [token.content for token in tokens(document) if token.type == "code_inline"]
+    paths = [word for text in named for word in text.split() if IN_REPOSITORY.fullmatch(word)]
+    assert [path for path in paths if not (REPOSITORY / path).exists() and path not in AGENTS] == []
+
+
+def test_every_page_stands_in_the_list_of_pages() -> None:
+    """Guards a page that nobody finds; ``make docs`` would only remark it."""
+    listed: list[str] = []
+
+    def collect(entry: object) -> None:
+        if isinstance(entry, str):
+            listed.append(entry)
+        elif isinstance(entry, list | dict):
+            for part in entry.values() if isinstance(entry, dict) else entry:
+                collect(part)
+
+    text = (REPOSITORY / "docs" / "mkdocs.yml").read_text(encoding="utf-8").replace("!relative ", "")
+    collect(yaml.safe_load(text)["nav"])
+    assert sorted(listed) == sorted(str(page.relative_to(PAGES)) for page in PAGES.rglob("*.md"))
+
+
+def test_what_pages_include_is_a_fact_or_a_file() -> None:
+    """Guards facts that no page shows; one that lacks stops the build of the site. Those of techniques have many names."""
+    included = {
+        name for page in PAGES.rglob("*.md") for name in re.findall(r'--8<-- "(.*?)"', page.read_text(encoding="utf-8"))
+    }
+    drawn = {name for name in included if not (REPOSITORY / name).is_file()}
+    assert {name for name in drawn if "/" not in name} == FACTS
+    assert {name.partition("/")[2] for name in drawn if "/" in name} == {f"{name}.md" for name in techniques()}
+
+
+def test_the_page_that_reports_speak_of_is_there() -> None:
+    """Guards “What it means: documentation, “Which answers count”.” in every report."""
+    assert (PAGES / "analysis" / "exclusion.md").read_text(encoding="utf-8").startswith(f"# {CHECKS_IN_DOCS}\n")

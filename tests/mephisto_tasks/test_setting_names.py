@@ -1,0 +1,170 @@
+"""Short names of settings: on the command line, in files, in the list of settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from omegaconf import DictConfig
+
+from mephisto_tasks.commands.launch import launch
+from mephisto_tasks.setting_names import ROOT, SECTIONS, in_full, meanings, short_name
+from mephisto_tasks.study.blueprints import blueprint_of
+from mephisto_tasks.study.other_settings import WORDS, names_beside_blueprint
+from mephisto_tasks.study.setting_list import ELSE, list_settings, one_setting
+from mephisto_tasks.study.settings import EMBEDDED, ConfigError, blueprint_names, compose_config
+from parlai_humaneval.techniques import techniques
+
+
+@pytest.fixture(scope="module")
+def composed() -> DictConfig:
+    """Settings in both forms at once."""
+    return compose_config(
+        "pw_turn",
+        "local",
+        ["turns=3", "models=[a,b]", "metric=humanness", "place=link", "task_reward=1.5", "port=3005", "blueprint.seed=4",
+         "replies.appearance=plain", "mephisto.blueprint.min_reason_words=5", "mephisto.blueprint.turns=3",
+         "workers.locales=[US]", "panel=sona", "values.site=my", "values.experiment_id=1", "values.credit_token=73E912",
+         "completion_code=73E91204", "public_url=https://my.host"],
+    )  # fmt: skip
+
+
+def test_short_names_are_the_long_ones(composed: DictConfig) -> None:
+    blueprint, rest = composed.mephisto.blueprint, composed.mephisto
+    assert (blueprint.turns, list(blueprint.models), blueprint.metric) == (3, ["a", "b"], "humanness")
+    assert (blueprint.replies.appearance, blueprint.min_reason_words, blueprint.seed) == ("plain", 5, 4)
+    assert list(blueprint.workers.locales) == ["US"]
+    assert (rest.task.task_reward, rest.architect.port, rest.provider.panel) == (1.5, 3005, "sona")
+    assert (rest.provider.completion_code, rest.provider["values"].credit_token) == ("73E91204", "73E912")
+
+
+@pytest.mark.parametrize("task", list(techniques()))
+def test_no_two_settings_have_one_short_name(task: str) -> None:
+    """Guards what short names rest on; words such as place=… have no other names."""
+    known = {*blueprint_names(blueprint_of(task).CONFIG), *names_beside_blueprint()}
+    for full in known:
+        if (short := short_name(full)) not in WORDS:
+            assert meanings(short, known) == [full]
+
+
+def test_a_name_with_several_meanings_lists_them() -> None:
+    known = ["mephisto.blueprint.pace", "mephisto.task.pace"]
+    with pytest.raises(
+        ConfigError, match=r"'pace' is the name of 2 settings; choose one of: blueprint\.pace, task\.pace"
+    ):
+        in_full(["pace=3"], known, WORDS)
+    assert in_full(["task.pace=3", "++blueprint.pace=4"], known, WORDS) == [f"{known[1]}=3", f"++{known[0]}=4"]
+
+
+@pytest.mark.parametrize(
+    ("task", "typed", "said"),
+    [
+        (
+            "pw_turn",
+            ["turns=3", "mephisto.blueprint.turns=4"],
+            "the same setting with two values; leave one of them out",
+        ),
+        ("pw_turn", ["turnss=3"], "there is no setting 'turnss'. Did you mean turns=…?"),
+        ("pw_turn", ["apearance=plain"], "Did you mean replies.appearance=…?"),
+        ("pw_turn", ["plce=link"], "Did you mean place=…?"),
+        ("pw_dialog", ["turns=3"], "techniques in which people talk to models have it, such as pw_turn"),
+        ("pw_turn", ["show=pair"], "techniques in which people judge finished dialogues have it, such as pw_dialog"),
+        ("pw_turn", ["bonus_budget=3"], "add place=mturk or place=mturk_sandbox, or leave it out"),
+        ("pw_turn", ["panel=sona"], "add place=link, or leave it out"),
+        ("pw_turn", ["models=a,b"], "put it into brackets, and quote it: 'models=[a,b]'"),
+        ("pw_turn", ["task_reward=lots"], "task_reward=lots: a number is expected"),
+        ("pw_turn", ["embedded=perhaps"], "embedded is true or false, not 'perhaps': write embedded=true"),
+        ("pw_turn", ["task_reward=-1"], "task_reward: must be 0.0 or more, not -1.0"),
+        ("pw_turn", ["task_name="], "task_name: must not be empty"),
+        ("pw_turn", ["embedded=true", "models=[a,b]"], "leave one of them out"),
+    ],
+)
+def test_what_cannot_be_is_told_in_short_names(task: str, typed: list[str], said: str) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        compose_config(task, "local", typed)
+    assert said in str(wrong.value)
+    assert "hydra" not in str(wrong.value)
+
+
+def test_embedded_models_are_those_that_speak_in_the_samples() -> None:
+    assert list(compose_config("pw_dialog", "local", ["embedded=true"]).mephisto.blueprint.models) == [*EMBEDDED[:2]]
+    assert list(compose_config("self_chat", "local", ["embedded=true"]).mephisto.blueprint.models) == [*EMBEDDED[:3]]
+
+
+def test_embedded_models_are_a_word_and_a_model_of_that_name_is_none() -> None:
+    for word in ("embedded=true", "models=embedded", "mephisto.blueprint.models=embedded"):
+        assert list(compose_config("sata", "liu2023_mm", [word]).mephisto.blueprint.models) == [*EMBEDDED]
+    named = compose_config("sata", "liu2023_mm", ["models=[embedded,a,b,c]", "embedded=false"]).mephisto.blueprint
+    assert "embedded" in named.models
+
+
+FILE = """
+conf: smith2022_size_humanness
+models: [my_bot, eliza]
+turns: 4
+place: link
+replies: {appearance: plain, max_chars: null}
+first_message: "Hi, it's me: “you”?"
+task_reward: 1
+"""
+
+
+def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(FILE, encoding="utf-8")
+    found = compose_config("pw_turn", str(path), ["turns=5"]).mephisto
+    assert (found.blueprint.turns, found.blueprint.metric, list(found.blueprint.models)) == (
+        5,
+        "humanness",
+        ["my_bot", "eliza"],
+    )
+    assert (found.blueprint.replies.appearance, found.blueprint.replies.max_chars) == ("plain", None)
+    assert (found.blueprint.first_message, found.task.task_reward) == ("Hi, it's me: “you”?", 1)
+    assert found.provider._provider_type == "link"
+    path.write_text("trns: 4\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"no setting 'trns'\. Did you mean turns"):
+        compose_config("pw_turn", str(path))
+
+
+@pytest.mark.parametrize("task", ["pw_turn", "third_party"])
+def test_every_setting_is_listed_with_all_that_is_known(task: str) -> None:
+    """What is listed can be typed by both of its names, says why one would set it, and has an example."""
+    listed = list_settings(task)
+    known = {setting.full_name for setting in listed}
+    for setting in listed:
+        assert all((setting.description, setting.allowed, setting.example, setting.topic)), setting
+        assert len(setting.description) > len(setting.in_a_sentence), f"{setting.name} does not say why"
+        assert "mephisto." not in setting.description
+        assert one_setting(task, listed, setting.full_name) == [setting]
+        assert one_setting(task, listed, setting.name)[0] == setting
+        assert setting.example.strip("'").startswith((setting.name, "values."))
+    assert known >= {f"{ROOT}{section}.{name}" for section, name in (("task", "task_reward"), ("architect", "port"))}
+    assert {setting.topic for setting in listed if setting.full_name.split(".")[1:2] == [SECTIONS[2]]} == {"The server"}
+    assert ELSE in {setting.topic for setting in listed}
+
+
+def test_settings_are_shown_by_topic_alone_and_for_programs() -> None:
+    def shown(*arguments: str) -> str:
+        done = CliRunner(mix_stderr=False).invoke(launch, ["pw_turn", "--list-settings", *arguments])
+        assert done.exit_code == 0, done.stderr
+        return str(done.stdout)
+
+    assert "\nThe chat\nturns " in shown()
+    alone = shown("turns", "conf=smith2022_size_humanness")
+    assert alone.startswith("turns\n  Messages of each side in a dialogue")
+    assert "default   6" in alone
+    assert "allowed   a whole number from 1 to 100" in alone
+    assert "example   parlai-humaneval launch pw_turn turns=7" in alone
+    assert "stored as mephisto.blueprint.turns" in alone
+    (one,) = json.loads(shown("mephisto.blueprint.turns", "--json"))
+    assert one.keys() == {"name", "full_name", "topic", "default", "description", "allowed", "example"}
+    assert {each["name"] for each in json.loads(shown("--json"))} >= {
+        "turns",
+        "place",
+        "embedded",
+        "replies.appearance",
+    }
+    wrong = CliRunner().invoke(launch, ["pw_turn", "--list-settings", "turnss"])
+    assert (wrong.exit_code, "Did you mean turns?" in wrong.output) == (1, True)

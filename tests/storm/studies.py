@@ -1,0 +1,108 @@
+"""The studies of a storm: chats that are rated turn by turn, finished dialogues, units of several chats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from killable_server import KillableServer
+
+from mephisto_tasks.simulated.answers import Behaviour
+from parlai_humaneval.protocol.page.practice import Practice, load_practice
+from storm.study import StormStudy
+
+AWAY_AFTER_S = 25
+"""After how much silence a rater counts as gone."""
+THINK_S = 0.35
+
+
+def most_wanted(seconds: float) -> int:
+    """What a study asks for of each group: the quickest has it all near the end of a storm, the others never."""
+    return round(150 + 3 * seconds)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A study of the storm, and how its raters judge."""
+
+    study: StormStudy
+    behaviour: Behaviour
+
+
+def scripts(
+    folder: Path, data_dir: Path, server: KillableServer, environment: Mapping[str, str], wanted: int
+) -> list[Script]:
+    """Not launched yet; all of them in one data directory. ``wanted``: of each group."""
+    blueprints: dict[str, dict[str, object]] = {
+        "sata": {
+            "setting": "sata_user",
+            "models": "[retrieval,served]",
+            "zoo_files": f"[{_zoo(folder, server)}]",
+            "turns": 3,
+            "dialogues_per_group": wanted,
+            "model_outage_s": 30,
+        },
+        "pw_dialog": {
+            "dialogues": f"[{_chats(folder, 'wordy', 'Tell me more!', wanted)},{_chats(folder, 'terse', 'Yes.', wanted)}]",
+            "judgements_per_group": wanted,
+            "items_per_unit": 4,
+            "onboarding_qualification": "null",
+        },
+        "direct_assessment": {
+            "models": "[eliza,retrieval]",
+            "turns": 2,
+            "dialogues_per_group": wanted,
+            "onboarding_qualification": "null",
+        },
+    }
+    practices = {"sata": _practice("sata", "appropriate")}
+    return [
+        Script(
+            StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment)),
+            Behaviour(practice=practices.get(task), think_s=THINK_S),
+        )
+        for task, blueprint in blueprints.items()
+    ]
+
+
+def _settings(blueprint: Mapping[str, object]) -> list[str]:
+    chosen = [f"mephisto.blueprint.{name}={value}" for name, value in blueprint.items()]
+    return [*chosen, "mephisto.blueprint.seed=5", f"mephisto.architect.disconnect_after_s={AWAY_AFTER_S}"]
+
+
+@cache
+def _practice(task: str, metric: str) -> Practice:
+    folder = files("mephisto_tasks") / "presets" / task / "task_config"
+    return load_practice(Path(str(folder)) / f"onboarding_{metric}.json", metric)
+
+
+def _zoo(folder: Path, server: KillableServer) -> Path:
+    options = {
+        "model": "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent",
+        "base_url": server.base_url,
+        "served_model": "m",
+        "api_key_env": "",
+        "request_retries": 1,
+    }
+    path = folder / "served.yaml"
+    path.write_text(yaml.safe_dump({"models": {"served": {"options": options}}}), encoding="utf-8")
+    return path
+
+
+def _chats(folder: Path, model: str, reply: str, dialogues: int) -> Path:
+    """Finished dialogues of a model with a person, in ParlAI's format."""
+    path = folder / f"{model}.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(1, dialogues + 1):
+            dialog = [
+                [{"id": "person", "text": f"What of thing {number}.{exchange}?"}, {"id": "bot", "text": reply}]
+                for exchange in (1, 2)
+            ]
+            entities = {"person": "human", "bot": model}
+            file.write(json.dumps({"dialog": dialog, "dialogue_id": f"{model}-{number}", "entities": entities}) + "\n")
+    return path

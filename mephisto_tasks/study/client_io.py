@@ -297,7 +297,7 @@ class StudyIOHandler(ClientIOHandler):
         if agent is None:
             return
         if isinstance(agent, OnboardingAgent):
-            ended = agent_id in pool.final_onboardings
+            ended = agent_id in pool.final_onboardings or _failed(agent)
         else:
             ended = agent.db_status in _GONE and self._door.may_return(agent.worker_id)
         if ended:
@@ -305,7 +305,8 @@ class StudyIOHandler(ClientIOHandler):
 
     def _has_page_open(self, name: str) -> bool:
         practising = self.get_live_run().worker_pool.onboarding_agents.values()
-        if any(agent.get_worker().worker_name in _stored_names(name) for agent in list(practising)):
+        names = _stored_names(name)
+        if any(agent.get_worker().worker_name in names and not _failed(agent) for agent in list(practising)):
             return True
         oldest = time.monotonic() - REGISTERING_S
         return any(other == name and since > oldest for other, since in list(self._registering.values()))
@@ -450,6 +451,11 @@ def _waits_as(crowd_data: dict[str, Any]) -> str:
     """By what somebody who waits outside is known again: visitors by link have no registration before they are inside."""
     by_link = crowd_data.get("provider_type") == "link"
     return str(crowd_data["worker_name" if by_link else "agent_registration_id"])
+
+
+def _failed(agent: OnboardingAgent) -> bool:
+    """Whether a practice ended with a no, which its page has read or is about to: Mephisto lets go of it a moment later."""
+    return bool(agent.db_status == AgentState.STATUS_REJECTED)
 
 
 def _stored_names(name: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from .conftest import launched
 from .leaks import check_secrecy
@@ -149,6 +149,20 @@ def _check_records(study: Study, worker: str) -> None:
     assert records[-1].feedback == "That was long."
 
 
+def rest(page: Page) -> None:
+    """Wait until the page, which a finger has pushed, lies still: a touch meets what stands there then."""
+    page.evaluate(
+        """() => new Promise((resolve) => {
+            let place = window.scrollY, since = performance.now();
+            const look = () => {
+                if (window.scrollY !== place) [place, since] = [window.scrollY, performance.now()];
+                if (performance.now() - since > 500) resolve(); else setTimeout(look, 20);
+            };
+            look();
+        })"""
+    )
+
+
 def test_slider_moves_by_drag_and_not_by_scrolling(visit: Callable[..., Rater], study: Study) -> None:
     """A mouse drags it; a finger that scrolls past it leaves it unanswered, and one that drags sideways moves it."""
     rater = visit(study.url, "finger")
@@ -175,7 +189,8 @@ def test_slider_moves_by_drag_and_not_by_scrolling(visit: Callable[..., Rater], 
         touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     swipe(first, 0, -160)
-    assert page.evaluate("window.scrollY") > 0
+    page.wait_for_function("window.scrollY > 0")
+    rest(page)
     scales.answered(0)
     swipe(second, 80, 0)
     scales.answered(1)

@@ -181,6 +181,30 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
     assert [turned["kind"] for turned in task["turned_away"]] == ["practice_failed"]
 
 
+async def test_who_failed_the_practice_reads_so_however_soon_they_come_back(
+    run: Launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while Mephisto, which has told them, still holds their practice: neither page is "another page open"."""
+    pool = run.live_run.worker_pool
+    told, let_go = pool.register_agent_from_onboarding, asyncio.Event()
+
+    async def tells_and_holds(agent: Any) -> None:
+        await told(agent)
+        await let_go.wait()
+
+    monkeypatch.setattr(pool, "register_agent_from_onboarding", tells_and_holds)
+    good = good_replies(run)
+    async with Rater(run, "hasty") as rater:
+        await rater.practise([*WRONG, *WRONG], good)
+        await rater.client.submit_onboarding()
+    assert pool.onboarding_agents, "it is still held"
+    async with Rater(run, "hasty") as reloaded:
+        assert reloaded.client.refused == PRACTICE_FAILED
+    assert await refusal(run, "hasty", "2") == PRACTICE_FAILED
+    run.live_run.loop_wrap.loop.call_soon_threadsafe(let_go.set)
+    await eventually(lambda: not pool.onboarding_agents)
+
+
 async def test_workers_are_listed_and_noted_and_found_by_their_id(run: Launched) -> None:
     name = pseudonym(run, "veteran")
     assert command(run, "note", name, "Wrote to us: the page froze.").output == f"Noted on {name}.\n"

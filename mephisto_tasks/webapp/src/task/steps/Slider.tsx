@@ -7,6 +7,8 @@ import styles from "./Rate.module.css";
 const THUMB_RADIUS = 14;
 /** A finger that has moved so far sideways means to drag. */
 const DRAG_PX = 6;
+/** A finger that has moved so far up or down means to scroll, also where its browser is too busy to say so. */
+const SCROLL_PX = 16;
 
 /** A line that begins at the right: its keys lead the other way. */
 const TURNED: Readonly<Record<string, string>> = { ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft" };
@@ -31,7 +33,7 @@ export interface SliderProps {
  */
 export function Slider({ scale, value, locked, labelledBy, describedBy, invalid, onChange, onEnter }: SliderProps) {
   const input = useRef<HTMLInputElement>(null);
-  const drag = useRef<{ startX: number; moving: boolean } | null>(null);
+  const drag = useRef<{ startX: number; startY: number; moving: boolean } | null>(null);
 
   const put = (next: number) => {
     if (!locked) {
@@ -49,7 +51,7 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
       return;
     }
     const touch = event.pointerType === "touch";
-    drag.current = { startX: event.clientX, moving: !touch };
+    drag.current = { startX: event.clientX, startY: event.clientY, moving: !touch };
     if (!touch) {
       // Else the browser begins to select text, and takes the focus away again.
       event.preventDefault();
@@ -63,6 +65,10 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
     if (now === null) {
       return;
     }
+    if (scrolls(event, now)) {
+      drag.current = null;
+      return;
+    }
     if (!now.moving && Math.abs(event.clientX - now.startX) >= DRAG_PX) {
       now.moving = true;
       event.currentTarget.setPointerCapture(event.pointerId);
@@ -72,7 +78,7 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
     }
   };
   const onPointerUp = (event: PointerEvent<HTMLDivElement>) => {
-    if (drag.current !== null) {
+    if (drag.current !== null && !scrolls(event, drag.current)) {
       putAt(event);
       input.current?.focus({ preventScroll: true });
     }
@@ -116,6 +122,10 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
       />
     </div>
   );
+}
+
+function scrolls(event: PointerEvent, { startY, moving }: { startY: number; moving: boolean }): boolean {
+  return !moving && Math.abs(event.clientY - startY) >= SCROLL_PX;
 }
 
 function rightToLeft(): boolean {

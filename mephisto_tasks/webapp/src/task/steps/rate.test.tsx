@@ -15,8 +15,8 @@ const go = () => userEvent.click(screen.getByRole("button", { name: "Continue" }
  * A pointer on a track that is 228 px wide and 28 px of which are the thumb's: 14 px is its left end, 114 px its middle.
  * Made from a mouse event, because jsdom has no pointer events here.
  */
-function point(type: "down" | "move" | "up" | "cancel", id: string, x: number, pointerType = "touch") {
-  const event = new MouseEvent(`pointer${type}`, { clientX: x, button: 0, bubbles: true, cancelable: true });
+function point(type: "down" | "move" | "up" | "cancel", id: string, x: number, pointerType = "touch", y = 0) {
+  const event = new MouseEvent(`pointer${type}`, { clientX: x, clientY: y, button: 0, bubbles: true, cancelable: true });
   fireEvent(track(id), Object.assign(event, { pointerType, pointerId: 1 }));
 }
 
@@ -91,6 +91,29 @@ describe("sliders", () => {
     point("cancel", "s1", 62);
     point("up", "s1", 62);
     expect(interesting()).toHaveAttribute("aria-valuetext", "not answered");
+  });
+
+  it.each([["on its way", true], ["at once", false]])(
+    "take a finger that goes up %s for no answer, also where the browser does not say that it scrolls",
+    (_, stepwise) => {
+      renderTask(pageState(1, RATE));
+      point("down", "s1", 60);
+      if (stepwise) {
+        point("move", "s1", 62, "touch", -40);
+        point("move", "s1", 90, "touch", -40);
+      }
+      point("up", "s1", 60, "touch", -160);
+      expect(interesting()).toHaveAttribute("aria-valuetext", "not answered");
+    },
+  );
+
+  it("follow a finger that drags sideways and then strays up", () => {
+    renderTask(pageState(1, RATE));
+    point("down", "s1", 60);
+    point("move", "s1", 80);
+    point("move", "s1", 114, "touch", -60);
+    point("up", "s1", 114, "touch", -60);
+    expect(interesting()).toHaveValue("50");
   });
 
   it("come back after a reload where they were, and the untouched one untouched", () => {

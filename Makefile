@@ -40,7 +40,7 @@ help:
 demo: install
 	$(BIN)/parlai-humaneval demo $(ARGS)
 
-# Two parts at a time: the browser mostly waits, and leaves its time to the others.
+# Two parts at a time: the browser mostly waits, and leaves its time to the others. A few tests that fail run once more.
 test: install check-chromium
 	@$(BIN)/python tests/every_part.py test-python test-browser test-models lint test-web test-storm docs
 
@@ -51,7 +51,9 @@ lint: install
 	$(BIN)/lint-imports --no-cache
 
 # A file stays with one process: what its tests share (a launch, a trained model) is made once.
-PYTEST = PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest --dist loadfile -m "not browser"
+# What failed is remembered for each part by itself, so that it can run again.
+REMEMBER = -o cache_dir=.pytest_cache/$@
+PYTEST = PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest $(REMEMBER) --dist loadfile -m "not browser"
 # Tests that start models, clusters and whole commands, and often wait for them: a part of their own, beside the others.
 MODELS := tests/benchmarks tests/examples tests/parlai_humaneval/models tests/parlai_humaneval/self_chat
 
@@ -65,7 +67,7 @@ explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
 
 test-browser: install check-chromium
-	$(BIN)/python -m pytest tests -m browser $(ARGS)
+	$(BIN)/python -m pytest $(REMEMBER) tests -m browser $(ARGS)
 
 storm: install check-chromium
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm $(ARGS)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from pathlib import Path
+
 import pytest
-from every_part import run_parts
+from every_part import AGAIN, MOST_AGAIN, run_parts
 
 GOOD = ["sh", "-c", "echo '===== 3 passed in 1.0s ====='"]
 BAD = ["sh", "-c", "echo 'FAILED tests/test_x.py::test_y - assert 1 == 2'; echo '1 failed in 0.1s'; exit 3"]
@@ -25,3 +29,40 @@ def test_a_part_that_fails_hides_no_other(capsys: pytest.CaptureFixture[str]) ->
 def test_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_parts({"lint": GOOD, "web": GOOD}) == 0
     assert capsys.readouterr().out.endswith("3 passed in 1.0s\n\nAll parts passed.\n")
+
+
+TESTS = """
+import pathlib
+def test_always(): pass
+def test_once_busy(tmp_path):
+    mark = pathlib.Path(__file__).with_name("was here")
+    seen, _ = mark.exists(), mark.touch()
+    assert seen
+def test_wrong(): assert {wrong} == 0
+"""
+
+
+@pytest.mark.parametrize(("wrong", "status", "verdict"), [(0, 0, "flaky"), (1, 1, "FAILED")])
+def test_what_failed_runs_once_more_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: int, status: int, verdict: str
+) -> None:
+    """By pytest itself: what passes alone does not stop a change and is not hidden either; what fails twice has failed."""
+    (tmp_path / "test_it.py").write_text(TESTS.format(wrong=wrong))
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra")
+    command = [sys.executable, "-m", "pytest", "--rootdir", str(tmp_path), "-n", "2", str(tmp_path)]
+    assert run_parts({"python": command}, {"python": [*command, *shlex.split(AGAIN)]}) == status
+    said = capsys.readouterr().out
+    summary = said[said.index("\n\npython") :]
+    assert [line.split()[1] for line in summary.splitlines() if line.startswith("python")] == [verdict, "again"]
+    assert summary.count("test_it.py::test_once_busy") == 1, "named, and it passed the second time"
+    assert summary.count("test_it.py::test_wrong") == 2 * wrong
+    assert f"{1 + wrong} failed, {2 - wrong} passed" in said
+    assert "All parts passed.\n" not in said
+
+
+def test_many_failures_are_not_the_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the time of a red run, and its verdict: nothing runs again."""
+    lines = "; ".join(f"echo 'FAILED tests/test_x.py::test_{number}'" for number in range(MOST_AGAIN + 1))
+    bad = ["sh", "-c", f"{lines}; exit 1"]
+    assert run_parts({"python": bad, "lint": BAD}, {"python": GOOD}) == 1
+    assert "again" not in capsys.readouterr().out

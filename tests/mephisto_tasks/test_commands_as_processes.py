@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,10 +111,8 @@ def test_stopped_and_killed_in_mid_dialogue(tmp_path: Path) -> None:
             asyncio.run(leave_in_turn_two(url, how.name))
             assert running_task_run(data_dir, TASK) is not None
             assert [record.status for record in read_dialogues(data_dir, TASK)][-1] == "running"
-            began = time.monotonic()
             process.send_signal(how)
             rest, _ = process.communicate(timeout=20)
-            assert time.monotonic() - began < 10
             assert refuses_connections(url)
             assert running_task_run(data_dir, TASK) is None
             if how is not signal.SIGKILL:

@@ -104,8 +104,8 @@ async def test_what_is_stored(run: Launched) -> None:
             assert Path(shown.source).name == f"{shown.entities[1]}.jsonl"
         (answer,) = record.answers
         assert (answer.question_id, answer.option, answer.reason) == ("preference", option, reason)
-        assert 0 <= answer.seconds < 15
         assert record.started_at <= answer.at <= (record.finished_at or 0)
+        assert 0 <= answer.seconds <= answer.at - record.started_at
         assert record.questions[0].text == QUESTION
         assert record.settings["study_seed"] == 5
     assert one.session == two.session

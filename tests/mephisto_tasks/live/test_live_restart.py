@@ -7,7 +7,6 @@ import os
 import socket
 import stat
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -50,7 +49,7 @@ async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> N
                 await rater.talk_until(stage, turn=2)
         before = asyncio.get_running_loop().time()
     took = asyncio.get_running_loop().time() - before
-    assert took < 3
+    assert took < 20, "Mephisto alone waits for minutes"
     for stage, rater in raters.items():
         step = rater.newest.step
         assert isinstance(step, EndStep), stage
@@ -167,16 +166,21 @@ def test_studies_one_after_another_in_one_process(tmp_path: Path) -> None:
     assert files[2] <= files[0] + 2
 
 
+def commits(data_dir: Path) -> int:
+    """How often SQLite has written to Mephisto's database: its file counts that itself."""
+    assert rows(data_dir, "PRAGMA journal_mode") == [("delete",)], "in other modes the file does not count"
+    return int.from_bytes((data_dir / "database.db").read_bytes()[24:28], "big")
+
+
 def test_two_hundred_units_are_ready_soon_and_gone_soon(tmp_path: Path) -> None:
     """Mephisto's commit per row took 6 s to create them and 9 s to expire them."""
-    began = time.monotonic()
     with launch(tmp_path, dialogues_per_group=200) as run:
-        ready = time.monotonic() - began
+        ready = commits(tmp_path)
         assert Counter(status for (status,) in rows(tmp_path, "SELECT status FROM units")) == {"launched": 200}
         asyncio.run(whole_dialogue(run, "w1"))
-        began = time.monotonic()
-    assert time.monotonic() - began < 3
-    assert ready < 5
+        before = commits(tmp_path)
+    assert commits(tmp_path) - before < 50
+    assert ready < 100
     assert Counter(status for (status,) in rows(tmp_path, "SELECT status FROM units")) == {
         "expired": 199,
         "completed": 1,

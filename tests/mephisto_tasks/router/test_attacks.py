@@ -362,7 +362,7 @@ async def test_a_flood_of_answers_is_slowed_down_and_loses_none(served: Served, 
         await client.next_state()
         agent = served.router.agents.find("practice-1")
         assert agent is not None
-        agent.answer_limit = RateLimit(per_second=50, burst=5)
+        agent.answer_limit = RateLimit(per_second=20, burst=5)
         answer = {"kind": "message", "step_id": "m1", "text": "Hi"}
         for number in range(30):
             data = {**answer, "update_id": f"u{number}"}

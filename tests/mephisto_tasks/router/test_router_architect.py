@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -207,9 +206,7 @@ async def test_shutdown_does_not_wait_for_pages(architect: Make) -> None:
         )
         await asking
         await asyncio.sleep(0.1)
-        started = time.monotonic()
-        await asyncio.to_thread(one.shutdown)
-        assert time.monotonic() - started < 3
+        await asyncio.wait_for(asyncio.to_thread(one.shutdown), 20)  # a server waits a minute for open connections
     assert not [thread for thread in threading.enumerate() if thread.name == "router"]
 
 

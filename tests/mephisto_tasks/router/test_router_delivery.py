@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from chaos import ChaosProxy
 from fake_operator import Served
+from live import eventually
 
 from mephisto_tasks.router.browsers import Browser
 from mephisto_tasks.router.page_client import PageClient, PageError
@@ -22,14 +23,6 @@ Pages = Callable[..., PageClient]
 async def reply(client: PageClient, state: PageState, text: str = "Hello") -> PageState:
     assert isinstance(state.step, MessageStep)
     return await client.answer({"kind": "message", "step_id": state.step.step_id, "text": text})
-
-
-async def eventually(condition: Callable[[], Any], timeout: float = 5.0) -> None:
-    async def poll() -> None:
-        while not condition():
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(poll(), timeout)
 
 
 async def test_a_whole_task(served: Served, open_page: Pages) -> None:

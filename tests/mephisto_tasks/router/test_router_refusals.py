@@ -207,7 +207,7 @@ async def test_a_strange_time_stamp_does_not_reach_mephisto(served: Served) -> N
 
 async def test_a_silent_operator_is_reported(serve: Callable[..., Served]) -> None:
     """503 with a sentence after the time limit; the next try asks again."""
-    served = serve(operator_timeout_s=0.2)
+    served = serve(operator_timeout_s=1.0)
     served.operator.mute = True
     body = {"provider_data": {"worker_name": "w", "agent_registration_id": "a-w"}}
     status, answer = await post(served, "/request_agent", json=body)
@@ -235,7 +235,7 @@ async def test_a_flood_is_stopped(served: Served, open_page: Pages) -> None:
         state = await client.next_state()
         agent = served.router.agents.find("practice-1")
         assert agent is not None
-        agent.limit = RateLimit(per_second=20, burst=3)
+        agent.limit = RateLimit(per_second=5, burst=3)
         beat: dict[str, Any] = {"packet_type": "heartbeat", "subject_id": client.agent_id, "data": {}}
         for _ in range(10):
             await client.send_raw(beat)

@@ -66,9 +66,9 @@ def run(data_dir: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, [*arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "80"})
 
 
-def asked(data_dir: Path, judge_file: str, *more: str, task: str = "soba") -> dict[str, Any]:
+def asked(data_dir: Path, judge_file: str, *more: str, task: str = "soba", status: int = 0) -> dict[str, Any]:
     done = run(data_dir, "judge", "--judge", judge_file, "--task-name", task, "--json", *more)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == status, done.output
     found: dict[str, Any] = json.loads(done.output.splitlines()[-1])
     return found
 
@@ -163,12 +163,14 @@ def test_people_are_reported_and_exported_as_before(study: Path, judge: Judge, t
 def test_a_judge_that_is_of_no_use_is_told_so(
     study: Path, judge: Judge, said: str, counts: tuple[int, int, int], words: str
 ) -> None:
-    """Guards who refuses, writes prose, or always takes the first: plain words, and all of it kept."""
+    """Guards who refuses, writes prose, or always takes the first: plain words, and all of it kept; a script that got no
+    answer at all does not go on as if it had one."""
     file = judge(f"def reply(history):\n    return {said!r}\n")
     done = run(study, "judge", "--judge", file, "--task-name", "soba")
-    assert done.exit_code == 0, done.output
+    status = int(not counts[0])
+    assert done.exit_code == status, done.output
     assert words in " ".join(done.output.split())
-    found = asked(study, file)
+    found = asked(study, file, status=status)
     assert (found["answered"], found["refused"], found["unparsable"]) == counts
     assert {answer.replies[0] for answer in answers(study)} == {said}
 
@@ -228,7 +230,7 @@ def test_who_writes_more_than_it_may_is_told_of(study: Path, judge: Judge) -> No
     """Guards the budget's word: it is kept for replies of 20 tokens, and these have 2,500."""
     file = judge("def reply(history):\n    return 'long' * 2500\n")
     done = run(study, "judge", "--judge", file, "--task-name", "soba", "--max-cost", "0.5")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 1, done.output  # none of it can be read, either
     told = " ".join(done.output.split())
     assert "More was spent than --max-cost allows: replies were longer than max_reply_tokens" in told
     assert "Stopped before" not in told

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deciding_raters import rated
 from live import TASK, Launch, Rater, eventually, launch, records, whole_dialogue
 
 from mephisto_tasks.config_error import ConfigError
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.running.orders import More, Pause, RetireModel, StopGroup, give
-from mephisto_tasks.simulated.raters import Behaviour, run_raters
 from mephisto_tasks.stored.deciding_lines import deciding_events, log_file
-from mephisto_tasks.study.launching import Launched
 from parlai_humaneval.sequential.events import Answered, Arrived, Began, Ended, Extended, Left, Returned
 from parlai_humaneval.sequential.study import replay
 
@@ -22,28 +21,10 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.3, "max_dialogues": 60
 MANY = {"models": ["alpha", "beta", "gamma"]}
 
 
-async def rated(run: Launched, at_once: int, number: int, prefer: str = "alpha", *, first: int = 0) -> None:
-    """So many simulated raters who always choose ``prefer``, or what is left of them when nobody else is needed."""
-    behaviour = Behaviour(model_of=run.study.model_of, prefer=prefer, strength=1.0)
-    for begin in range(first, first + number, at_once):
-        if run.study.remaining == 0:
-            break
-        await run_raters(
-            run.url,
-            behaviour,
-            announce=run.study.expect_simulated,
-            raters=at_once,
-            dialogues=at_once,
-            seed=begin,
-            name=f"sim{begin}",
-        )
-    await eventually(lambda: not run.live_run.task_runner.running_units)
-
-
 async def test_a_study_ends_when_its_answer_is_reached(start: Launch) -> None:
     """Guards the whole way: pages, picks, evidence, the end; and that the log on the disk leads to the same decisions."""
     async with start(**DECIDED) as run:
-        await rated(run, 4, 60)
+        await rated(run, "alpha")
         assert run.is_done()
         now = run.study.deciding_now()
         assert now is not None
@@ -65,7 +46,7 @@ async def test_a_study_ends_when_its_answer_is_reached(start: Launch) -> None:
 async def test_raters_go_where_the_answer_is_open(start: Launch) -> None:
     """Guards the draw: of three models, a pair that is decided is drawn for nobody who comes later."""
     async with start(**DECIDED, **MANY) as run:
-        await rated(run, 3, 60)
+        await rated(run, "alpha", at_once=3)
     log = deciding_events(run.data_dir, TASK)
     arrived = [event for event in log if isinstance(event, Arrived)]
     assert all(set(event.dialogues) <= set(event.open) for event in arrived)
@@ -117,7 +98,7 @@ async def test_who_leaves_makes_room_and_who_comes_back_in_time_counts(start: La
 async def test_a_later_launch_goes_on_with_the_evidence(start: Launch) -> None:
     """Guards the log over launches: who was cut off goes on, what was decided stays so, and a higher cap is taken."""
     async with start(**DECIDED) as run:
-        await rated(run, 2, 4)
+        await rated(run, "alpha", at_once=2, most=4)
         async with Rater(run, "cut-off") as rater:
             await rater.talk_until("choose", turn=2)
             before = run.study.deciding_now()
@@ -128,7 +109,7 @@ async def test_a_later_launch_goes_on_with_the_evidence(start: Launch) -> None:
         assert (now.standing.pairs, now.standing.in_flight, now.standing.cap) == (before.standing.pairs, 1, 80)
         async with Rater(run, "cut-off") as rater:
             await rater.finish()
-        await rated(run, 4, 60, first=10)
+        await rated(run, "alpha", name="later")
         assert run.is_done()
     log = deciding_events(run.data_dir, TASK)
     assert sum(isinstance(event, Extended) for event in log) == 1
@@ -224,7 +205,7 @@ async def test_panels_drop_a_model_when_all_of_its_pairs_are_decided(start: Laun
     async with start(
         task="sata", setting="soba", group_size=3, stop="decided", margin=0.4, max_dialogues=40, **MANY
     ) as run:
-        await rated(run, 4, 40)
+        await rated(run, "alpha", most=40)
         assert run.study.remaining == 0
     sizes = [len(event.dialogues[0]) for event in deciding_events(run.data_dir, TASK) if isinstance(event, Arrived)]
     assert sizes == sorted(sizes, reverse=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deciding_raters import rated
 from judging_hands import (
     LONG,
     SHORT,
@@ -27,10 +28,8 @@ from live import TASK, eventually
 from mephisto_tasks.config_error import ConfigError
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.judging.study import GO_ON
-from mephisto_tasks.simulated.raters import Behaviour, run_raters
 from mephisto_tasks.stored.deciding_lines import deciding_events
 from mephisto_tasks.stored.results import read_judgements
-from mephisto_tasks.study.launching import Launched
 from parlai_humaneval.protocol.records.judgement import JudgementRecord
 from parlai_humaneval.sequential.events import Answered, Arrived, Extended, Left, Returned
 from parlai_humaneval.sequential.study import replay
@@ -44,24 +43,6 @@ def study(folder: Path, *models: str, dialogues: int = 8, **more: Any) -> dict[s
     texts = {WORDY: LONG, TERSE: SHORT, THIRD: "Something else."}
     files = [chats(folder, name, says(texts[name]), dialogues=dialogues) for name in models or (WORDY, TERSE)]
     return {"task": "pw_dialog", "dialogues": files, "items_per_unit": 3, **DECIDED, **more}
-
-
-async def rated(run: Launched, prefer: str = WORDY, *, at_once: int = 4, name: str = "sim") -> None:
-    """Simulated raters who always choose ``prefer`` where they see it, until nobody else is needed."""
-    behaviour = Behaviour(model_of=run.study.model_of, prefer=prefer, strength=1.0)
-    for number in range(30):
-        if run.study.remaining == 0:
-            break
-        await run_raters(
-            run.url,
-            behaviour,
-            announce=run.study.expect_simulated,
-            raters=at_once,
-            dialogues=at_once,
-            seed=number,
-            name=f"{name}{number}",
-        )
-    await eventually(lambda: not run.live_run.task_runner.running_units)
 
 
 def by_worker(found: list[JudgementRecord]) -> dict[str, list[JudgementRecord]]:
@@ -91,7 +72,7 @@ def check_log(data_dir: Path, found: list[JudgementRecord]) -> None:
 async def test_a_study_of_pairs_ends_when_its_answer_is_reached(tmp_path: Path) -> None:
     """Guards the whole way, with several judgements of the same pair in a unit and attention checks among them."""
     async with study_beside(tmp_path / "data", **study(tmp_path, golds_per_unit=1)) as run:
-        await rated(run)
+        await rated(run, WORDY)
         assert run.is_done()
         now = run.study.deciding_now()
         assert now is not None
@@ -112,7 +93,7 @@ async def test_of_three_models_raters_judge_what_is_open(tmp_path: Path) -> None
     settings = study(tmp_path, WORDY, TERSE, THIRD, items_per_worker_and_group=1)
     async with study_beside(tmp_path / "data", **settings) as run:
         assert any("units of work get shorter as pairs are decided, down to 1" in said for said in run.study.remarks)
-        await rated(run)
+        await rated(run, WORDY)
         assert run.study.remaining == 0
         found = judgements(run)
     check_log(tmp_path / "data", found)
@@ -194,7 +175,7 @@ async def test_a_later_launch_goes_on_with_the_evidence(tmp_path: Path) -> None:
         async with Judge(run, "cut-off") as rater:
             assert (await rater.state()).notice == GO_ON
             await rater.whole_unit()
-        await rated(run)
+        await rated(run, WORDY)
         assert run.is_done()
     log = deciding_events(run.data_dir, TASK)
     assert sum(isinstance(event, Extended) for event in log) == 1

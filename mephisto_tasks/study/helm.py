@@ -75,6 +75,8 @@ class Helm:
         self._began = time.time()
         self._read: tuple[int, int] | None = None
         self._fits = True
+        self._closed = False
+        """No unit is offered any more, as the study has its answer."""
         self._said_at = 0.0
         self._told = 0
         self._over = threading.Event()
@@ -102,6 +104,8 @@ class Helm:
             while not self._over.wait(LOOK_S):
                 try:
                     followed = self._follow()
+                    if self._has_answer and not self._closed:
+                        self._fits, self._closed = False, True
                     if not self._fits:
                         self._fit()
                     if followed or time.monotonic() - self._said_at >= SAY_S:
@@ -145,6 +149,11 @@ class Helm:
         self._told = len(self._study.steered.results)
         self._fit()
         return True
+
+    @property
+    def _has_answer(self) -> bool:
+        """Who takes a unit from now on comes in vain, however long those who are at work still take."""
+        return self._study.course is not None and self._study.course.is_over
 
     def _fit(self) -> None:
         study = self._study

@@ -226,6 +226,17 @@ class Rater(Visitor):
             state = await self.state()
         return state
 
+    async def prefer(self, model: str, run: Launched) -> PageState:
+        """To the end, the model's reply taken every time, unit handed in."""
+        state = await self.state()
+        while isinstance(state.step, ChooseStep | MessageStep):
+            if isinstance(state.step, MessageStep):
+                state = await self.write("And what else?")
+            else:
+                shown = [run.study.model_of(card.candidate_id) for card in state.step.cards]
+                state = await self.choose(shown.index(model))
+        return await self.finish()
+
     async def talk_until(self, kind: str, turn: int = 99) -> PageState:
         """Go on, first card every time, until a step of ``kind`` in ``turn`` (or the feedback) is there."""
         state = await self.state()

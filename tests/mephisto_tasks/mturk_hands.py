@@ -99,6 +99,10 @@ class Turker(Rater):
     async def do_all(self) -> None:
         """The task, and then MTurk's form."""
         await self.finish()
+        self.hand_in()
+
+    def hand_in(self) -> None:
+        """MTurk's form, which our page fills in and sends."""
         self.mturk.crowd.submit(self.assignment.id, {"workerId": self.worker})
 
 

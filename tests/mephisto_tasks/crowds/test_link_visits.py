@@ -9,63 +9,19 @@ import sqlite3
 import stat
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 from click.testing import CliRunner
-from live import Launch, Rater, browser_of, eventually, good_replies, records, rows
+from live import Launch, eventually, good_replies, records, rows
+from panel_hands import COMPLETE, LINK, Participant, address, local_url
 
 from mephisto_tasks.crowds.link import reception
 from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.engine import explain
-from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.study.launching import Launched
 from parlai_humaneval.cli import main
 from parlai_humaneval.protocol.page.steps import EndStep, PageState
-
-LINK = [
-    "place=link",
-    "mephisto.provider.panel=prolific",
-    "mephisto.provider.completion_code=C1DONE",
-    "mephisto.provider.screen_out_code=S2OUT",
-    "mephisto.provider.no_consent_code=N3NO",
-    "mephisto.provider.time_out_code=T4LATE",
-    "mephisto.architect.public_url=https://study.example.org",
-]
-COMPLETE = "https://app.prolific.com/submissions/complete?cc="
-
-
-def address(person: str, session: str = "", study: str = "study1") -> list[tuple[str, str]]:
-    return [("PROLIFIC_PID", person), ("STUDY_ID", study), ("SESSION_ID", session or f"session-of-{person}")]
-
-
-class Participant(Rater):
-    """Somebody's page with an address of Prolific's; it is served from here, whatever its public address is."""
-
-    def __init__(self, run: Launched, person: str, session: str = "", **parameters: Any) -> None:
-        super().__init__(local_url(run), person)
-        sent = parameters.get("parameters") or address(person, session)
-        self.client = PageClient(self.url, parameters=sent, heartbeat_s=0.5, browser=browser_of(person))
-
-    async def begin_work(self) -> None:
-        """One turn, with words that are known again."""
-        await self.choose()
-        await self.write("hello to both")
-
-    @property
-    def redirect(self) -> str | None:
-        """Where the page is to go: with a refusal, or with the last step."""
-        if self.client.refused is not None or self.client.agent_id is None:
-            redirect = self.client.details.get("redirect")
-            return None if redirect is None else str(redirect["url"])
-        step = self.newest.step
-        assert isinstance(step, EndStep)
-        return None if step.redirect is None else step.redirect.url
-
-
-def local_url(run: Launched) -> str:
-    return f"http://127.0.0.1:{run.live_run.architect._port}"
 
 
 def statuses(run: Launched) -> list[tuple[str, str, str]]:

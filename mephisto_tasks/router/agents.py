@@ -106,7 +106,7 @@ LIVE = frozenset({ONBOARDING, "waiting", "in task"})
 class Agent:
     """One agent of Mephisto, as the router sees it.
 
-    ``last_seen``: when its page last said something (monotonic seconds), None before a page got it.
+    ``last_seen``: when its page last said something (by the router's ``awake``), None before a page got it.
     ``came``: its page has opened a websocket; until then nobody has seen more of it than one request.
     ``practises``: it is the agent of a practice, which a task cannot be handed in for, nor the other way about.
     ``submitted``: its page has handed the work in; the operator may still refuse that, and the page goes on.
@@ -174,7 +174,7 @@ class AgentBook:
         return self._agents.setdefault(agent_id, Agent(agent_id))
 
     def statuses(self, now: float) -> dict[str, str]:
-        """Agent id → status, after marking those whose page has been silent for too long.
+        """Agent id → status, after marking those whose page has been silent for too long; ``now`` as ``last_seen``.
 
         Agents whose work was taken are left out: their page may close.
         """

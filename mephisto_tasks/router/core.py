@@ -19,6 +19,7 @@ from aiohttp import WSCloseCode
 
 from mephisto_tasks.router import packets as p
 from mephisto_tasks.router.agents import Agent, AgentBook
+from mephisto_tasks.router.awake import AwakeTime
 from mephisto_tasks.router.connection import Connection
 from mephisto_tasks.router.packets import Packet
 from mephisto_tasks.router.page_errors import PageErrors
@@ -60,6 +61,8 @@ class Router:
 
     def __init__(self, *, operator_timeout_s: float = 300.0, disconnect_after_s: float = 120.0) -> None:
         self.agents = AgentBook(disconnect_after_s)
+        self.awake = AwakeTime()
+        self._looking: asyncio.Task[None] | None = None
         self.page_errors = PageErrors()
         self._operator_timeout_s = operator_timeout_s
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -76,12 +79,15 @@ class Router:
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """The loop in which everything happens from now on."""
         self._loop = loop
+        self._looking = loop.create_task(self.awake.keep_looking())
 
     def stop(self) -> None:
         """Says good-bye to every page; what was sent before leaves first."""
         for connection in list(self._connections):
             connection.close(WSCloseCode.GOING_AWAY)
         self._disconnect()
+        if self._looking is not None:
+            self._looking.cancel()
         self.page_errors.close()
 
     def health(self) -> dict[str, Any]:
@@ -165,7 +171,7 @@ class Router:
             {
                 "packet_type": p.RETURN_STATUSES,
                 "subject_id": p.OPERATOR,
-                "data": self.agents.statuses(time.monotonic()),
+                "data": self.agents.statuses(self.awake.now()),
                 "client_timestamp": request.get("server_timestamp"),
                 "router_incoming_timestamp": time.time(),
             }
@@ -176,7 +182,7 @@ class Router:
         if data.get("agent_id") is not None:
             agent = self.agents.find_or_create(data["agent_id"])
             data["agent_token"] = agent.issue_token()
-            agent.last_seen = time.monotonic()
+            agent.last_seen = self.awake.now()
         waiting = self._requests.pop(data.get("request_id", ""), None)
         if waiting is None or waiting.done():
             return
@@ -285,7 +291,7 @@ class Router:
             self._release(connection)
             self._supersede(agent, connection)
             agent.connection, connection.agent_id = connection, agent.agent_id
-        agent.last_seen, agent.came = time.monotonic(), True
+        agent.last_seen, agent.came = self.awake.now(), True
         status = {"status": agent.status}
         connection.send({"packet_type": p.UPDATE_STATUS, "subject_id": agent.agent_id, "data": status})
         for packet in agent.outbox.resume(last_seq):

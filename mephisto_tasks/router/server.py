@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import math
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -138,7 +137,7 @@ class PageSockets:
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
             raise p.BadPacket("This connection does not speak for that agent; send “alive” with its token first.")
-        agent.last_seen = time.monotonic()
+        agent.last_seen = self._router.awake.now()
         if packet.packet_type == p.HEARTBEAT:
             self._heartbeat(connection, agent, packet)
         elif packet.packet_type == p.ACK:

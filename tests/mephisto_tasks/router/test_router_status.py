@@ -12,6 +12,7 @@ from fake_operator import Served
 from live import eventually
 
 from mephisto_tasks.router import agents
+from mephisto_tasks.router.awake import ASLEEP_S, AwakeTime
 from mephisto_tasks.router.page_client import PageClient
 
 Pages = Callable[..., PageClient]
@@ -40,6 +41,40 @@ async def test_a_page_that_goes_silent_has_left(serve: Callable[..., Served], op
         assert heard[0][1] == "onboarding"
         assert heard[-1][1] == "disconnect"
         assert heard[-1][0] >= limit_s
+
+
+async def test_nobody_has_left_while_the_server_was_asleep(serve: Callable[..., Served], open_page: Pages) -> None:
+    """Guards raters whose server was stopped for longer than they may be silent: it goes on, and asks who is there before
+    it has read a heartbeat."""
+    served = serve(disconnect_after_s=1)
+    async with open_page(served.url, heartbeat_s=0.1) as client:
+        await client.register()
+        await client.next_state()
+        loop = served.router._loop
+        assert loop is not None
+        for _ in range(3):
+            loop.call_soon_threadsafe(time.sleep, 1.5)
+            assert await statuses(served) == {"practice-1": "onboarding"}
+            await asyncio.sleep(0.3)
+
+
+def test_time_stands_still_in_a_sleep() -> None:
+    """Guards the limit itself: awake it is a clock like others, and it never runs backwards."""
+    clock = [100.0]
+    awake = AwakeTime(lambda: clock[0])
+    seen = [awake.now()]
+    for _ in range(20):  # two seconds awake
+        clock[0] += 0.1
+        seen.append(awake.now())
+        awake.look()
+    assert awake.now() - seen[0] == pytest.approx(2)
+    clock[0] += 3600
+    seen += [awake.now()]
+    awake.look()
+    clock[0] += 0.1
+    seen += [awake.now()]
+    assert seen[-1] - seen[0] == pytest.approx(2 + ASLEEP_S + 0.1)
+    assert seen == sorted(seen)
 
 
 async def test_a_page_that_never_connected_has_left(

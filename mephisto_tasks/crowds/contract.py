@@ -9,6 +9,10 @@ class CrowdError(RuntimeError):
     """A crowd's site refused something, or could not be asked; the message says what to do."""
 
 
+class NotYetKnown(Exception):
+    """It cannot be said at this moment whether somebody comes from the crowd's site; their page asks again by itself."""
+
+
 @runtime_checkable
 class ExpiresRuns(Protocol):
     """A provider that takes all that a run offers off its market at once, instead of unit by unit."""
@@ -22,4 +26,7 @@ class ChecksArrivals(Protocol):
     """A provider that knows who cannot come from its site."""
 
     def refusal(self, provider_data: dict[str, Any]) -> str | None:
-        """What the page of somebody reads who cannot have come from there, by what their page registers with."""
+        """What the page of somebody reads who cannot have come from there, by what their page registers with.
+
+        Raises NotYetKnown.
+        """

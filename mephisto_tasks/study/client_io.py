@@ -27,7 +27,7 @@ from mephisto.operations.client_io_handler import SYSTEM_CHANNEL_ID, ClientIOHan
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails
 
-from mephisto_tasks.crowds.contract import ChecksArrivals
+from mephisto_tasks.crowds.contract import ChecksArrivals, NotYetKnown
 from mephisto_tasks.crowds.link.arrivals import Arrival
 from mephisto_tasks.crowds.link.datastore import Visit
 from mephisto_tasks.crowds.link.reception import Answer, Reception, Welcome
@@ -138,6 +138,9 @@ class StudyIOHandler(ClientIOHandler):
             refusal = self._refusal(packet, channel_id, shown, agrees_to)
         except BookUnusable as error:  # whoever cannot be bound to their browser does not come in by halves
             logger.error("a rater is told to try again: %s", error)
+            self.try_again(request_id)
+            return
+        except NotYetKnown:
             self.try_again(request_id)
             return
         if refusal is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mephisto_tasks import compat
@@ -34,6 +36,7 @@ class HitStore(MTurkDatastore):
         super().__init__(datastore_root)
         self._clients: dict[tuple[str, str], Any] = {}
         self._making = threading.Lock()
+        self._hits_made_now = 0
         with self.table_access_condition, self._get_connection() as connection:
             connection.execute(_AGENTS_TABLE)
 
@@ -68,6 +71,22 @@ class HitStore(MTurkDatastore):
                 .fetchone()
             )
         return None if row is None else (str(row["hit_id"]), str(row["assignment_id"]))
+
+    @contextmanager
+    def making_a_hit(self) -> Iterator[None]:
+        """In the block MTurk makes a HIT: workers find it there a moment before it is known here."""
+        with self._making:
+            self._hits_made_now += 1
+        try:
+            yield
+        finally:
+            with self._making:
+                self._hits_made_now -= 1
+
+    @property
+    def are_hits_made_now(self) -> bool:
+        """Whether somebody may come with a HIT that is not known yet."""
+        return self._hits_made_now > 0
 
     def knows_hit(self, hit_id: str) -> bool:
         """Whether a launch of this data directory made the HIT."""

@@ -39,6 +39,7 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
 
+from mephisto_tasks.crowds.contract import NotYetKnown
 from mephisto_tasks.crowds.mturk.client import session_for
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
@@ -76,16 +77,17 @@ class _Unit(Unit):
         run = self.get_task_run()
         task, stored = run.get_task_args(), self.datastore.get_run(run.db_id)
         mark = study_mark(str(self.db.db_root), run.get_task().task_name)
-        hit_id = make_hit(
-            self._client(),
-            stored["hit_type_id"],
-            task_url if "://" in task_url else f"https://{task_url}",  # Mephisto's own architects may leave it out
-            height=stored["frame_height"],
-            lifetime_s=int(task.task_lifetime_in_seconds or 31 * 24 * 3600),
-            annotation=f"{mark} run {run.db_id} of {run.start_time} unit {self.db_id}",
-        )
-        self.made_hit = hit_id
-        self.datastore.new_hit(hit_id, "", task.assignment_duration_in_seconds, run.db_id)
+        with self.datastore.making_a_hit():
+            hit_id = make_hit(
+                self._client(),
+                stored["hit_type_id"],
+                task_url if "://" in task_url else f"https://{task_url}",  # Mephisto's own architects may leave it out
+                height=stored["frame_height"],
+                lifetime_s=int(task.task_lifetime_in_seconds or 31 * 24 * 3600),
+                annotation=f"{mark} run {run.db_id} of {run.start_time} unit {self.db_id}",
+            )
+            self.made_hit = hit_id
+            self.datastore.new_hit(hit_id, "", task.assignment_duration_in_seconds, run.db_id)
         self.set_db_status(AssignmentState.LAUNCHED)
 
     def get_status(self) -> str:
@@ -239,7 +241,14 @@ class _Provider(MTurkProvider):
         """Nobody takes part who has not accepted a HIT that a launch of ours made: their work could not be paid."""
         hit_id, assignment_id = provider_data.get("hit_id"), provider_data.get("assignment_id")
         accepted = isinstance(assignment_id, str) and assignment_id not in ("", NOT_ACCEPTED)
-        return None if accepted and isinstance(hit_id, str) and self.datastore.knows_hit(hit_id) else UNKNOWN_HIT
+        if not accepted or not isinstance(hit_id, str):
+            return UNKNOWN_HIT
+        being_made = self.datastore.are_hits_made_now  # to be looked at first: it may be known a moment later
+        if self.datastore.knows_hit(hit_id):
+            return None
+        if being_made:
+            raise NotYetKnown
+        return UNKNOWN_HIT
 
     def _requirement(self, qualification: dict[str, Any], client: Any, requester: Any) -> dict[str, Any] | None:
         """A qualification of Mephisto's as MTurk's; None where it is for other crowds only."""

@@ -18,6 +18,7 @@ from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_b
 from servers.mturk import CUT_AFTER, DENIED, NO_ASSIGNMENT, THROTTLED, StandIn
 
 from mephisto_tasks.crowds.mturk import following
+from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.money import LaunchTotal
 from mephisto_tasks.crowds.mturk.requesters import expire_task
@@ -120,6 +121,34 @@ async def test_who_has_accepted_no_hit_of_ours(mturk: StandIn, data_dir: Path, m
             assert forger.client.refused is not None
             assert "no HIT of this study" in forger.client.refused
     assert rows(data_dir, "SELECT * FROM agents") == []
+
+
+async def test_who_accepts_a_hit_the_moment_it_is_offered(
+    mturk: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards workers who have a program accept HITs for them: MTurk offers it before our own store knows of it."""
+    new_hit, stored = HitStore.new_hit, threading.Event()
+
+    def late(store: HitStore, *values: Any) -> None:
+        assert stored.wait(30)
+        new_hit(store, *values)
+
+    async with on_mturk_beside(data_dir, "mephisto.task.max_num_concurrent_units=1", dialogues=2) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 1)
+        monkeypatch.setattr(HitStore, "new_hit", late)
+        async with Turker(run, mturk, "A1FIRST") as first:
+            await first.do_all()
+        await eventually(lambda: len(open_hits(mturk)) == 1)
+        worker = Turker(run, mturk, "A2QUICK")
+        coming = asyncio.create_task(worker.__aenter__())
+        await asyncio.wait([coming], timeout=1)
+        assert not coming.done(), "their page asks again"
+        stored.set()
+        await coming
+        assert worker.client.refused is None
+        await worker.do_all()
+        await worker.__aexit__(None, None, None)
+    assert [record.status for record in records(run)] == ["complete"] * 2
 
 
 async def test_as_many_hits_are_open_as_were_asked_for(mturk: StandIn, data_dir: Path) -> None:

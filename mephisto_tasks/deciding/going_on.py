@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mephisto_tasks.config_error import ConfigError
-from mephisto_tasks.stored.deciding_lines import is_deciding
+from mephisto_tasks.stored.deciding_lines import deciding_events, is_deciding
+from parlai_humaneval.sequential.events import Began
 from parlai_humaneval.sequential.standing import Standing
 
 
@@ -16,9 +17,11 @@ def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
         ConfigError: says what to do.
     """
     if is_deciding(data_dir, task_name):
+        techniques = [event.technique for event in deciding_events(data_dir, task_name) if isinstance(event, Began)]
+        of_what = f", a study by {techniques[0]}," if techniques and techniques[0] else ""
         raise ConfigError(
-            f"task {task_name!r} began with stop=decided, and every dialogue of it was drawn by that: say so again, with "
-            "the same margin and alpha, or begin another study: task_name=…"
+            f"task {task_name!r}{of_what} began with stop=decided, and every dialogue of it was drawn by that: say so "
+            "again, with the same technique, margin and alpha, or begin another study: task_name=…"
         )
 
 

@@ -101,7 +101,8 @@ class StoppingRule(BaseModel):
         if self.max_dialogues < self.fewest:
             raise ValueError(
                 f"max_dialogues is {self.max_dialogues}, but {len(self.models)} models with a floor of {self.floor} "
-                f"dialogues each need {self.fewest} at least: raise max_dialogues to {self.fewest} or more"
+                f"dialogues each need {self.fewest} at least, as one counts for each model in it: raise max_dialogues to "
+                f"{self.fewest} or more"
             )
         return self
 

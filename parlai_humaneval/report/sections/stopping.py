@@ -234,12 +234,13 @@ class Stopping(Section):
         )
 
     def data_tables(self) -> list[DataTable]:
+        peeks = (
+            self.peeks if any(peek.better for peek in self.peeks) else []
+        )  # else there are names, and nothing of them
         tables = [
             pairs_table(self.pairs),
             part_table("stopping_studies", "The rule, and what it took", _STUDIES, self.studies, (), _NAMES),
-            part_table(
-                "stopping_peeks", "What testing after every worker would have said", _PEEKS, self.peeks, (), _NAMES
-            ),
+            part_table("stopping_peeks", "What testing after every worker would have said", _PEEKS, peeks, (), _NAMES),
             part_table("stopping_strengths", f"Strengths, {AFTER}", _STRENGTHS, self.strengths, (NOTE,), _NAMES),
         ]
         return [table for table in tables if table.rows]

@@ -32,7 +32,7 @@ LONG = "\n\n".join(
 )
 """About 6,000 characters."""
 SAME = "Great minds think alike, and so do the two of us."
-SLOW_S = 2.2
+SLOW_S = 3.2
 """Longer than the study's time-out for a model."""
-SECOND_TRY_S = 0.7
+SECOND_TRY_S = 1.7
 """Shorter than it, and long enough for a person to read that it takes longer."""

@@ -160,7 +160,7 @@ def launch_odd(folder: Path) -> Study:
         "dialogues_per_group=30",
         "turns=2",
         "onboarding_qualification=null",
-        "model_timeout_s=1.0",
+        "model_timeout_s=2.0",
         "model_retries=2",
         "seed=5",
     ]

@@ -70,6 +70,30 @@ def test_model_that_tells_its_name_is_masked(visit: Callable[..., Rater], odd_st
     }
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_on_a_phone_the_chosen_reply_is_in_sight_above_its_reason(
+    visit: Callable[..., Rater], odd_study: Study, number: int
+) -> None:
+    """“Why is this response better?” stands beneath that response, though it takes the room in which that stood."""
+    rater = visit(odd_study.url, "finger")
+    _to_second_turn(rater, f"phone-{number}", "What do you think of small towns?")
+    cards = rater.page.locator("label:has([data-number])")
+    expect(cards).to_have_count(2)
+    rater.choose(number)
+    expect(rater.page.get_by_role("textbox")).to_be_visible()
+    rater.page.wait_for_function(
+        """number => {
+            const card = document.querySelectorAll("label:has([data-number])")[number - 1].getBoundingClientRect();
+            const dock = document.querySelector("[data-docked]").getBoundingClientRect();
+            const reading = card.top + 40;
+            return card.bottom <= dock.top && document.elementFromPoint(card.left + 40, reading)?.closest("label") !== null;
+        }""",
+        arg=number,
+    )
+    rater.picture(f"phone-chosen-{number}")
+    rater.page.close()
+
+
 def test_slow_model_is_explained_and_then_answers(visit: Callable[..., Rater], odd_study: Study) -> None:
     """“Typing” at once, words about the delay after the time-out, both replies in the end."""
     rater = visit(odd_study.url)

@@ -34,6 +34,11 @@ export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | nul
   }
 }
 
+/** Moves the page as little as shows all of an element that the header and the dock leave free. */
+export function uncover(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
+}
+
 /** Scrolls down (1) or up (-1) by what is in sight between the header and what `covered` pixels hide below. */
 export function scrollPage(way: -1 | 1, covered: number): void {
   const inSight = heightInSight() - headerHeight() - covered;

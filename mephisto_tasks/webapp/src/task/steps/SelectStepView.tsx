@@ -1,10 +1,11 @@
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
 import { differences } from "../differences";
 import { Dock } from "../Dock";
 import { Guide } from "../Guide";
 import { replyPlaces } from "../JumpBar";
+import { uncover } from "../scroll";
 import { useDraft } from "../useDraft";
 import { cardId, choiceInputs, Choices, problemId } from "./Choices";
 import {
@@ -40,6 +41,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   const [kept, change] = useDraft(keptUnder, step.step_id);
   const [tried, setTried] = useState(false);
   const [comparing, setComparing] = useState(false);
+  const [touched, setTouched] = useState<number | null>(null);
 
   const draft = shownDraft(step, kept);
   const items = itemsOf(step);
@@ -54,7 +56,10 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
       change(choice);
     }
   };
-  const onItem = (id: string) => choose(toggleItem(step, draft, id));
+  const onItem = (id: string) => {
+    choose(toggleItem(step, draft, id));
+    setTouched(items.findIndex((item) => item.id === id));
+  };
   const onNone = () => choose(toggleNone(step, draft));
   useNumberKeys((number) => {
     const item = items[number - 1];
@@ -85,6 +90,15 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   const problem = tried ? lack : null;
   // Why is asked of a choice, and before there is one the place is free for what is read.
   const asksWhy = step.reason !== null && (lack?.where !== "items" || draft.text !== "");
+  useEffect(() => {
+    if (asksWhy && isChoose && !long && touched !== null) {
+      // The dock has grown: not over the very reply that it asks about. Its height is known at the end of the next frame.
+      let frame = requestAnimationFrame(() => {
+        frame = requestAnimationFrame(() => uncover(document.getElementById(cardId(touched))));
+      });
+      return () => cancelAnimationFrame(frame);
+    }
+  }, [asksWhy, isChoose, long, touched]);
   const choices = (
     <Choices
       labelledBy="question"

@@ -1,6 +1,6 @@
-import { screen } from "@testing-library/react";
+import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { axeViolations } from "../../test/axe";
 import { CHOOSE, pageState } from "../../test/fakes";
 import { AGENT_ID, pendingAnswer, renderTask } from "../../test/renderTask";
@@ -49,6 +49,19 @@ describe("choosing one reply", () => {
     await userEvent.tab();
     await userEvent.keyboard("it asks{Enter}");
     expect(onAnswer.mock.calls).toEqual([[{ kind: "choose", step_id: "c1", selected: ["b"], none: false, reason: "it asks" }]]);
+  });
+
+  it("shows the chosen reply above the reason that is asked for then, and moves nothing before", async () => {
+    const uncovered: string[] = [];
+    vi.spyOn(Element.prototype, "scrollIntoView").mockImplementation(function (this: Element) {
+      uncovered.push(this.textContent);
+    });
+    renderTask(pageState(1, CHOOSE));
+    expect(uncovered).toEqual([]);
+    await userEvent.click(second());
+    await waitFor(() => expect(uncovered).toEqual([expect.stringContaining("Second reply")]));
+    await userEvent.type(reason(), "it asks");
+    expect(uncovered).toHaveLength(1);
   });
 
   it("takes a digit in the reason for text, and Alt with a digit for a choice", async () => {

@@ -22,6 +22,7 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
+from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.operations import operator as mephisto_operator
 from mephisto.operations.datatypes import LiveTaskRun
 from mephisto.operations.operator import Operator
@@ -145,6 +146,8 @@ def _close_run(run: LiveTaskRun) -> None:
         lambda: _end_raters(run),
         run.task_launcher.expire_open_units,
         run.worker_pool.shutdown,
+        lambda: _end_raters(run),  # who came in while the others were told
+        lambda: _end_practices(run),
         run.client_io.shutdown,
         run.architect.shutdown,
     ):
@@ -152,6 +155,13 @@ def _close_run(run: LiveTaskRun) -> None:
             step()
         except Exception:  # one failing step must not keep the router alive
             logger.exception("a step of the shutdown failed")
+
+
+def _end_practices(run: LiveTaskRun) -> None:
+    """A practice that was handed in as the launch ended, and leads to no task, is over as well."""
+    for agent in list(run.worker_pool.onboarding_agents.values()):
+        if agent.get_status() not in AgentState.complete():
+            agent.update_status(AgentState.STATUS_DISCONNECT)
 
 
 def _end_raters(run: LiveTaskRun) -> None:

@@ -27,8 +27,14 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+COMING_IN_S = 5.0
+"""So long the end of a launch waits for who is on their way in."""
 BEGINNING_S = 0.02
 """How often it is looked whether a task has begun that somebody comes back to."""
+
+
+class Closed(Exception):
+    """The launch ends, and nobody comes in any more."""
 
 
 class _KnownToTheCrowd:
@@ -77,6 +83,8 @@ class StudyWorkerPool(WorkerPool):
         self._consents = consents
         self._saving: Saving = db.saving
         self._here = threading.local()
+        self._entrance = threading.Condition()
+        self._coming_in = 0
         self._run_at_once: LiveTaskRun | None = None
 
     def register_run(self, live_run: LiveTaskRun) -> None:
@@ -103,7 +111,12 @@ class StudyWorkerPool(WorkerPool):
         await self.get_live_run().loop_wrap.loop.run_in_executor(None, self._let_in, letting_in)
 
     def _let_in(self, letting_in: Coroutine[Any, Any, None]) -> None:
-        """Run what waits for nothing but its own thread."""
+        """Run what waits for nothing but its own thread. Raises Closed once the launch ends."""
+        with self._entrance:
+            if self.is_shutdown:
+                letting_in.close()
+                raise Closed
+            self._coming_in += 1
         self._here.lets_in = True
         try:
             letting_in.send(None)
@@ -112,7 +125,16 @@ class StudyWorkerPool(WorkerPool):
         finally:
             self._here.lets_in = False
             letting_in.close()
+            with self._entrance:
+                self._coming_in -= 1
+                self._entrance.notify_all()
         raise RuntimeError("a registration waits for what is not its own")
+
+    def shutdown(self) -> None:
+        """Nobody comes in any more, and whoever was about to is in; longer than a moment it waits for none."""
+        with self._entrance:
+            super().shutdown()
+            self._entrance.wait_for(lambda: self._coming_in == 0, timeout=COMING_IN_S)
 
     async def _until_it_can(self, attempt: Callable[[], Awaitable[None]], request_id: str) -> None:
         """A registration waits, off the loop, for as long as its database is held or its disk is full; the router has its
@@ -124,6 +146,9 @@ class StudyWorkerPool(WorkerPool):
                 try:
                     await attempt()
                     self.get_live_run().client_io.over(request_id)
+                    return
+                except Closed:
+                    self.get_live_run().client_io.try_again(request_id)
                     return
                 except Exception as error:
                     kind = passing(error)

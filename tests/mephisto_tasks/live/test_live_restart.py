@@ -7,8 +7,10 @@ import os
 import socket
 import stat
 import threading
+import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from live import (
@@ -24,12 +26,14 @@ from live import (
     threads_of_launches,
     whole_dialogue,
 )
+from mephisto.data_model.agent import OnboardingAgent
 
 from mephisto_tasks.engine.unit import WHERE_YOU_WERE
 from mephisto_tasks.engine.words import PAUSED
 from mephisto_tasks.router.listening import PortInUse
 from mephisto_tasks.stored.results import read_dialogues
 from mephisto_tasks.stored.task_lock import AlreadyRunning
+from mephisto_tasks.study import operator
 from mephisto_tasks.study.launching import NothingToDo, launched
 from mephisto_tasks.study.operator import REGISTERING_AT_ONCE
 from parlai_humaneval.protocol.page.steps import EndStep
@@ -146,6 +150,46 @@ async def test_a_launch_that_fails_half_way_leaves_nothing_running(
         await whole_dialogue(run, "w1")
         # The loop's thread sets up what registers raters anew: not with fewer threads than are meant.
         assert vars(run.operator._event_loop)["_default_executor"]._max_workers == REGISTERING_AT_ONCE
+
+
+async def test_who_comes_in_as_the_launch_ends_is_not_left_inside(
+    start: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards a practice that begins when all others were told already: in an ended launch nobody practises."""
+    on_its_way, goes_on = threading.Event(), threading.Event()
+    ended = operator._end_raters
+
+    def tells_those_inside(run: Any) -> None:
+        ended(run)
+        goes_on.set()
+        time.sleep(0.2)  # now they are in
+
+    update = OnboardingAgent.update_status
+
+    def slow_disk(agent: OnboardingAgent, status: str) -> None:
+        time.sleep(1.0 if status == "disconnect" else 0)
+        update(agent, status)
+
+    async with start(onboarding_qualification="q") as run:
+        door = run.live_run.worker_pool._door
+        rules = door.against_rules
+
+        def slowly(worker_id: str) -> Any:
+            on_its_way.set()
+            assert goes_on.wait(20)
+            return rules(worker_id)
+
+        monkeypatch.setattr(door, "against_rules", slowly)
+        monkeypatch.setattr(OnboardingAgent, "update_status", slow_disk)
+        monkeypatch.setattr(operator, "_end_raters", tells_those_inside)
+        rater = Rater(run, "late")
+        coming = asyncio.create_task(rater.__aenter__())
+        await eventually(on_its_way.is_set)
+    coming.cancel()
+    await asyncio.gather(coming, return_exceptions=True)
+    await rater.__aexit__(None, None, None)
+    assert rows(run.data_dir, "SELECT status FROM onboarding_agents") == [("disconnect",)]
+    assert not [thread for thread in threads_of_launches() if "Onboard" in thread]
 
 
 def open_files() -> int:

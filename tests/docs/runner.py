@@ -91,7 +91,7 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
 if __name__ == "__main__":
     page = Path(sys.argv[1])
     blueprint.webapp_dist = launching.webapp_dist = lambda: page  # type: ignore[assignment]  # a page of one line
-    launching.stop_on_signals = stopped  # type: ignore[assignment]
+    launching.stop_on_signals = stopped  # type: ignore[assignment]  # it ends at once
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what is printed past click goes elsewhere
     for line in sys.stdin:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from parlai_humaneval.models.trained.training import Trained, plan_training, train
 from parlai_humaneval.models.zoo.entries import ModelSpec, Training
 
@@ -64,7 +66,9 @@ def spec_of(agent: str, folder: Path, training: Mapping[str, Any], **options: An
 
 
 def taught(agent: str, folder: Path, training: Mapping[str, Any], **settings: Any) -> tuple[ModelSpec, Trained]:
-    """Train on this world."""
+    """Train on this world, from the same weights and in the same order each time."""
+    random.seed(1)
+    torch.manual_seed(1)
     spec = spec_of(agent, folder, training)
     return spec, train(plan_training(spec, data=write_world(folder), settings=settings))
 

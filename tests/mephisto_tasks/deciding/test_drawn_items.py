@@ -401,7 +401,7 @@ def test_a_unit_has_as_many_items_as_its_pairs_allow() -> None:
     batch = bench.allocator.claim("w", "w", "w")
     assert batch is not None
     assert sorted(item.cell.models for item in batch.items) == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert Bench(("a", "b"), 6, 30, per_unit=4).allocator.claim("w", "w", "w").numbers == 4  # type: ignore[union-attr]
+    assert Bench(("a", "b"), 6, 30, per_unit=4).allocator.claim("w", "w", "w").numbers == 4  # type: ignore[union-attr]  # None: fails
 
 
 def test_the_neediest_dialogues_are_shown_first() -> None:

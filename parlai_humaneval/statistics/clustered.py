@@ -11,6 +11,10 @@ The rules of every clustered interval, here and in :mod:`~parlai_humaneval.stati
   (:mod:`~parlai_humaneval.statistics.extreme_rates`). ``python -m benchmarks false_positives`` is why.
 - Below ``FLIPPED_CLUSTERS`` clusters signs can never show a difference at .05: there it is Student's t of the CR1
   variance, with the effective number of clusters − 1 degrees of freedom, and it is said to be a rough guide.
+- Clusters that all agree leave no variance, so the interval is unknown. The p-value is not: flipping signs needs no
+  variance, and agreement of G clusters has p = 2/2^G (:func:`with_sign_flips`).
+- No p-value is below what the randomisation of the clusters can reach (:func:`least_p`): 2/2^G where each saw both
+  models, one in the number of ways to deal the clusters out where each saw one.
 - Below ``MIN_CLUSTERS`` clusters there is no interval and no p-value: with two, t has one degree of freedom and its
   95 % interval is ±12.7 standard errors, one of which is itself estimated from two numbers.
 - No interval reaches beyond what is possible, 0 to 1 for a share and −1 to 1 for a difference of two:
@@ -25,13 +29,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import gammaln, stdtr, stdtrit
 
 from parlai_humaneval.statistics import extreme_rates, sign_flip
 from parlai_humaneval.statistics.asked import check_level, check_null, check_share
 from parlai_humaneval.statistics.extreme_rates import ClusteredRate
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.share_test import DeviationTest, share_test
+from parlai_humaneval.statistics.share_test import BORDERS, DeviationTest, share_test
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,7 +50,7 @@ SHARE_LIMITS, DIFFERENCE_LIMITS = (0.0, 1.0), (-1.0, 1.0)
 _CELLS_AT_ONCE = 4_000_000
 NO_VARIANCE = 1e-9
 """A smaller standard error is none."""
-FLIPPED = "sign-flip test"
+FLIPPED, EXACT_FLIPS = "sign-flip test", "exact sign-flip test"
 BINOMIAL = "binomial of the effective number of answers"
 Limits = tuple[float, float] | None
 """Least and greatest possible value of an estimate; None where there is none."""
@@ -155,8 +159,8 @@ def clustered_share(
     observed = Deviations(share, (sums.numerators - share * sums.denominators) / total, sums.denominators / total)
     of_rates = bool((sums.numerators >= 0).all() and (sums.numerators <= sums.denominators + 1e-9).all())
     counts = ClusteredRate.of(np.minimum(sums.numerators, sums.denominators), sums.denominators) if of_rates else None
-    if standard_error(observed.parts) < NO_VARIANCE:
-        return base if counts is None else _of_alike_clusters(base, counts, null, cluster)
+    if not observed.varies and counts is not None:
+        return _of_alike_clusters(base, observed, counts, null, cluster)
     by_signs = with_sign_flips(base, observed, null, cluster, SHARE_LIMITS)
     return by_signs if counts is None else _as_share(by_signs, observed, counts, null, cluster)
 
@@ -177,17 +181,53 @@ def _as_share(by_signs: Result, observed: Deviations, counts: ClusteredRate, nul
     )
 
 
-def _of_alike_clusters(base: Result, counts: ClusteredRate, null: float, cluster: str) -> Result:
-    """Every cluster has the same share, so that there are no deviations to flip."""
+def _of_alike_clusters(base: Result, observed: Deviations, counts: ClusteredRate, null: float, cluster: str) -> Result:
+    """Every cluster has the same share: the interval is that of a binomial, as no variance between clusters is known.
+
+    A hypothesis in the middle is tested by the signs, like any other one there; where they reject one that the binomial
+    would keep, as of clusters that are more alike than chance would have it, there is no interval.
+    """
     tested = extreme_rates.extreme_rate_test(counts, [null], base.level)
+    near_0, near_1 = BORDERS
+    p, method, source = float(tested.p_values[0]), f"{BINOMIAL}, clustered by {cluster}", extreme_rates.SOURCE
+    if observed.are_flipped and near_0 < null < near_1:
+        p, method, source = observed.p_value(null), f"{EXACT_FLIPS}, clustered by {cluster}", sign_flip.SOURCE
+    note = f"all {cluster}s have the same share, so a clustered variance cannot be estimated"
+    kept = p >= 1 - base.level
+    known = kept or not tested.low <= null <= tested.high
     return base.but(
-        ci_low=tested.low,
-        ci_high=tested.high,
-        p_value=float(tested.p_values[0]),
-        method=f"{BINOMIAL}, clustered by {cluster}",
-        source=extreme_rates.SOURCE,
-        notes=(f"all {cluster}s have the same share, so a clustered variance cannot be estimated",),
+        ci_low=(min(tested.low, null) if kept else tested.low) if known else None,
+        ci_high=(max(tested.high, null) if kept else tested.high) if known else None,
+        p_value=p,
+        method=method,
+        source=source,
+        notes=(note,),
     )
+
+
+def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> float:
+    """The smallest two-sided p that any randomisation of the clusters reaches, whatever they answered.
+
+    Under the null hypothesis a cluster that holds both sides may as well have them the other way round, and those that
+    hold one side may as well be dealt out to the sides in any other way.
+
+    Args:
+        clusters: of each observation.
+        sides: which of two things each observation is about; None: all are about both.
+
+    >>> least_p(list('abcdef')), round(least_p(list('abcdef'), [0, 0, 0, 1, 1, 1]), 3)
+    (0.03125, 0.1)
+    """
+    codes, names = pd.factorize(np.asarray(clusters, dtype=object))
+    of_second = (
+        np.ones(len(codes), dtype=bool) if sides is None else pd.factorize(np.asarray(sides, dtype=object))[0] > 0
+    )
+    of_first = np.ones(len(codes), dtype=bool) if sides is None else ~of_second
+    first, second = (np.bincount(codes[of], minlength=len(names)) > 0 for of in (of_first, of_second))
+    only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
+    mirrored = 1 if only_first == only_second else 0
+    ways = gammaln(only_first + only_second + 1) - gammaln(only_first + 1) - gammaln(only_second + 1)
+    return float(min(1.0, np.exp((mirrored - int((first & second).sum())) * np.log(2) - ways)))
 
 
 def standard_error(parts: Floats) -> float:
@@ -200,16 +240,23 @@ class Deviations:
     """An estimate, and how the clusters deviate from any hypothesis about it.
 
     ``parts``: what each cluster adds to the error of the ``estimate``, summing to 0; ``weights``: its share of what the
-    estimate rests on, summing to 1. Signs are flipped; below ``FLIPPED_CLUSTERS`` it is Student's t.
+    estimate rests on, summing to 1. Signs are flipped; below ``FLIPPED_CLUSTERS`` it is Student's t, unless there is no
+    variance. ``least``: no p is smaller, as :func:`least_p` has it; of signs that are flipped none can be below 2/2^G.
     """
 
     estimate: float
     parts: Floats
     weights: Floats
+    least: float = 0.0
 
     @property
     def are_flipped(self) -> bool:
         return len(self.parts) >= FLIPPED_CLUSTERS
+
+    @property
+    def varies(self) -> bool:
+        """Whether the clusters differ, so that an interval can be estimated."""
+        return standard_error(self.parts) >= NO_VARIANCE
 
     @property
     def df(self) -> float:
@@ -219,8 +266,11 @@ class Deviations:
     def p_value(self, null: float) -> float:
         """Of the hypothesis that the true value is ``null``."""
         gap = self.estimate - null
+        if not self.varies:
+            agree = sign_flip.sign_flip_p_value(self.weights)
+            return 1.0 if abs(gap) < NO_VARIANCE else max(self.least, agree)
         if self.are_flipped:
-            return sign_flip.sign_flip_p_value(self.parts + gap * self.weights)
+            return max(self.least, sign_flip.sign_flip_p_value(self.parts + gap * self.weights))
         return float(2 * stdtr(self.df, -abs(gap) / standard_error(self.parts)))
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -250,6 +300,8 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
 
     ``limits``: between which the estimate must lie. ``statistic`` and ``standard_error`` are those of the CR1 variance.
     """
+    if not observed.varies:
+        return _of_agreeing(base, observed, null, cluster)
     groups, error = len(observed.parts), standard_error(observed.parts)
     p, low, high = observed.test(null, base.level)
     unbounded = limits is None and not np.isfinite([low, high]).all()
@@ -266,6 +318,29 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
         notes=(*base.notes, *few_notes(groups, cluster, observed.weights), *notes, *cut),
         details={**base.details, "standard_error": error, **by_t},
     )
+
+
+def _of_agreeing(base: Result, observed: Deviations, null: float | None, cluster: str) -> Result:
+    """All clusters say the same: no interval can be estimated, but their signs can be flipped."""
+    note = f"all {cluster}s agree, so the variance between them cannot be estimated"
+    if null is None:
+        return base.but(notes=(*base.notes, note))
+    least = f"; p is the smallest that {len(observed.parts)} {cluster}s can have" if observed.estimate != null else ""
+    return base.but(
+        p_value=observed.p_value(null),
+        method=base.method.replace(FLIPPED, EXACT_FLIPS),
+        notes=(*base.notes, f"{note}{least}"),
+    )
+
+
+def not_below(result: Result, least: float, null: float | None) -> Result:
+    """``result`` with a p of at least ``least``, and an interval that keeps ``null`` where that p does."""
+    if null is None or result.p_value is None or result.p_value >= least:
+        return result
+    raised = result.but(p_value=least)
+    if least < 1 - result.level or result.ci_low is None or result.ci_high is None:
+        return raised
+    return raised.but(ci_low=min(result.ci_low, null), ci_high=max(result.ci_high, null))
 
 
 def effective_clusters(sizes: npt.ArrayLike) -> float:

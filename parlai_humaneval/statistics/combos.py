@@ -12,10 +12,8 @@ from parlai_humaneval.statistics import sign_flip
 from parlai_humaneval.statistics.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
-    NO_VARIANCE,
     SHARE_LIMITS,
     Deviations,
-    standard_error,
     too_few,
     with_sign_flips,
 )
@@ -97,9 +95,6 @@ def pair_combo(
     of_workers, their_weights = (
         np.bincount(codes, weights=values, minlength=len(names)).astype(float) for values in (deviations, rests_on)
     )
-    if standard_error(of_workers) < NO_VARIANCE:
-        note = "all workers agree, so the variance between them cannot be estimated"
-        return base.but(notes=(note,))
     return with_sign_flips(base, Deviations(share, of_workers, their_weights), 0.5, "worker", SHARE_LIMITS)
 
 

@@ -26,29 +26,31 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """The p-values after Holm's step-down correction (Holm 1979), in the given order.
 
     A corrected p below .05 says that the pair differs, with at most a 5 % chance of any such mistake in the family.
-    None, a test that could not be made, stays None and does not count towards the family.
+    None, a test that could not be made, stays None and counts as one of p = 1: whether a test can be made depends on the
+    answers, and must not make the other tests easier.
 
     Assumes nothing of how the tests depend on each other, only that each p is right by itself.
 
     Source: Holm 1979.
 
     >>> holm([0.01, None, 0.04])
-    [0.02, None, 0.04]
+    [0.03, None, 0.08]
     """
     # As statsmodels.stats.multitest.multipletests, which runs a full garbage collection each time: .05 to .5 s a family.
-    made = np.array([p for p in p_values if p is not None], dtype=float)
-    order = np.argsort(made)
-    stepped = np.empty_like(made)
-    stepped[order] = np.maximum.accumulate(made[order] * np.arange(len(made), 0, -1))
-    corrections = iter(np.minimum(stepped, 1.0).tolist())
-    return [None if p is None else next(corrections) for p in p_values]
+    every = np.array([1.0 if p is None else p for p in p_values], dtype=float)
+    order = np.argsort(every)
+    stepped = np.empty_like(every)
+    stepped[order] = np.maximum.accumulate(every[order] * np.arange(len(every), 0, -1))
+    corrections = np.minimum(stepped, 1.0).tolist()
+    return [None if p is None else stepped_up for p, stepped_up in zip(p_values, corrections, strict=True)]
 
 
 def corrected(results: Sequence[Result], families: Sequence[Family] | None = None) -> list[Result]:
     """The ``results``, in their order, each with Holm's correction over its family; a test alone keeps its p.
 
     Args:
-        results: tests of pairs of models; one that rests on nothing (``n`` is 0) or could not be made does not count.
+        results: tests of pairs of models. One that rests on nothing (``n`` is 0) does not count: no answer was ever given.
+            One that could not be made counts as p = 1.
         families: the family of each; None: all are one.
 
     Returns:
@@ -63,13 +65,12 @@ def corrected(results: Sequence[Result], families: Sequence[Family] | None = Non
     p_holm: dict[int, float | None] = {}
     tests: dict[Family, int] = {}
     for family in dict.fromkeys(of_each):
-        places = [place for place, of in enumerate(of_each) if of == family]
-        p_values = [results[place].p_value if results[place].n else None for place in places]
-        tests[family] = sum(p is not None for p in p_values)
-        p_holm.update(zip(places, holm(p_values), strict=True))
+        places = [place for place, of in enumerate(of_each) if of == family and results[place].n]
+        tests[family] = len(places)
+        p_holm.update(zip(places, holm([results[place].p_value for place in places]), strict=True))
     return [
         result.but(
-            p_holm=p_holm[place], details={**result.details, "family": str(family), "family_tests": tests[family]}
+            p_holm=p_holm.get(place), details={**result.details, "family": str(family), "family_tests": tests[family]}
         )
         for place, (result, family) in enumerate(zip(results, of_each, strict=True))
     ]

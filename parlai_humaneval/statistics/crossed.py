@@ -29,6 +29,8 @@ from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics.asked import check_level, check_null, check_share
 from parlai_humaneval.statistics.clustered import (
+    EXACT_FLIPS,
+    FLIPPED_CLUSTERS,
     MIN_CLUSTERS,
     NO_VARIANCE,
     SHARE_LIMITS,
@@ -37,7 +39,9 @@ from parlai_humaneval.statistics.clustered import (
     clustered_share,
     effective_clusters,
     few_notes,
+    least_p,
     limited,
+    not_below,
     too_few,
 )
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
@@ -208,8 +212,13 @@ def by_both(
         return by_worker.but(notes=notes, details={**by_worker.details, **few})
     clusterings = [raters, *counted]
     tested = _tested(by_worker, influence, clusterings, weights, null, limits, share=share)
+    many = [codes for codes in clusterings if codes.max() + 1 >= FLIPPED_CLUSTERS or tested is None]
+    least = max((least_p(codes, models) for codes in many), default=0.0)
     if tested is None:
-        return _without_variance(by_worker, clusterings, weights, null, share=share)
+        details = {**by_worker.details, **_number_of(dialogues), **few, "p_by_worker": by_worker.p_value}
+        alike = _without_variance(by_worker, clusterings, weights, null, least, share=share)
+        return alike.but(details={**alike.details, **details}, notes=(*alike.notes, *_few_notes(few)))
+    tested = not_below(tested, least, null)
     of_workers = np.bincount(raters, weights=weights)
     return tested.but(
         method=BY_BOTH,
@@ -273,8 +282,11 @@ def two_way_share(
     if min(groups) < MIN_CLUSTERS:
         return base.but(notes=(too_few(cluster),))
     tested = _tested(base, (x - share * n) / total, clusterings, n, null, SHARE_LIMITS, share=True)
-    if tested is None:
-        return base.but(notes=(f"all {cluster}s agree, so the variance between them cannot be estimated",))
+    if tested is None:  # the fewer of both count, one answer each
+        fewest = min(clusterings, key=lambda codes: int(codes.max()))
+        alike = clustered_share(cluster_sums(x, n, fewest), name=name, null=null, level=level, cluster=cluster)
+        return alike.but(details={**base.details, **alike.details})
+    tested = not_below(tested, 2.0 ** (1 - min(groups)) if min(groups) >= FLIPPED_CLUSTERS else 0.0, null)
     sums = min((np.bincount(codes, weights=n) for codes in clusterings), key=effective_clusters)
     return tested.but(notes=(*few_notes(min(groups), cluster, sums), *tested.notes))
 
@@ -404,17 +416,18 @@ def by_t(base: Result, error: float, df: float, null: float | None, limits: Limi
 
 
 def _without_variance(
-    by_worker: Result, clusterings: Sequence[Codes], weights: Floats, null: float | None, *, share: bool
+    by_worker: Result, clusterings: Sequence[Codes], weights: Floats, null: float | None, least: float, *, share: bool
 ) -> Result:
-    """Nothing differs. Where all was won, or all lost, the fewer of workers and dialogues count, one answer each."""
+    """Nothing differs. Where all was won, or all lost, the fewer of workers and dialogues count, one answer each.
+
+    Else the exact test is that of the workers' signs, and p is at least ``least``, as dialogues are a sample, too.
+    """
     estimate = by_worker.estimate or 0.0
     fewest = min(range(len(clusterings)), key=lambda place: int(clusterings[place].max()))
     if not share or null is None or fewest == 0 or 1e-9 < estimate < 1 - 1e-9:
-        return by_worker
+        return not_below(by_worker.but(method=f"{EXACT_FLIPS}, {OF_BOTH}"), least, null)
     sums = cluster_sums(round(estimate) * weights, weights, clusterings[fewest])
-    level, name = by_worker.level, by_worker.name
-    by_dialogue = clustered_share(sums, name=name, null=null, level=level, cluster="dialogue")
-    return by_dialogue.but(details={**by_worker.details, **by_dialogue.details, "p_by_worker": by_worker.p_value})
+    return clustered_share(sums, name=by_worker.name, null=null, level=by_worker.level, cluster="dialogue")
 
 
 def _few(

@@ -12,13 +12,12 @@ from parlai_humaneval.statistics.asked import check_level, check_null
 from parlai_humaneval.statistics.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
-    NO_VARIANCE,
     SHARE_LIMITS,
     Deviations,
     Limits,
     cluster_sums,
     clustered_share,
-    standard_error,
+    least_p,
     too_few,
     with_sign_flips,
 )
@@ -66,12 +65,7 @@ def clustered_mean(
     mean = float(y.mean()) if y.size else None
     parts = _by_cluster((y - (mean or 0.0)) / max(1, y.size), groups)
     weights = _by_cluster(np.full(y.size, 1 / max(1, y.size)), groups)
-    result = _with_interval(mean, parts, weights, y.size, name, null, limits, level, cluster)
-    clusters_agree = result.ci_low is None and len(parts) >= MIN_CLUSTERS and null is not None
-    if clusters_agree and result.p_value is None:
-        p = 2.0 ** (1 - len(parts))
-        return result.but(p_value=p, method=f"exact sign-flip test by {cluster}")
-    return result
+    return _with_interval(mean, parts, weights, y.size, name, null, limits, level, cluster)
 
 
 def clustered_difference(
@@ -115,7 +109,8 @@ def clustered_difference(
         np.concatenate([np.full(a.size, b.size / a.size), np.full(b.size, a.size / b.size)]) if both else np.ones(total)
     )
     parts, weights = _by_cluster(influence, groups), _by_cluster(rests_on / max(1, total), groups)
-    return _with_interval(difference, parts, weights, total, name, 0.0, limits, level, cluster)
+    least = least_p(groups, np.repeat([0, 1], [a.size, b.size]))
+    return _with_interval(difference, parts, weights, total, name, 0.0, limits, level, cluster, least)
 
 
 def _counted(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.object_]]:
@@ -139,8 +134,12 @@ def _with_interval(
     limits: Limits,
     level: float,
     cluster: str,
+    least: float = 0.0,
 ) -> Result:
-    """``parts``: what each cluster adds to the error of the estimate; ``weights``: its share of the observations."""
+    """``parts``: what each cluster adds to the error of the estimate; ``weights``: its share of the observations.
+
+    ``least``: the smallest p there can be.
+    """
     groups = len(parts)
     base = Result(
         name=name,
@@ -157,17 +156,14 @@ def _with_interval(
         return base.but(p_value=p, notes=("no observations: nothing can be estimated",))
     if groups < MIN_CLUSTERS:
         return base.but(notes=(too_few(cluster),))
-    if standard_error(parts) < NO_VARIANCE:
-        no_effect = null is not None and abs(estimate - null) < 1e-9
-        note = f"all {cluster}s agree, so the variance between them cannot be estimated"
-        return base.but(p_value=1.0 if no_effect else None, notes=(note,))
-    return with_sign_flips(base, Deviations(estimate, parts, weights), null, cluster, limits)
+    return with_sign_flips(base, Deviations(estimate, parts, weights, least), null, cluster, limits)
 
 
 def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "difference") -> Result:
     """The two-sided t test of two independent samples with equal variances (Smith et al. 2022, App. C.7).
 
-    p = 1 with no observations; none where a sample is too small, or no value differs, to estimate a variance.
+    p = 1 with no observations. Where a sample is too small, or no value differs, to estimate a variance, p is that of the
+    exact permutation test: one in the ways to deal the values out.
 
     A small p says that the means differ. Assumes independent, normal values: read a clustered test beside it.
 
@@ -190,7 +186,8 @@ def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "dif
         return base.but(p_value=1.0, notes=("no observations: nothing can be tested",))
     squares = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
     if df < 1 or squares < 1e-12:
-        p = 1.0 if abs(base.estimate) < 1e-12 else None
-        return base.but(p_value=p, notes=("the variance cannot be estimated",))
+        dealt_out = least_p(np.arange(a.size + b.size), np.repeat([0, 1], [a.size, b.size]))
+        p = 1.0 if abs(base.estimate) < 1e-12 else dealt_out
+        return base.but(p_value=p, method="exact permutation test", notes=("the variance cannot be estimated",))
     t = base.estimate / float(np.sqrt(squares / df * (1 / a.size + 1 / b.size)))
     return base.but(statistic=t, p_value=float(2 * stdtr(df, -abs(t))), details={"df": df})

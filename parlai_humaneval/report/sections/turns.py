@@ -1389,7 +1389,7 @@ def _pattern_remarks(patterns: Patterns, family: Family) -> Iterator[str]:
 
 def _seen(tests: Sequence[tuple[str, Result]]) -> Iterator[tuple[str, Result, str]]:
     """Of a test in each group those that are significant after Holm's correction: where, the test, and its p in words."""
-    made = [(group, test) for group, test in tests if test.estimate is not None and test.p_value is not None]
+    made = [(group, test) for group, test in tests if test.n]
     for (group, test), p in zip(made, holm([test.p_value for _, test in made]), strict=True):
         if p is not None and p < ALPHA:
             where = f" where {group} stood side by side" if len(tests) > 1 else ""

@@ -339,9 +339,6 @@ class _Inference:
         if self.groups < MIN_CLUSTERS:
             return base.but(notes=(too_few(self.words.cluster),))
         parts = self.influence @ row
-        if standard_error(parts) < NO_VARIANCE:
-            note = f"the {self.words.cluster}s do not differ, so that the variance between them cannot be estimated"
-            return base.but(notes=(note,))
         shares = self.shares.mean(axis=1) if weights is None else weights
         observed = Deviations(estimate, parts, shares)
         by_worker = with_sign_flips(base, observed, 0.0 if tested else None, self.words.cluster, None)
@@ -409,7 +406,7 @@ class _Inference:
         own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
         parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
         if standard_error(parts.ravel()) < NO_VARIANCE:
-            return base.but(notes=(f"the {self.words.cluster}s do not differ",))
+            return base.but(p_value=1.0, notes=(f"the {self.words.cluster}s do not tell any of them apart",))
         values, vectors = np.linalg.eigh(rows @ self.independent @ rows.T)
         kept = values > values.max() * 1e-9  # effects sum to 0
         scaled = parts @ (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from make_comparisons import comparisons_frame
 from scipy.stats import binomtest
 
-from parlai_humaneval.statistics.clustered import effective_clusters
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, effective_clusters
 from parlai_humaneval.statistics.crossed import two_way_share
 from parlai_humaneval.statistics.pair_wins import (
     counted_comparisons,
@@ -192,5 +192,6 @@ def test_two_way_clustering_says_what_it_cannot_do():
     assert (nothing.estimate, nothing.p_value, nothing.n) == (None, 1.0, 0)
     names = np.array(["a", "b", "c", "d"] * 3)
     won = two_way_share(np.ones(12), np.ones(12), names, np.repeat(["e", "f", "g"], 4))
-    assert (won.estimate, won.ci_low, won.p_value) == (1.0, None, None)
+    by_fewest = clustered_share(cluster_sums(np.ones(12), np.ones(12), np.repeat(["e", "f", "g"], 4)))
+    assert (won.estimate, won.ci_low, won.p_value) == (1.0, by_fewest.ci_low, by_fewest.p_value)
     assert won.notes

@@ -10,10 +10,11 @@ from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.clustered import FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.crossed import ABOUT, CROSSED_SOURCE, about_words, is_by_both
 from parlai_humaneval.statistics.extreme_rates import SOURCE as RATES_SOURCE
+from parlai_humaneval.statistics.once_each import counts_matter, once_each_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS
 from parlai_humaneval.statistics.sign_flip import SOURCE as FLIP_SOURCE
-from parlai_humaneval.statistics.wording import counted, p_words, percent
+from parlai_humaneval.statistics.wording import counted, number_words, p_words, percent
 
 DECIDED = "stopping"
 """The section of studies that end when they are decided."""
@@ -153,6 +154,17 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
                 told.setdefault(note, []).append(result.name)
     of = {note: f" ({', '.join(dict.fromkeys(names))})" if len(told) > 1 else "" for note, names in told.items()}
     return [f"{note[:1].upper()}{note[1:]}{of[note]}." for note in told]
+
+
+def counted_once(results: Iterable[Result]) -> list[str]:
+    """Where it matters for the answer whether every answer counts, or every worker once: a sentence for each result."""
+    return [
+        f"{result.name[:1].upper()}{result.name[1:]} is {number_words(result.estimate)} ({p_words(result.p_decides)}) when "
+        f"every answer counts, but {number_words(once.estimate)} ({p_words(once.p_decides)}) when every worker counts once: "
+        "workers with many answers judge differently from the others. Say which of the two your claim is about."
+        for result in results
+        if (once := once_each_of(result)) and counts_matter(result)
+    ]
 
 
 def about_dialogues(results: Iterable[Result]) -> list[str]:

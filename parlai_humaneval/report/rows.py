@@ -10,6 +10,7 @@ from pydantic import model_serializer
 
 from parlai_humaneval.report.section import Part
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn
+from parlai_humaneval.statistics.once_each import HIGH, LOW, P_HOLM, VALUE, P
 from parlai_humaneval.statistics.result import Result
 
 Columns = tuple[tuple[str, str, CellKind], ...]
@@ -77,6 +78,12 @@ def whole(*names: str) -> dict[str, str]:
     return published(*(ends(name, name, name) for name in names))
 
 
+def every_worker_once(path: str) -> dict[str, str]:
+    """For ``FROM``: what the result at ``path`` is where every worker counts once, its p, and its corrected p."""
+    names = (VALUE, LOW, HIGH, P, P_HOLM)
+    return {name: f"{path}.details.{name}" for name in names}
+
+
 def both_tests(paper: str, clustered: str) -> dict[str, str]:
     """For ``FROM``: p of the paper's test and of the one by worker, each with what Holm's correction made of it."""
     return {
@@ -86,6 +93,7 @@ def both_tests(paper: str, clustered: str) -> dict[str, str]:
         "p_clustered_holm": f"{clustered}.p_decides",
         "family": f"{clustered}.details.family",
         "family_tests": f"{clustered}.details.family_tests",
+        **every_worker_once(clustered),
     }
 
 
@@ -122,6 +130,9 @@ WORDS: Labels = {
     "estimate": ("Difference", "number"),
     "strength": ("Strength", "number"),
     "pull": ("Pull", "number"),
+    "per_worker": ("Every worker once", "number"),
+    "p_per_worker": ("p, every worker once", "p"),
+    "p_per_worker_holm": ("p, every worker once, Holm", "p"),
     "p_clustered": ("p, clustered", "p"),
     "p_clustered_holm": ("p, clustered, Holm", "p"),
 }

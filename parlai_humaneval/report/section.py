@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.crossed import is_by_both
 from parlai_humaneval.statistics.dispersion import RATIO, agreement_shown
+from parlai_humaneval.statistics.once_each import OnceEach, once_each_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.superiority import complement
 from parlai_humaneval.statistics.wording import p_words
@@ -80,6 +81,8 @@ class PairLine(Part):
         p_paper: of the test of the paper; it takes every answer for independent.
         p_clustered: of the test by worker.
         p_decides: what :func:`deciding` goes by, corrected where ``family`` has several tests; ``decided_by``: whose.
+        gap_per_worker, p_per_worker: gap and p, corrected as ``p_decides`` is, where every worker counts once instead of
+            every answer; below 0: ``second`` is ahead. None where that was not asked.
         differs: whether ``p_decides`` is below .05; None where it cannot be tested.
         family, family_tests: the tests that were corrected together, and how many they are.
         met: whether the two were ever shown or compared together; else only a model of all choices tells of them.
@@ -100,6 +103,8 @@ class PairLine(Part):
     p_paper: float | None
     p_clustered: float | None
     p_decides: float | None
+    gap_per_worker: float | None = None
+    p_per_worker: float | None = None
     decided_by: DecidedBy = "clustered"
     differs: bool | None
     family: str
@@ -136,8 +141,11 @@ class PairLine(Part):
         ahead = gap if gap is None or not fewer_is_better else -gap
         if ahead is not None and ahead < 0:
             a, b, superiority = b, a, None if superiority is None else complement(superiority)
+        once = once_each_of(clustered) or OnceEach(None, None)
+        gap_once = once.estimate
         if gap is not None and gap < 0:
             gap, low, high = -gap, None if high is None else -high, None if low is None else -low
+            gap_once = None if gap_once is None else -gap_once
         p_decides, decided_by = deciding(paper, clustered)
         p_decides = p_decides if clustered.estimate is not None else None
         return cls(
@@ -153,6 +161,8 @@ class PairLine(Part):
             p_paper=p_paper,
             p_clustered=clustered.p_value,
             p_decides=p_decides,
+            gap_per_worker=gap_once,
+            p_per_worker=once.p_decides,
             decided_by=decided_by,
             differs=None if p_decides is None else p_decides < ALPHA,
             family=str(clustered.details.get("family", "")),

@@ -9,6 +9,7 @@ from parlai_humaneval.report.plotted import square
 from parlai_humaneval.report.rows import Row, both_tests, ends, published
 from parlai_humaneval.report.section import ModelLine, PairLine
 from parlai_humaneval.report.views import HeatFigure
+from parlai_humaneval.statistics.once_each import rescaled
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.superiority import complement
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
@@ -120,9 +121,7 @@ class WonPair(Row):
 
 def _as_lead(rate: Result) -> Result:
     """A win rate as a difference of both models."""
-    ends = (None if share is None else 2 * share - 1 for share in (rate.estimate, rate.ci_low, rate.ci_high))
-    estimate, low, high = ends
-    return rate.but(estimate=estimate, ci_low=low, ci_high=high)
+    return rescaled(rate, lambda share: 2 * share - 1)
 
 
 def matrix_of(

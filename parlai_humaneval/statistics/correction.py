@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from parlai_humaneval.statistics import once_each
 from parlai_humaneval.statistics.result import Result
 
 
@@ -54,7 +55,8 @@ def corrected(results: Sequence[Result], families: Sequence[Family] | None = Non
         families: the family of each; None: all are one.
 
     Returns:
-        copies, whose ``details`` say which ``family`` and of how many tests (``family_tests``) it was.
+        copies, whose ``details`` say which ``family`` and of how many tests (``family_tests``) it was. The p of every worker
+        counted once (:mod:`~parlai_humaneval.statistics.once_each`) is corrected over the same family.
 
     Raises:
         ValueError: not as many families as results.
@@ -63,14 +65,23 @@ def corrected(results: Sequence[Result], families: Sequence[Family] | None = Non
     if len(of_each) != len(results):
         raise ValueError(f"{len(results)} results, but {len(of_each)} families")
     p_holm: dict[int, float | None] = {}
+    p_once: dict[int, float | None] = {}
     tests: dict[Family, int] = {}
     for family in dict.fromkeys(of_each):
         places = [place for place, of in enumerate(of_each) if of == family and results[place].n]
         tests[family] = len(places)
         p_holm.update(zip(places, holm([results[place].p_value for place in places]), strict=True))
+        once = [results[place].details.get(once_each.P) for place in places]
+        p_once.update(zip(places, holm([None if p is None else float(p) for p in once]), strict=True))
     return [
         result.but(
-            p_holm=p_holm.get(place), details={**result.details, "family": str(family), "family_tests": tests[family]}
+            p_holm=p_holm.get(place),
+            details={
+                **result.details,
+                "family": str(family),
+                "family_tests": tests[family],
+                **({once_each.P_HOLM: p_once.get(place)} if once_each.P in result.details else {}),
+            },
         )
         for place, (result, family) in enumerate(zip(results, of_each, strict=True))
     ]

@@ -45,6 +45,7 @@ from parlai_humaneval.statistics.clustered import (
     too_few,
 )
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.once_each import answer_weights
 from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
@@ -70,6 +71,7 @@ def crossed_share(
     name: str = "share",
     null: float = 0.5,
     level: float = 0.95,
+    once: bool = False,
 ) -> Result:
     """Σ won / Σ counted, tested against ``null``: by worker, and by dialogue where several workers judged the same.
 
@@ -81,6 +83,7 @@ def crossed_share(
         name: what the share is of.
         null: the share that is tested.
         level: coverage of the interval.
+        once: every worker counts once, whatever the number of their observations.
 
     The interval holds the shares that are in keeping with the data, for other workers and other dialogues like these.
     Assumes that observations without a common worker or dialogue are independent.
@@ -98,6 +101,8 @@ def crossed_share(
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
     used = ~np.isnan(x) & (n > 0)
     x, n, raters = x[used], n[used], np.asarray(workers, dtype=object)[used]
+    weights = answer_weights(raters, once=once, sizes=n)
+    x, n = x * (weights / n), weights
     by_worker = clustered_share(cluster_sums(x, n, raters), name=name, null=null, level=level)
     total = max(float(n.sum()), 1.0)
     influence = (x - (by_worker.estimate or 0.0) * n) / total
@@ -114,6 +119,7 @@ def crossed_mean(
     null: float | None = None,
     limits: Limits = None,
     level: float = 0.95,
+    once: bool = False,
 ) -> Result:
     """The mean, by worker, and by dialogue where several workers judged the same; nan does not count.
 
@@ -125,11 +131,12 @@ def crossed_mean(
     >>> print(crossed_mean([4, 5, 3, 4, 2, 5], list('aabbcc'), list('xyxyxy')).method)
     CR1 t, clustered by worker
     """
-    by_worker = clustered_mean(values, workers, name=name, null=null, limits=limits, level=level)
+    by_worker = clustered_mean(values, workers, name=name, null=null, limits=limits, level=level, once=once)
     y, known = _known(values)
-    influence = (y - (by_worker.estimate or 0.0)) / max(1, y.size)
     raters, seen = (np.asarray(of, dtype=object)[known] for of in (workers, dialogues))
-    return by_both(by_worker, influence, raters, [seen], null=null, limits=limits)
+    sizes = answer_weights(raters, once=once)
+    influence = sizes * (y - (by_worker.estimate or 0.0)) / max(1.0, sizes.sum())
+    return by_both(by_worker, influence, raters, [seen], null=null, limits=limits, sizes=sizes)
 
 
 def crossed_difference(
@@ -143,6 +150,7 @@ def crossed_difference(
     name: str = "difference",
     limits: Limits = None,
     level: float = 0.95,
+    once: bool = False,
 ) -> Result:
     """Mean of A minus mean of B, tested against 0: by worker, and by dialogue where several workers judged the same.
 
@@ -157,17 +165,30 @@ def crossed_difference(
     difference: 1.333, 95% interval −1.874 to 4.540, statistic 1.789, p = .22, n = 12 [two-way t, clustered by worker
     and dialogue]
     """
-    by_worker = clustered_difference(values_a, workers_a, values_b, workers_b, name=name, limits=limits, level=level)
+    by_worker = clustered_difference(
+        values_a, workers_a, values_b, workers_b, name=name, limits=limits, level=level, once=once
+    )
     if by_worker.estimate is None:
         return by_worker
     (a, known_a), (b, known_b) = _known(values_a), _known(values_b)
-    influence = np.concatenate([(a - a.mean()) / a.size, (b.mean() - b) / b.size])
+    sizes = [
+        answer_weights(np.asarray(of, dtype=object)[known], once=once)
+        for of, known in ((workers_a, known_a), (workers_b, known_b))
+    ]
+    influence = np.concatenate(
+        [
+            sign * weights * (y - np.average(y, weights=weights)) / weights.sum()
+            for sign, y, weights in ((1.0, a, sizes[0]), (-1.0, b, sizes[1]))
+        ]
+    )
     raters, seen = (
         np.concatenate([np.asarray(of_a, dtype=object)[known_a], np.asarray(of_b, dtype=object)[known_b]])
         for of_a, of_b in ((workers_a, workers_b), (dialogues_a, dialogues_b))
     )
     models = np.repeat([0, 1], [a.size, b.size])
-    return by_both(by_worker, influence, raters, [seen], null=0.0, limits=limits, models=models)
+    return by_both(
+        by_worker, influence, raters, [seen], null=0.0, limits=limits, sizes=np.concatenate(sizes), models=models
+    )
 
 
 def by_both(

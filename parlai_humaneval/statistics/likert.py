@@ -15,6 +15,7 @@ from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean
 from parlai_humaneval.statistics.dispersion import with_dispersion
 from parlai_humaneval.statistics.means import t_test
+from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed
 from parlai_humaneval.statistics.win_rates import effective_win_test
@@ -184,7 +185,8 @@ def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float)
         model_a=a,
         model_b=b,
         difference=with_dispersion(
-            crossed_difference(
+            with_once_each(
+                crossed_difference,
                 a.values,
                 a.workers,
                 a.dialogues,

@@ -21,6 +21,7 @@ from parlai_humaneval.statistics.clustered import (
     too_few,
     with_sign_flips,
 )
+from parlai_humaneval.statistics.once_each import once_each
 from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
@@ -35,6 +36,7 @@ def clustered_mean(
     limits: Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
+    once: bool = False,
 ) -> Result:
     """Mean with an interval, clustered; with ``null`` also its two-sided test. nan does not count.
 
@@ -44,6 +46,8 @@ def clustered_mean(
     of a share, and it is :func:`~parlai_humaneval.statistics.clustered.clustered_share`. Below ``MIN_CLUSTERS`` clusters
     there is no interval and no p-value. Where all clusters have the same mean there is no interval, and the p-value is
     that of the exact sign-flip test.
+
+    With ``once`` every cluster counts once: it is the mean of the means of clusters.
 
     The interval holds the means that are in keeping with the data. Assumes that clusters are independent.
 
@@ -57,7 +61,7 @@ def clustered_mean(
     """
     check_level(level)
     check_null(null, limits)
-    y, groups = _counted(values, clusters)
+    y, groups = once_each(values, clusters) if once else _counted(values, clusters)
     if limits == SHARE_LIMITS and y.size and ((y >= 0) & (y <= 1)).all():
         sums = cluster_sums(y, np.ones_like(y), groups)
         share = clustered_share(sums, name=name, null=0.5 if null is None else null, level=level, cluster=cluster)
@@ -78,10 +82,12 @@ def clustered_difference(
     limits: Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
+    once: bool = False,
 ) -> Result:
     """Mean of A minus mean of B, tested against 0 as :func:`clustered_mean` is. A cluster may hold both, or one only.
 
-    ``limits``: what the difference cannot be beyond, such as −1 and 1 for shares; the interval is cut there.
+    ``limits``: what the difference cannot be beyond, such as −1 and 1 for shares; the interval is cut there. With ``once``
+    it is of the means of clusters, each of which counts once for each model.
 
     Above 0: A has the higher mean; an interval without 0 is a difference at its level. Assumes that clusters are
     independent.
@@ -95,8 +101,9 @@ def clustered_difference(
     difference: 1.000, 95% interval −0.299 to 2.299, statistic 2.449, p = .092, n = 8 [CR1 t, clustered by worker]
     """
     check_level(level)
-    a, groups_a = _counted(values_a, clusters_a)
-    b, groups_b = _counted(values_b, clusters_b)
+    counted = once_each if once else _counted
+    a, groups_a = counted(values_a, clusters_a)
+    b, groups_b = counted(values_b, clusters_b)
     both = bool(a.size and b.size)
     difference = float(a.mean() - b.mean()) if both else None
     influence = (

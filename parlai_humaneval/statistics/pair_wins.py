@@ -15,6 +15,7 @@ from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share,
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_share, two_way_share
 from parlai_humaneval.statistics.dispersion import decided_wins, with_dispersion
+from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.places import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
@@ -228,7 +229,7 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
     known = (~np.isnan(balanced)).astype(float)
     workers, *shown = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_a", "dialogue_b"))
     parts = (np.nan_to_num(balanced), known, workers, shown)
-    result = crossed_share(*parts, name=unadjusted.name, level=unadjusted.level)
+    result = with_once_each(crossed_share, *parts, name=unadjusted.name, level=unadjusted.level)
     return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
@@ -250,7 +251,8 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairW
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
         win_rate=with_dispersion(
-            crossed_share(won, decided, workers, shown, name=name, level=level), *decided_wins(outcome, workers)
+            with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level),
+            *decided_wins(outcome, workers),
         ),
         by_worker=clustered_share(sums, name=name, level=level),
         by_dialogue=two_way_share(won, decided, *shown, name=name, level=level),

@@ -18,6 +18,7 @@ import pandas as pd
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean
 from parlai_humaneval.statistics.dispersion import with_dispersion
+from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.superiority import NAME
@@ -182,7 +183,7 @@ def score_gaps(
     gaps = []
     for a, b in combinations(models, 2):
         of_a, of_b = (parts.get(name, (nothing, nobody, nobody)) for name in (a, b))
-        difference = crossed_difference(*of_a, *of_b, name=f"overall z of {a} − {b}", level=level)
+        difference = with_once_each(crossed_difference, *of_a, *of_b, name=f"overall z of {a} − {b}", level=level)
         difference = with_dispersion(difference, *of_a[:2], *of_b[:2])
         (first, raters, talks), (second, others, more) = (
             of_dialogue.get(name, (nothing, nobody, nobody)) for name in (a, b)

@@ -25,6 +25,7 @@ from parlai_humaneval.statistics.clustered import too_few as too_few_words
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.dispersion import with_dispersion
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 
@@ -112,8 +113,12 @@ def compare_singles(
             models=(models[a], models[b]),
             paper=t_test(*(values[~np.isnan(values)] for values in matrix[:, [a, b]].T), name=name),
             clustered=with_dispersion(
-                clustered_difference(
-                    matrix[:, a], who, matrix[:, b], who, name=name, limits=DIFFERENCE_LIMITS, level=level
+                with_once_each(
+                    clustered_difference,
+                    *(matrix[:, a], who, matrix[:, b], who),
+                    name=name,
+                    limits=DIFFERENCE_LIMITS,
+                    level=level,
                 ),
                 *(matrix[:, a], who, matrix[:, b], who),
             ),
@@ -278,7 +283,7 @@ def _pair(
         paper = binomial_test(only_a, only_a + only_b, name=name).but(source=SOURCE)
     else:
         paper = mcnemar_test(only_a, only_b, n=len(gaps), name=name)
-    clustered = clustered_mean(gaps, who, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
+    clustered = with_once_each(clustered_mean, gaps, who, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
     sums = cluster_sums(gaps, np.ones_like(gaps), who)
     # Of so few the test tries all signs, and draws none: it needs no seed.
     few = MIN_CLUSTERS <= sums.n_clusters < FEW_CLUSTERS

@@ -15,6 +15,7 @@ from parlai_humaneval.report.deciding import (
     about_dialogues,
     apart_words,
     clearness,
+    counted_once,
     holm_methods,
     once_more,
     order_words,
@@ -409,6 +410,7 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
         told = None if pair.adjusted else results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
         yield from (sentence for sentence in (told, _by_worker_alone(pair)) if sentence)
     yield from rough_guides(pair.win_rate for pair in pairs)
+    yield from counted_once(pair.told for pair in pairs)
     yield from about_dialogues(pair.win_rate for pair in pairs)
     ties = sum(pair.ties for pair in pairs)
     if ties and len(pairs) > 1:
@@ -418,7 +420,7 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
     undecided = [pair.names() for pair in pairs if pair.win_rate.estimate is None]
     if undecided:
         yield f"{where}: only ties, so no win rate: {', '.join(undecided)}."
-    few = [pair.names() for pair in pairs if pair.win_rate.estimate is not None and pair.win_rate.ci_low is None]
+    few = [pair.names() for pair in pairs if pair.win_rate.estimate is not None and pair.win_rate.p_value is None]
     if few:
         yield f"{where}: too few workers for an interval: {', '.join(few)}."
     bad = sum(pair.both_bad or 0 for pair in pairs)
@@ -528,8 +530,8 @@ _PAIRS = columns(
     "p_clustered p_clustered_holm p_sign_flip worker_low worker_high p_worker p_worker_holm dialogue_low dialogue_high "
     "p_dialogue p_dialogue_holm p_value p_holm "
     "score_a score_low score_high win_rate_adjusted adjusted_low adjusted_high p_adjusted p_adjusted_holm "
-    "score_adjusted score_adjusted_low score_adjusted_high n_workers n_dialogues",
-    _LABELS,
+    "score_adjusted score_adjusted_low score_adjusted_high per_worker p_per_worker_holm n_workers n_dialogues",
+    {**_LABELS, "per_worker": ("Every worker once", "share")},
 )
 _MODELS = columns("model wins losses ties win_rate ci_low ci_high strength strength_low strength_high", _LABELS)
 _FIRST = columns("n share ci_low ci_high p_clustered", _LABELS)

@@ -10,7 +10,14 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import BY_WORKER, about_dialogues, holm_methods, pair_p, reuse_methods
+from parlai_humaneval.report.deciding import (
+    BY_WORKER,
+    about_dialogues,
+    counted_once,
+    holm_methods,
+    pair_p,
+    reuse_methods,
+)
 from parlai_humaneval.report.plotted import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
@@ -679,6 +686,7 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
         more = counted(len(disagreeing) - NAMED, "other pair")
         yield f"The tests that take answers for independent, and the clustered ones, disagree on {more} too."
     results = [result for model in section.models for result in (model.overall, model.raw_overall)]
+    yield from counted_once(pair.difference for pair in section.pairs)
     yield from about_dialogues(pair.difference for pair in section.pairs)
     told = (note for result in results if result.n for note in result.notes if not note.startswith(ABOUT_THESE))
     yield from sorted({f"{note[:1].upper()}{note[1:]}." for note in told})
@@ -832,7 +840,7 @@ _LABELS: Labels = {
 _WORKERS = columns("workers_are workers dialogues seconds", _LABELS)
 _PAIRS = columns(
     "model_a model_b difference ci_low ci_high superiority superiority_low superiority_high p_clustered p_clustered_holm "
-    "p_a_higher p_b_higher",
+    "p_a_higher p_b_higher per_worker p_per_worker_holm",
     _LABELS,
 )
 _SETTINGS = columns("setting model n_dialogues overall overall_low overall_high", _LABELS)

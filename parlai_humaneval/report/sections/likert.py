@@ -12,13 +12,14 @@ from parlai_humaneval.report.deciding import (
     about_dialogues,
     apart_words,
     clearness,
+    counted_once,
     holm_methods,
     pair_p,
     reuse_methods,
     rough_guides,
 )
 from parlai_humaneval.report.plotted import curve_of, interval_figures
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Curve,
@@ -88,6 +89,7 @@ class LikertPair(LikertRow):
         ends("effective", "effective_win_rate", "effective"),
         {name: f"paper.{name}" for name in ("statistic", "p_value", "p_holm")},
         {name: f"gap.details.{name}" for name in ("family", "family_tests")},
+        every_worker_once("gap"),
         p_clustered="gap.p_value",
         p_clustered_holm="gap.p_holm",
         p_worker="gap.details.p_by_worker",
@@ -359,6 +361,7 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
         remarks=[
             *_disagreements(pairs),
             *rough_guides(pair.gap for pair in pairs),
+            *counted_once(pair.gap for pair in pairs),
             *about_dialogues(pair.gap for pair in pairs),
             *_on_models(models),
         ],
@@ -511,7 +514,7 @@ COMBO_LABELS: Labels = {
 MODELS = "technique setting metric criterion model n n_workers mean ci_low ci_high sd minimum maximum"
 PAIRS = (
     "technique setting metric criterion model_a model_b difference ci_low ci_high p_clustered p_clustered_holm p_value "
-    "p_holm effective_win_rate effective_low effective_high p_effective p_effective_holm"
+    "p_holm effective_win_rate effective_low effective_high p_effective p_effective_holm per_worker p_per_worker_holm"
 )
 TERMS = "technique setting model term estimate ci_low ci_high p_clustered paper_low paper_high p_value n"
 COMBOS = (

@@ -8,7 +8,14 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.deciding import BY_WORKER, apart_words, clusters_words, holm_methods, reuse_methods
+from parlai_humaneval.report.deciding import (
+    BY_WORKER,
+    apart_words,
+    clusters_words,
+    counted_once,
+    holm_methods,
+    reuse_methods,
+)
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
@@ -241,7 +248,7 @@ def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[Ran
 def _remarks(pairs: Sequence[RankedPair]) -> list[str]:
     told = [results_disagree(f"{pair.names()}, places", pair.paper, pair.win_rate) for pair in pairs]
     notes = sorted({f"{note[:1].upper()}{note[1:]}." for pair in pairs for note in pair.win_rate.notes})
-    return [*filter(None, told), *notes]
+    return [*filter(None, told), *counted_once(pair.told for pair in pairs), *notes]
 
 
 _LABELS: Labels = {
@@ -259,8 +266,8 @@ _NAMES = columns("technique setting metric", _LABELS)
 _MODELS = columns("model n mean_rank mean_rank_low mean_rank_high best best_low best_high own_picked", _LABELS)
 _PAIRS = columns(
     "model_a model_b wins_a wins_b ties win_rate_a ci_low ci_high lead_a lead_low lead_high score_a "
-    "score_low score_high p_clustered p_clustered_holm p_value p_holm",
-    _LABELS,
+    "score_low score_high p_clustered p_clustered_holm p_value p_holm per_worker p_per_worker_holm",
+    {**_LABELS, "per_worker": ("Every worker once", "share")},
 )
 _TAU = columns("n_rankings n_turns n_workers tau tau_low tau_high tau_of_models", _LABELS)
 _METHODS = (

@@ -17,6 +17,7 @@ from parlai_humaneval.report.deciding import (
     BY_WORKER,
     about_dialogues,
     clusters_words,
+    counted_once,
     holm_methods,
     reuse_methods,
     rough_guides,
@@ -52,6 +53,7 @@ from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_share
 from parlai_humaneval.statistics.dispersion import decided_wins, with_dispersion
+from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import (
@@ -429,10 +431,12 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     )
 
 
-def share(given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float) -> Result:
+def share(
+    given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float, *, once: bool = False
+) -> Result:
     """A share tested against one half, clustered by worker, and by dialogue where several workers judged the same."""
     workers, dialogues = (ids.to_numpy(dtype=object) for ids in (rows["worker_id"], dialogue_ids(rows)))
-    return crossed_share(given, of, workers, [dialogues], name=name, level=level)
+    return crossed_share(given, of, workers, [dialogues], name=name, level=level, once=once)
 
 
 def _label_count(rows: pd.DataFrame, model: str, level: float) -> LabelCount:
@@ -543,7 +547,8 @@ def pair_rows(contests: pd.DataFrame, family: Family, options: Options) -> list[
 def _pair(rows: pd.DataFrame, model_a: str, model_b: str, options: Options) -> PairRow:
     lead = rows["lead_a"].to_numpy(dtype=np.int64)
     wins, losses, ties = (int((lead == sign).sum()) for sign in (1, -1, 0))
-    rate = share(lead > 0, lead != 0, rows, f"win rate of {model_a} over {model_b}", options.level)
+    name = f"win rate of {model_a} over {model_b}"
+    rate = with_once_each(share, lead > 0, lead != 0, rows, name, options.level)
     rate = with_dispersion(rate, *decided_wins(lead, rows["worker_id"]))
     return PairRow(
         model_a=model_a,
@@ -771,6 +776,8 @@ def _of_data(analysis: Analysis) -> Iterator[str]:
     if analysis.n_workers < MIN_CLUSTERS:
         yield f"{counted(analysis.n_workers, 'worker')}: {too_few()}."
     yield from rough_guides(pair.win_rate for pair in analysis.pairs)
+    yield from counted_once(pair.win_rate for pair in analysis.pairs)
+    yield from counted_once(test.clustered for test in analysis.tests)
     yield from about_dialogues(pair.win_rate for pair in analysis.pairs)
     if len(analysis.models) == 1:
         yield "Only one bot was judged: there are no win rates, ranks or comparisons."
@@ -905,12 +912,12 @@ _LENGTHS = columns(
 )
 _PAIRS = columns(
     "model_a model_b n wins_a wins_b ties tie_share win_rate_a ci_low ci_high lead_a lead_low lead_high score_a "
-    "score_low score_high p_clustered p_clustered_holm p_value p_holm",
-    {**_LABELS, "n": ("Segments", "count")},
+    "score_low score_high p_clustered p_clustered_holm p_value p_holm per_worker p_per_worker_holm",
+    {**_LABELS, "n": ("Segments", "count"), "per_worker": ("Every worker once", "share")},
 )
 _TESTS = columns(
     "model_a model_b log_hazard_ratio ci_low ci_high p_clustered p_clustered_holm p_value p_holm p_zhao_sun "
-    "p_zhao_sun_holm p_permutation p_permutation_holm",
+    "p_zhao_sun_holm p_permutation p_permutation_holm per_worker p_per_worker_holm",
     {**_LABELS, "p_value": ("p (score test)", "p"), "p_holm": ("p (score test), Holm", "p")},
 )
 _FEATURES = columns(

@@ -16,6 +16,7 @@ from parlai_humaneval.report.deciding import (
     BY_WORKER,
     apart_words,
     clearness,
+    counted_once,
     deciding_p,
     holm_methods,
     pair_p,
@@ -24,7 +25,7 @@ from parlai_humaneval.report.deciding import (
 )
 from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
 from parlai_humaneval.report.pooled_turns import AXIS, PooledAnswer, PooledModel, PooledPair, pooled_answer
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published, whole
 from parlai_humaneval.report.section import (
     ALPHA,
     ModelLine,
@@ -55,6 +56,7 @@ from parlai_humaneval.statistics.combos import PAIR_SOURCE, PAIR_TURNS, pair_com
 from parlai_humaneval.statistics.correction import Family, corrected, holm
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.oddities import oddities
+from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.pair_wins import counted_comparisons, oriented
 from parlai_humaneval.statistics.places import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.statistics.ranks import ranks_of
@@ -257,6 +259,7 @@ class TestRow(OfGroup):
         {name: f"test.paper.{name}" for name in ("name", "statistic", "p_value", "p_holm", "method")},
         {name: f"test.paper.details.{name}" for name in ("p_exact", "p_mid")},
         {name: f"test.clustered.details.{name}" for name in ("family", "family_tests")},
+        every_worker_once("told"),
         ends("test.clustered"),
         whole("superiority", "adjusted"),
         models="test.models",
@@ -674,7 +677,8 @@ def _gap_by_order(group: ChoiceGroup, test: TurnTest, effect: Result | None, lev
         return None
     values[order == 0] = gaps[order == 0]  # equal replies, shown once: a tie wherever they stood
     name, workers = test.clustered.name, group.turns.workers
-    return _alike(clustered_mean(values, workers, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level))
+    limits = DIFFERENCE_LIMITS
+    return _alike(with_once_each(clustered_mean, values, workers, name=name, null=0, limits=limits, level=level))
 
 
 def _alike(result: Result) -> Result:
@@ -1333,6 +1337,7 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
         told = None if row.adjusted else results_disagree(test.paper.name, test.paper, test.clustered)
         yield from filter(None, [told])
     yield from rough_guides(row.told for row in rows)
+    yield from counted_once(row.told for row in rows)
     adjusted = [row.test.paper.name for row in rows if row.adjusted]
     if adjusted:
         yield (
@@ -1572,7 +1577,8 @@ MODELS = (
 )
 TESTS = (
     "name n statistic p_value p_holm estimate ci_low ci_high superiority superiority_low superiority_high p_clustered "
-    "p_clustered_holm p_exact p_mid p_sign_flip adjusted adjusted_low adjusted_high p_adjusted p_adjusted_holm"
+    "p_clustered_holm p_exact p_mid p_sign_flip adjusted adjusted_low adjusted_high p_adjusted p_adjusted_holm "
+    "per_worker p_per_worker_holm"
 )
 PAIRS = (
     "model_a model_b first_turn last_turn n win_rate_a win_rate_b tie_win tie_loss lin lin_low lin_high lin_boot_low "

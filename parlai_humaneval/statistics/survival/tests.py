@@ -17,6 +17,7 @@ from scipy.special import chdtrc, ndtri
 
 from parlai_humaneval.statistics.crossed import ABOUT, crossed_mean
 from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.once_each import HIGH, LOW, VALUE, P, rescaled, with_once_each
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.survival.curve import Floats, Ints, isotonic_shares, seen_by_length
 
@@ -256,15 +257,14 @@ def clustered_score_test(
         raise ValueError(f"{names.size} clusters for {scores.score.size} observations: give one for each.")
     influence = scores.score * (scores.in_second - scores.shares[scores.block])
     if dialogues is None:
-        result = clustered_mean(influence, names, name=name, null=0.0, level=level, cluster=cluster)
+        result = with_once_each(clustered_mean, influence, names, name=name, null=0.0, level=level, cluster=cluster)
     else:
-        result = crossed_mean(influence, names, dialogues, name=name, null=0.0, level=level)
-    kept = (f"n_{cluster}s", "n_dialogues", ABOUT, "p_by_worker")
+        result = with_once_each(crossed_mean, influence, names, dialogues, name=name, null=0.0, level=level)
+    kept = (f"n_{cluster}s", "n_dialogues", ABOUT, "p_by_worker", VALUE, LOW, HIGH, P)
     scale = scores.score.size / scores.v  # from the mean influence U/n to the one-step log hazard ratio U/V
+    result = rescaled(result, lambda value: value * scale)
     return result.but(
         estimate=scores.u / scores.v,
-        ci_low=None if result.ci_low is None else result.ci_low * scale,
-        ci_high=None if result.ci_high is None else result.ci_high * scale,
         method=f"score test, {result.method}",
         assumptions=(*result.assumptions, PROPORTIONAL),
         source=f"Finkelstein 1986; {result.source}",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from benchmarks.inference.measure import measured
 from benchmarks.inference.page import page
-from benchmarks.inference.promise import crowded, refuse_wrong
+from benchmarks.inference.promise import crowded, refuse_skewed, refuse_wrong
+from benchmarks.inference.tastes import tasted
 
 
 def main() -> None:
     """Print the page, then fail where a headline leaves the range."""
-    cells = measured()
-    print(page(cells), end="")
+    cells, found = measured(), tasted()
+    print(page(cells, found), end="")
     refuse_wrong(crowded(cells))
+    refuse_skewed(found)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Design:
     thinned: int = 1
 
 
-def _turns(counts: Ints) -> tuple[Floats, Ints]:
+def turns_of(counts: Ints) -> tuple[Floats, Ints]:
     """Turns × kinds with a 1 for the kind of each turn, and whose turn it is, from workers × kinds."""
     kinds = counts.shape[1]
     rows = np.repeat(np.tile(np.eye(kinds), (len(counts), 1)), counts.ravel(), axis=0)
@@ -68,7 +68,7 @@ def _turns(counts: Ints) -> tuple[Floats, Ints]:
 
 def _spread(values: Ints, counts: Ints) -> tuple[Floats, Ints]:
     """0 and 1 of each worker, so many of them 1, and whose they are."""
-    kinds, workers = _turns(np.stack([values, counts - values], axis=1))
+    kinds, workers = turns_of(np.stack([values, counts - values], axis=1))
     return kinds[:, 0], workers
 
 
@@ -82,7 +82,7 @@ def _picks(models: int, crowd: Crowd, gap: float, studies: int, rng: np.random.G
     counts = one_pick(crowd, sizes, _tilted(models, gap), rng).sum(axis=2)
 
     def ask(study: int) -> float | None:
-        chosen, workers = _turns(counts[study])
+        chosen, workers = turns_of(counts[study])
         return analysis.compare_choices(chosen, NAMES[:models], workers, one_pick=True)[0].clustered.p_value
 
     return Studies(_of_models(counts, sizes), ask)
@@ -265,7 +265,7 @@ def _as_rated(counts: Sequence[Ints], study: int) -> list[Floats | Ints]:
     """Values and workers of the first model, and of the second."""
     sides: list[Floats | Ints] = []
     for of_model in counts:
-        kinds, workers = _turns(of_model[study])
+        kinds, workers = turns_of(of_model[study])
         sides += [kinds @ np.arange(1.0, 6.0), workers]
     return sides
 

@@ -9,6 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from benchmarks.inference.measure import Cell, Found
+from benchmarks.inference.tastes import ONCE, STUDIES, Tasted
 
 ALLOWED = (0.03, 0.06)
 """False positives of a headline, over all likenesses and position effects of a crowd."""
@@ -88,6 +89,14 @@ def _together(design: str, workers: int, heavy: bool, cells: list[Cell]) -> Crow
         power=reported([cell.gap for cell in cells]),
         cr1_power=float(np.mean([cell.gap.cr1 for cell in cells])),
     )
+
+
+def refuse_skewed(found: Iterable[Tasted]) -> None:
+    """Raises RuntimeError where counting every worker once finds too many differences between equal models."""
+    most = ALLOWED[1] + ERRORS * float(np.sqrt(ALLOWED[1] * (1 - ALLOWED[1]) / STUDIES))
+    wrong = [f"{row.crowd.name} {row.null[ONCE]:.3f}" for row in found if row.null[ONCE] > most]
+    if wrong:
+        raise RuntimeError(f"above {most:.3f}: {', '.join(wrong)}")
 
 
 def refuse_wrong(rows: Iterable[Crowded]) -> None:

@@ -49,15 +49,17 @@ def _groups(gap: Gap) -> Floats:
     return groups
 
 
-def cr1(gap: Gap, _: Signs) -> Floats:
+def cr1_error(gap: Gap) -> Floats:
     groups = _groups(gap)
-    return t_p(gap.estimate, np.sqrt(groups / (groups - 1)) * _residual_error(gap, 0), groups - 1)
+    return np.asarray(np.sqrt(groups / (groups - 1)) * _residual_error(gap, 0))
+
+
+def cr1(gap: Gap, _: Signs) -> Floats:
+    return t_p(gap.estimate, cr1_error(gap), _groups(gap) - 1)
 
 
 def cr1_effective(gap: Gap, _: Signs) -> Floats:
-    groups = _groups(gap)
-    error = np.sqrt(groups / (groups - 1)) * _residual_error(gap, 0)
-    return t_p(gap.estimate, error, np.maximum(effective(gap.counts) - 1, 1))
+    return t_p(gap.estimate, cr1_error(gap), np.maximum(effective(gap.counts) - 1, 1))
 
 
 def cr2(gap: Gap, _: Signs) -> Floats:

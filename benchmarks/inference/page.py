@@ -55,8 +55,8 @@ rate of .05 is .005. Reports used to give the first column only. They now give t
 two disagree.
 
 - **Counting every worker once** finds a difference in .048 to .060 of studies, and in .067 of one crowd, and has no less
-  power: with unequal workers it has more. The benchmark fails where it finds more than {ALLOWED[1]:g} and {ERRORS:g} standard
-  errors.
+  power: with unequal workers it has more. The benchmark fails where it finds more than {ALLOWED[1]:g} and {ERRORS:g}
+  standard errors.
 - **Counting every answer** finds one in .08 of studies with 20 unequal workers, of whom a fifth always choose one model.
   Where diligence goes with taste, it answers another question, what a typical answer says: 150 workers with ρ = .4 give a
   difference in .79 of studies. That difference is real, but it is no difference of the mean worker.

@@ -154,7 +154,7 @@ class PooledAnswer:
         lines = [pair.line() for pair in self.pairs if pair.line().differs is not None]
         if not lines:
             return f"{told}; whether they differ cannot be tested."
-        line = min(lines, key=clearness)
+        line = min([line for line in lines if line.gap is not None] or lines, key=clearness)
         chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
         interval = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
         return (

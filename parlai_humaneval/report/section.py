@@ -14,6 +14,7 @@ from parlai_humaneval.statistics.crossed import is_by_both
 from parlai_humaneval.statistics.dispersion import RATIO, agreement_shown
 from parlai_humaneval.statistics.once_each import OnceEach, once_each_of
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.results import LEAD
 from parlai_humaneval.statistics.superiority import complement
 from parlai_humaneval.statistics.wording import p_words
 from parlai_humaneval.tables.from_records import Tables
@@ -138,7 +139,9 @@ class PairLine(Part):
             fewer_is_better: the model with the lower value is ahead.
         """
         gap, low, high = clustered.estimate, clustered.ci_low, clustered.ci_high
-        ahead = gap if gap is None or not fewer_is_better else -gap
+        # Of two strengths one of which has no bound it is only known who was chosen more often.
+        ahead = clustered.details.get(LEAD) if gap is None else gap
+        ahead = None if ahead is None else float(ahead) * (-1 if fewer_is_better else 1)
         if ahead is not None and ahead < 0:
             a, b, superiority = b, a, None if superiority is None else complement(superiority)
         once = once_each_of(clustered) or OnceEach(None, None)
@@ -147,7 +150,7 @@ class PairLine(Part):
             gap, low, high = -gap, None if high is None else -high, None if low is None else -low
             gap_once = None if gap_once is None else -gap_once
         p_decides, decided_by = deciding(paper, clustered)
-        p_decides = p_decides if clustered.estimate is not None else None
+        p_decides = p_decides if ahead is not None else None
         return cls(
             first=a,
             second=b,

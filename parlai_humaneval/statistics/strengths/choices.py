@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +81,7 @@ def plackett_luce(
     ]
     keep = telling & complete
     table, owners, places = table[keep], owners[keep], None if places is None else places[keep]
-    over = _wins(table)
+    over, leads = _wins(table), _leads(table, owners)
     known = linked_models(over)
     unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
     if not known:
@@ -89,16 +89,17 @@ def plackett_luce(
             "no turn has a choice to learn from" if not len(table) else "no two models were each chosen over the other"
         )
         groups = len(pd.unique(owners))
-        return nothing_known(names, len(table), unknown if len(table) else {}, why, words, clusters=groups)
+        return nothing_known(names, len(table), unknown if len(table) else {}, why, words, clusters=groups, leads=leads)
     # A model without finite strength leaves the choice sets: the likelihood of the others in the limit.
     table, places = table[:, known], None if places is None else places[:, known]
     rest = _telling(table, ~np.isnan(table))
     sets = _Sets.of(table[rest], None if places is None else places[rest])
     fit, said = _fit(sets, owners[rest], known)
     if fit is None:
-        return nothing_known(names, int(rest.sum()), {}, said, words, clusters=len(pd.unique(owners)))
+        groups = len(pd.unique(owners))
+        return nothing_known(names, int(rest.sum()), {}, said, words, clusters=groups, leads=leads)
     labels = [f"{value:g}" for value in sets.place_values] if "positions" in fit.blocks else []
-    found = strengths_of(fit, names, labels, unknown, words)
+    found = strengths_of(fit, names, labels, unknown, words, leads)
     return found.model_copy(update={"notes": (*found.notes, *notes, *([said] if said else []))})
 
 
@@ -129,6 +130,16 @@ def _telling(table: Floats, shown: Bools) -> Bools:
 def _wins(table: Floats) -> Floats:
     """How often the row's model was chosen while the column's was shown and not chosen."""
     return np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
+
+
+def _leads(table: Floats, owners: npt.NDArray[np.object_]) -> Floats:
+    """Clusters × pairs of models: how much more often the first was chosen in turns that showed both."""
+    codes, names = pd.factorize(owners)
+    pairs = list(combinations(range(table.shape[1]), 2))
+    sums = [
+        np.bincount(codes, weights=np.nan_to_num(table[:, a] - table[:, b]), minlength=len(names)) for a, b in pairs
+    ]
+    return np.stack(sums, axis=1).astype(float)
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,10 @@ def if_independent(test: Result) -> Result:
     return test.but(p_value=None if p is None else float(p), p_holm=None)
 
 
+LEAD = "lead"
+"""The detail of a pair without an estimate: how much more often the first of the two was chosen; below 0: the second."""
+
+
 @dataclass(frozen=True)
 class Fitted:
     """Maximum of a likelihood: parameters, their information, and the sums of scores of each cluster.
@@ -168,9 +172,18 @@ def why_unknown(over: Floats, model: int) -> str:
 
 
 def strengths_of(
-    fit: Fitted, names: Sequence[str], places: Sequence[str], unknown: Mapping[int, str], words: Words
+    fit: Fitted,
+    names: Sequence[str],
+    places: Sequence[str],
+    unknown: Mapping[int, str],
+    words: Words,
+    leads: Floats | None = None,
 ) -> Strengths:
-    """All results of a fit. ``unknown``: model → why it has no strength."""
+    """All results of a fit. ``unknown``: model → why it has no strength.
+
+    ``leads``: clusters × pairs of models, how much more often the first was chosen in what showed both; a pair of which one
+    has no finite strength is tested by these.
+    """
     table = _Inference(fit, words)
     place = {model: row for row, model in enumerate(fit.known)}
     rows, alone = fit.blocks["models"], np.eye(len(fit.known))
@@ -181,13 +194,14 @@ def strengths_of(
         for i, name in enumerate(names)
     ]
     tested = []
-    for a, b in combinations(range(len(names)), 2):
+    for number, (a, b) in enumerate(combinations(range(len(names)), 2)):
         name = f"{names[a]} over {names[b]}"
         if a in place and b in place:
             tested.append(_with_chance(table.of_models(name, alone[place[a]] - alone[place[b]])))
         else:
             lacking = [i for i in (a, b) if i not in place]
-            tested.append(table.none(name, "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)))
+            why = "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)
+            tested.append(table.none(name, why, None if leads is None else leads[:, number]))
     pairs = tuple(corrected(tested))
     spots = fit.blocks.get("positions")
     tie = fit.blocks.get("tie")
@@ -197,7 +211,7 @@ def strengths_of(
         positions=()
         if spots is None
         else tuple(table.effect(f"pull of position {p}", row) for p, row in zip(places, spots, strict=True)),
-        equal=table.joint("all strengths are equal", rows, table.shares),
+        equal=table.joint("all strengths are equal", rows, table.shares, leads),
         no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
         tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
         best=_best(table, names, models, pairs)
@@ -208,13 +222,20 @@ def strengths_of(
 
 
 def nothing_known(
-    names: Sequence[str], n: int, unknown: Mapping[int, str], why: str, words: Words, *, clusters: int
+    names: Sequence[str],
+    n: int,
+    unknown: Mapping[int, str],
+    why: str,
+    words: Words,
+    *,
+    clusters: int,
+    leads: Floats | None = None,
 ) -> Strengths:
     """Where no strength at all can be estimated."""
     nobody, no_model = np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}
     empty = Fitted(np.zeros(0), np.zeros((0, 0)), nobody, no_model, (), n, nobody)
     reasons = {i: unknown.get(i, why) for i in range(len(names))}
-    found = strengths_of(empty, names, (), reasons, words)
+    found = strengths_of(empty, names, (), reasons, words, leads)
     return found.model_copy(update={"notes": (f"No strength can be estimated: {why}.",)})
 
 
@@ -307,9 +328,18 @@ class _Inference:
             details=details,
         )
 
-    def none(self, name: str, why: str) -> Result:
-        p = None if self.fit.n else 1.0
-        return self._base(name).but(p_value=p, notes=(f"cannot be estimated: {why}",))
+    def none(self, name: str, why: str, leads: Floats | None = None) -> Result:
+        """No estimate. Of two models the clusters' ``leads`` say whether they differ: if both were equal, a cluster would
+        choose the one as often as the other."""
+        base = self._base(name).but(p_value=None if self.fit.n else 1.0, notes=(f"cannot be estimated: {why}",))
+        if leads is None or np.count_nonzero(leads) < MIN_CLUSTERS:
+            return base
+        return base.but(
+            p_value=sign_flip.sign_flip_p_value(leads),
+            method=f"{FLIPPED} of what showed both, clustered by {self.words.cluster}",
+            source=sign_flip.SOURCE,
+            details={**base.details, LEAD: float(leads.sum())},
+        )
 
     def of_models(self, name: str, models: Floats) -> Result:
         """A combination of the strengths, against 0; it rests on the answers that showed these models."""
@@ -393,13 +423,18 @@ class _Inference:
             source=f"{self.words.source}; {CROSSED_SOURCE}",
         )
 
-    def joint(self, name: str, rows: Floats, shares: Floats | None = None) -> Result:
+    def joint(self, name: str, rows: Floats, shares: Floats | None = None, leads: Floats | None = None) -> Result:
         """Are all effects of a block 0? The length of the clusters' sum, in the metric of the information, under flips.
 
         ``shares``: clusters × effects, on how many of the answers to each the cluster's part rests; None: as of all.
+        ``leads``: those of pairs, which are tested where no effects are known.
         """
         base = self._base(name)
         if len(rows) < 2:
+            if leads is not None and np.count_nonzero(leads.any(axis=1)) >= MIN_CLUSTERS:
+                method = f"joint {FLIPPED} of what showed both, clustered by {self.words.cluster}"
+                note = "no two strengths can be estimated: the test is of who was chosen more often"
+                return base.but(p_value=sign_flip.joint_sign_flip_p(leads), method=method, notes=(note,))
             return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
         if self.groups < MIN_CLUSTERS:
             return base.but(notes=(too_few(self.words.cluster),))

@@ -235,7 +235,7 @@ def test_joint_test_holds_its_level_with_few_workers():
 
 
 def test_a_model_that_was_never_chosen_has_no_strength():
-    """It is said so; the others are estimated as without it; its pairs have no p-value and leave the family."""
+    """It is said so; the others are estimated as without it; its pairs are tested by who was chosen more often."""
     chosen, workers, _ = _turns(150, 8)
     without = plackett_luce(chosen[:, :3][chosen[:, 3] == 0], workers[chosen[:, 3] == 0], models=list("abc"))
     chosen = np.column_stack([chosen[:, :3], np.zeros(150)])[chosen[:, 3] == 0]
@@ -243,8 +243,14 @@ def test_a_model_that_was_never_chosen_has_no_strength():
     assert _estimates(found.models[:3]) == pytest.approx(_estimates(without.models), abs=1e-7)
     assert found.models[3].estimate is None
     assert "lies below any number" in found.models[3].notes[0]
-    assert [r.p_value is None for r in found.pairs] == ["d" in r.name for r in found.pairs]
-    assert all(r.p_holm is None for r in found.pairs if "d" in r.name)
+    assert [r.estimate is None for r in found.pairs] == ["d" in r.name for r in found.pairs]
+    of_d = [r for r in found.pairs if "d" in r.name]
+    for model, pair in zip("abc", of_d, strict=True):
+        chosen_by = np.bincount(workers[: len(chosen)], weights=chosen[:, "abc".index(model)])
+        assert pair.name == f"{model} over d"
+        assert pair.p_value == sign_flip_p_value(chosen_by)
+        assert pair.details["lead"] == chosen_by.sum()
+    assert {r.details["family_tests"] for r in found.pairs} == {6}
     assert "strength of d cannot be estimated" in found.notes[0]
 
 

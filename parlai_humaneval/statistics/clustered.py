@@ -25,11 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import gammaln, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics import extreme_rates, sign_flip
 from parlai_humaneval.statistics.asked import check_level, check_null, check_share
@@ -225,9 +226,9 @@ def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> floa
     of_first = np.ones(len(codes), dtype=bool) if sides is None else ~of_second
     first, second = (np.bincount(codes[of], minlength=len(names)) > 0 for of in (of_first, of_second))
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
-    mirrored = 1 if only_first == only_second else 0
-    ways = gammaln(only_first + only_second + 1) - gammaln(only_first + 1) - gammaln(only_second + 1)
-    return float(min(1.0, np.exp((mirrored - int((first & second).sum())) * np.log(2) - ways)))
+    ways = 2 ** int((first & second).sum()) * comb(only_first + only_second, only_first)
+    # The mirror of what was seen is as far, too.
+    return min(1.0, (2 if only_first == only_second else 1) / ways)
 
 
 def standard_error(parts: Floats) -> float:

@@ -12,14 +12,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks/ is not part of the installed package
 
-from benchmarks.inference import measure
+from benchmarks.inference import measure, tastes
 from benchmarks.inference.crowd import Crowd, any_number, one_pick
 from benchmarks.inference.designs import DESIGNS, Design
 from benchmarks.inference.measure import QUICK, Found, Layer, measured
 from benchmarks.inference.page import page
-from benchmarks.inference.promise import Crowded, Share, crowded, refuse_wrong, reported
+from benchmarks.inference.promise import Crowded, Share, crowded, refuse_skewed, refuse_wrong, reported
 from benchmarks.inference.remedies import GAPS, effective, tried_on
 from benchmarks.inference.sums import Arm, Gap, Rate
+from benchmarks.inference.tastes import ONCE, TESTS, Tasted, Tastes, tasted
 from parlai_humaneval import analysis
 
 ROW = Crowded("sata, pair", 20, True, Share(0.05, 0.005, 300), 0.09, Share(0.8, 0.01, 300), 0.8)
@@ -142,3 +143,30 @@ def test_the_page_names_every_design_and_remedy(monkeypatch: pytest.MonkeyPatch)
     assert all(DESIGNS[number].name in text for number in chosen)
     assert all(f"| {name} |" in text for cell in cells for name in cell.null.rates)
     assert {(row.workers, row.heavy) for row in crowded(cells)} == {(20, False), (20, True), (60, False), (60, True)}
+
+
+@pytest.mark.parametrize("crowd", [Tastes(150, always=0.2), Tastes(150, diligence=0.4), Tastes(50, unequal=False)])
+def test_skewed_crowds_have_equal_models_in_the_mean_over_workers(crowd: Tastes) -> None:
+    """Guards the null studies of skewed tastes: a typical worker prefers neither model, whatever a typical answer says."""
+    turns, chosen = crowd.draw(0.0, 400, np.random.default_rng(9))
+    shares = chosen / turns
+    assert shares.mean() == pytest.approx(0.5, abs=0.006)
+    by_answer = chosen.sum() / turns.sum()
+    assert by_answer > 0.53 if crowd.diligence else by_answer == pytest.approx(0.5, abs=0.01)
+    assert crowd.draw(0.2, 400, np.random.default_rng(9))[1].mean() > chosen.mean()
+
+
+def test_counting_every_worker_once_is_refused_where_it_finds_too_much() -> None:
+    """Guards the promise of the second column of the table of skewed tastes."""
+    row = Tasted(Tastes(20, always=0.1), dict.fromkeys(TESTS, 0.06), dict.fromkeys(TESTS, 0.5))
+    refuse_skewed([row])
+    with pytest.raises(RuntimeError, match="10% always choose one model 0\\.100"):
+        refuse_skewed([replace(row, null={**row.null, ONCE: 0.1})])
+    assert all(f"| {name} |" in page([], [row]) for name in TESTS)
+
+
+def test_what_reports_say_of_skewed_crowds_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the columns of the report: the public function decides as the test that is taken for it."""
+    monkeypatch.setattr(tastes, "CROWDS", (Tastes(20, always=0.1),))
+    (found,) = tasted(studies=40, asked=10)
+    assert set(found.null) == set(found.power) == set(TESTS)

@@ -36,7 +36,7 @@ from parlai_humaneval.statistics import extreme_rates, sign_flip
 from parlai_humaneval.statistics.asked import check_level, check_null, check_share
 from parlai_humaneval.statistics.extreme_rates import ClusteredRate
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.share_test import BORDERS, DeviationTest, share_test
+from parlai_humaneval.statistics.share_test import DeviationTest, share_test
 
 Floats = npt.NDArray[np.float64]
 
@@ -185,13 +185,13 @@ def _as_share(by_signs: Result, observed: Deviations, counts: ClusteredRate, nul
 def _of_alike_clusters(base: Result, observed: Deviations, counts: ClusteredRate, null: float, cluster: str) -> Result:
     """Every cluster has the same share: the interval is that of a binomial, as no variance between clusters is known.
 
-    A hypothesis in the middle is tested by the signs, like any other one there; where they reject one that the binomial
-    would keep, as of clusters that are more alike than chance would have it, there is no interval.
+    That two models are equal, a share of one half, is tested by the signs: then each cluster's share is as likely to be the
+    other model's. Where they reject what the binomial would keep, as of clusters that are more alike than chance would have
+    it, there is no interval. Another hypothesis has no such symmetry, and is tested by the binomial.
     """
     tested = extreme_rates.extreme_rate_test(counts, [null], base.level)
-    near_0, near_1 = BORDERS
     p, method, source = float(tested.p_values[0]), f"{BINOMIAL}, clustered by {cluster}", extreme_rates.SOURCE
-    if observed.are_flipped and near_0 < null < near_1:
+    if observed.are_flipped and null == 0.5:
         p, method, source = observed.p_value(null), f"{EXACT_FLIPS}, clustered by {cluster}", sign_flip.SOURCE
     note = f"all {cluster}s have the same share, so a clustered variance cannot be estimated"
     kept = p >= 1 - base.level

@@ -208,12 +208,14 @@ def test_by_worker_and_dialogue(workers):
 
 
 def test_shares_by_worker_and_dialogue():
-    """Half of what everybody judged was won, whoever judged and whatever: against .25 that is the p of the signs."""
+    """Three of four were won, whoever judged and whatever was judged: the p of the signs. Else a binomial distribution."""
     workers, dialogues = (of.ravel() for of in np.indices((12, 24)))
-    won = (np.add.outer(np.arange(12), np.arange(24)) % 2).ravel().astype(float)
-    assert crossed_share(won, np.ones_like(won), workers, [dialogues], null=0.25).p_value == pytest.approx(2.0**-11)
+    won = (np.add.outer(np.arange(12), np.arange(24)) % 4 > 0).ravel().astype(float)
+    assert crossed_share(won, np.ones_like(won), workers, [dialogues]).p_value == pytest.approx(2.0**-11)
     first, second = (of.ravel() for of in np.indices((8, 10)))
     all_won = two_way_share(np.ones(80), np.ones(80), first, second)
+    # Seven with one good turn each do not refute .8: of such workers all are good in a fifth of studies.
+    assert clustered_share(cluster_sums(np.ones(7), np.ones(7), range(7)), null=0.8).p_value > 0.2
     assert all_won.p_value == clustered_share(cluster_sums(np.ones(80), np.ones(80), first)).p_value < 0.05
 
 

@@ -228,7 +228,7 @@ def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> floa
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
     ways = 2 ** int((first & second).sum()) * comb(only_first + only_second, only_first)
     # The mirror of what was seen is as far, too.
-    return min(1.0, (2 if only_first == only_second else 1) / ways)
+    return min(1.0, float((2 if only_first == only_second else 1) / ways))
 
 
 def standard_error(parts: Floats) -> float:

@@ -379,8 +379,7 @@ def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: 
         alone = models[0]
         rated = f"{alone.model} was rated {number_words(alone.mean.estimate)} on {alone.criterion} on average"
         return f"{rated}{_interval(alone.mean.ci_low, alone.mean.ci_high, level)}."
-    tested = [pair for pair in pairs if pair.gap.p_value is not None] or list(pairs)
-    clearest = min(tested, key=lambda pair: clearness(pair.line))
+    clearest = min(pairs, key=lambda pair: clearness(pair.line))
     if all(not pair.gap.estimate for pair in pairs):
         return _equal(pairs)
     if len(pairs) == 1:

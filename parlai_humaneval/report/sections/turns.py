@@ -1256,7 +1256,7 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
     made = [row for row in pairs if row.test.clustered.p_holm is not None]
     if not made:
         return "Whether the models differ cannot be tested."
-    lines = [_line(row) for row in made]
+    lines = [_line(row) for row in pairs if row.test.clustered.n]
     clearest = min(lines, key=clearness)
     p = pair_p(clearest)
     return (

@@ -7,7 +7,7 @@ from math import isclose
 
 from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
-from parlai_humaneval.statistics.clustered import FLIPPED_CLUSTERS
+from parlai_humaneval.statistics.clustered import AGREE, FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.crossed import ABOUT, CROSSED_SOURCE, about_words, is_by_both
 from parlai_humaneval.statistics.extreme_rates import SOURCE as RATES_SOURCE
 from parlai_humaneval.statistics.once_each import counts_matter, once_each_of
@@ -143,14 +143,14 @@ def apart_words(pairs: Sequence[PairLine], what: str) -> str:
 
 
 def rough_guides(results: Iterable[Result]) -> list[str]:
-    """“Fewer than 10 workers: take the interval as a rough guide.”, each once; nothing where intervals are sound.
+    """“Fewer than 10 workers: take the interval as a rough guide.”, or why there is none where all agree, each once.
 
     Where results differ in it, each is told with what it is of.
     """
     told: dict[str, list[str]] = {}
     for result in results:
         for note in result.notes if result.estimate is not None else ():
-            if "rough" in note:
+            if "rough" in note or note.endswith(AGREE):
                 told.setdefault(note, []).append(result.name)
     of = {note: f" ({', '.join(dict.fromkeys(names))})" if len(told) > 1 else "" for note, names in told.items()}
     return [f"{note[:1].upper()}{note[1:]}{of[note]}." for note in told]

@@ -19,13 +19,15 @@ from pydantic import BaseModel, ConfigDict
 from parlai_humaneval.statistics.asked import check_level
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS, all_signs
+from parlai_humaneval.statistics.sign_flip import all_signs
 
 Floats = npt.NDArray[np.float64]
 METHOD = "step-down max-t over all pairs, signs flipped"
 SOURCE = "Romano & Wolf 2005; Canay, Romano & Shaikh 2017; sets of the best: Hsu 1981; Hansen, Lunde & Nason 2011"
 NO_INTERVAL = "no simultaneous interval: too few effective clusters, or they do not differ"
 DRAWS = 4_999
+EXACT_CLUSTERS = DRAWS.bit_length()
+"""Of up to so many there are fewer assignments of signs than draws, so that all are tried."""
 _CELLS = 4_000_000
 _SMALL = 1e-9
 
@@ -80,7 +82,7 @@ def best_set(
         models: their names.
         n: number of observations; None: as many as ``sizes`` sum to.
         level: 1 − the chance of any mistake.
-        seed: of the random signs; with up to 12 clusters all are tried.
+        seed: of the random signs; with up to 13 clusters all are tried.
         cluster: what the clusters are called.
         lower_is_better: as of mean places.
 

@@ -52,6 +52,8 @@ _CELLS_AT_ONCE = 4_000_000
 NO_VARIANCE = 1e-9
 """A smaller standard error is none."""
 FLIPPED, EXACT_FLIPS = "sign-flip test", "exact sign-flip test"
+AGREE = "agree, so there is no variance between them to estimate an interval from"
+"""How the note ends of a result without an interval."""
 BINOMIAL = "binomial of the effective number of answers"
 Limits = tuple[float, float] | None
 """Least and greatest possible value of an estimate; None where there is none."""
@@ -323,15 +325,10 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
 
 def _of_agreeing(base: Result, observed: Deviations, null: float | None, cluster: str) -> Result:
     """All clusters say the same: no interval can be estimated, but their signs can be flipped."""
-    note = f"all {cluster}s agree, so the variance between them cannot be estimated"
+    agreed = base.but(notes=(*base.notes, f"all {cluster}s {AGREE}"))
     if null is None:
-        return base.but(notes=(*base.notes, note))
-    least = f"; p is the smallest that {len(observed.parts)} {cluster}s can have" if observed.estimate != null else ""
-    return base.but(
-        p_value=observed.p_value(null),
-        method=base.method.replace(FLIPPED, EXACT_FLIPS),
-        notes=(*base.notes, f"{note}{least}"),
-    )
+        return agreed
+    return agreed.but(p_value=observed.p_value(null), method=base.method.replace(FLIPPED, EXACT_FLIPS))
 
 
 def not_below(result: Result, least: float, null: float | None) -> Result:

@@ -49,6 +49,8 @@ FEW_CLUSTERS = 10
 SHARE_LIMITS, DIFFERENCE_LIMITS = (0.0, 1.0), (-1.0, 1.0)
 """The possible range of a share, and of the difference of two shares."""
 _CELLS_AT_ONCE = 4_000_000
+_BEYOND_COUNTING = 1_000
+"""So many clusters can be dealt out in so many ways that the smallest p is 0 to any digit."""
 NO_VARIANCE = 1e-9
 """A smaller standard error is none."""
 FLIPPED, EXACT_FLIPS = "sign-flip test", "exact sign-flip test"
@@ -222,6 +224,8 @@ def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> floa
     (0.03125, 0.1)
     """
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
+    if len(names) > _BEYOND_COUNTING:
+        return 0.0
     of_second = (
         np.ones(len(codes), dtype=bool) if sides is None else pd.factorize(np.asarray(sides, dtype=object))[0] > 0
     )

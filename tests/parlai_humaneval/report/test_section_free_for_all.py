@@ -132,6 +132,22 @@ def test_our_own_tables():
     assert "strength of c cannot be estimated" in text
 
 
+def test_a_model_that_nobody_chose_differs_from_the_others():
+    """Twelve workers choose a and b in turn, and c never: c has no strength, but its pairs have a p, corrected over three."""
+    records = [
+        make_choice(f"d{i}", [("a",), ("b",)] * 2, models="abc", worker=f"w{i}", started=START + i, **FFA)
+        for i in range(12)
+    ]
+    section = build(tables(records), OPTIONS)
+    (summary,) = section.summary()
+    pairs = {(pair.first, pair.second): pair for pair in summary.pairs}
+    for models in (("a", "c"), ("b", "c")):
+        assert (pairs[models].gap, pairs[models].differs, pairs[models].family_tests) == (None, True, 3)
+        assert pairs[models].p_decides == pytest.approx(3 * 2.0**-11)
+    assert [pair.differs for models, pair in pairs.items() if "c" not in models] == [False]
+    assert "c" in summary.best.told
+
+
 def test_points_ranks_and_ties_by_hand():
     """Points a, b, c: 2, 1, 0 and then 1, 1, 0: mean ranks 1, 1.5, 3; a won 3 of 5 turns; one dialogue has two firsts."""
     records = [

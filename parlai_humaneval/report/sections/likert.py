@@ -42,7 +42,7 @@ from parlai_humaneval.statistics.means import clustered_difference, t_test
 from parlai_humaneval.statistics.regression import single_groups, weigh_turns
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.win_rates import effective_win_test
-from parlai_humaneval.statistics.wording import counted, number_words, percent
+from parlai_humaneval.statistics.wording import counted, listed, number_words, percent
 from parlai_humaneval.tables.choices import ChoiceGroup
 from parlai_humaneval.tables.from_records import Tables
 
@@ -392,8 +392,9 @@ def _equal(pairs: Sequence[LikertPair]) -> str:
     """Where no mean differs from another: no pair is “the clearest”."""
     criteria = sorted({pair.criterion for pair in pairs})
     models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
-    who, what = (" and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for names in (models, criteria))
-    return f"On average {who} were rated exactly alike on {what}: nothing tells the models apart."
+    return (
+        f"On average {listed(models)} were rated exactly alike on {listed(criteria)}: nothing tells the models apart."
+    )
 
 
 def _sentence(pair: LikertPair, level: float) -> str:

@@ -73,7 +73,7 @@ from parlai_humaneval.statistics.survival.tests import (
     permutation_logrank_test,
     survival_score_test,
 )
-from parlai_humaneval.statistics.wording import counted, percent, percent_range
+from parlai_humaneval.statistics.wording import counted, listed, percent, percent_range
 from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.repeats import dialogue_ids
@@ -734,8 +734,8 @@ def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     if not clusters:
         return f"{first}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
     if len(clusters) == 1:
-        return f"{first}; the ranks of {_listed(clusters[0])} over resampled workers cannot be told apart."
-    order = ", then ".join(_listed(cluster) for cluster in clusters)
+        return f"{first}; the ranks of {listed(clusters[0])} over resampled workers cannot be told apart."
+    order = ", then ".join(listed(cluster) for cluster in clusters)
     return f"{first}; by ranks over resampled workers, which test no pair, the clusters are, best first: {order}."
 
 
@@ -809,7 +809,7 @@ def _of_ranks(analysis: Analysis) -> Iterator[str]:
         )
     by_segment, by_worker = _clusters(analysis.models, workers=False), _clusters(analysis.models, workers=True)
     if by_worker and by_segment != by_worker:
-        of_segments, of_workers = (" > ".join(map(_listed, clusters)) for clusters in (by_segment, by_worker))
+        of_segments, of_workers = (" > ".join(map(listed, clusters)) for clusters in (by_segment, by_worker))
         yield (
             f"Resampling segments, as the paper does, gives the clusters {of_segments}; resampling workers with all their "
             f"segments gives {of_workers}. Believe the second: a worker's labels are not independent."
@@ -846,11 +846,6 @@ def _share(result: Result | None) -> str:
     if result is None or result.ci_low is None:
         return f"{percent(None if result is None else result.estimate)} (no interval)"
     return f"{percent(result.estimate)} ({percent_range(result.ci_low, result.ci_high)})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """“a”, “a and b”, “a, b and c”."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 _LABELS: Labels = {

@@ -16,6 +16,7 @@ from parlai_humaneval.report.deciding import (
     pair_p,
     reuse_methods,
     rough_guides,
+    to_cite,
 )
 from parlai_humaneval.report.plotted import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
@@ -41,6 +42,8 @@ from parlai_humaneval.statistics.likert import (
 from parlai_humaneval.statistics.means import clustered_difference, t_test
 from parlai_humaneval.statistics.regression import single_groups, weigh_turns
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.slider_scores import TECHNIQUE as DIRECT_ASSESSMENT
+from parlai_humaneval.statistics.strengths.order import EQUAL
 from parlai_humaneval.statistics.win_rates import effective_win_test
 from parlai_humaneval.statistics.wording import counted, listed, number_words, percent
 from parlai_humaneval.tables.choices import ChoiceGroup
@@ -189,7 +192,13 @@ class Likert(Section):
     def data_tables(self) -> list[DataTable]:
         tables = [
             part_table("likert_models", "Mean ratings", columns(MODELS, LABELS), self.models),
-            part_table("likert_pairs", "Every two models", columns(PAIRS, LABELS), self.pairs),
+            part_table(
+                "likert_pairs",
+                "Every two models",
+                columns(PAIRS, LABELS),
+                self.pairs,
+                to_cite([pair.gap for pair in self.pairs if pair.technique != DIRECT_ASSESSMENT]),
+            ),
             part_table(
                 "likert_turn_weights",
                 "Which turns weigh in the final ratings",
@@ -399,6 +408,8 @@ def _equal(pairs: Sequence[LikertPair]) -> str:
 
 def _sentence(pair: LikertPair, level: float) -> str:
     line = pair.line
+    if line.gap is not None and line.gap < EQUAL:
+        return f"{line.first} and {line.second} were rated exactly alike on {pair.criterion} on average, {pair_p(line)}"
     points, which = ("(reversed: more is worse) ", "lower") if pair.reversed else ("", "higher")
     return (
         f"{line.first} was rated {number_words(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"

@@ -8,7 +8,14 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.deciding import BY_WORKER, apart_words, clusters_words, holm_methods, reuse_methods
+from parlai_humaneval.report.deciding import (
+    BY_WORKER,
+    apart_words,
+    clusters_words,
+    holm_methods,
+    reuse_methods,
+    to_cite,
+)
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
@@ -108,11 +115,12 @@ class Rankings(Section):
 
     def data_tables(self) -> list[DataTable]:
         note = "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same."
+        cited = to_cite([pair.win_rate for pair in self.pairs])
         tables = [
             part_table(
                 "rankings_models", "Places of each model, 1 the best", (*_NAMES, *_MODELS), self.models, (note,)
             ),
-            part_table("rankings_pairs", "Who got the better place", (*_NAMES, *_PAIRS), self.pairs, (note,)),
+            part_table("rankings_pairs", "Who got the better place", (*_NAMES, *_PAIRS), self.pairs, (note, *cited)),
             part_table("rankings_tau", "Rankings and the own rater's picks", (*_NAMES, *_TAU), self.rankings, (note,)),
         ]
         return [table for table in tables if table.rows]

@@ -16,10 +16,12 @@ from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.deciding import (
     BY_WORKER,
     about_dialogues,
+    best_of_pairs,
     clusters_words,
     holm_methods,
     reuse_methods,
     rough_guides,
+    to_cite,
 )
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
@@ -64,6 +66,7 @@ from parlai_humaneval.statistics.spotting import (
     judged_segments,
     ranking_stability,
 )
+from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder, not_compared, order_of
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.survival.curve import survival_with_bands
 from parlai_humaneval.statistics.survival.generalised_logrank import zhao_sun_test
@@ -299,6 +302,7 @@ class Analysis(Part):
     stability: list[StabilityRow]
     seconds: list[SecondsRow]
     resamples: int
+    order: ModelOrder | None = Field(default=None, exclude=True)
 
     @property
     def speakers(self) -> list[SpeakerRow]:
@@ -402,6 +406,9 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     technique, setting, metric = (" and ".join(unique(labelled[name])) for name in ("technique", "setting", "metric"))
     family = Family(technique, setting, metric)
     models, resamples = model_rows(labelled, contests, options)
+    order = _order(contests, models)
+    if order is not None and len(order.groups) > 1:  # else the shares of the paper order them
+        models.sort(key=lambda row: order.names.index(row.model) if row.model in order.names else len(order.names))
     playing = sorted({*contests["model_a"], *contests["model_b"]})
     stability = ranking_stability(contests, playing, draws=min(options.draws, SUBSAMPLES), seed=options.seed)
     features = feature_rows(labelled, family, options)
@@ -426,7 +433,22 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         stability=[StabilityRow(**vars(curve)) for curve in stability],
         seconds=seconds_rows(labelled),
         resamples=resamples,
+        order=order,
     )
+
+
+def _order(contests: pd.DataFrame, models: Sequence[ModelRow]) -> ModelOrder | None:
+    """Of the bots that met, by whom they won over; linked ones by the win rate that the paper ranks by. None: nobody met."""
+    rates = {row.model: row.win_rate.estimate for row in models if row.win_rate is not None}
+    playing = list(rates)
+    if not playing:
+        return None
+    names, lead = pd.Index(playing), contests["lead_a"].to_numpy(dtype=np.int64)
+    a, b = (names.get_indexer(pd.Index(contests[side])) for side in ("model_a", "model_b"))
+    over = np.zeros((len(playing), len(playing)))
+    np.add.at(over, (a[lead >= 0], b[lead >= 0]), 1)
+    np.add.at(over, (b[lead <= 0], a[lead <= 0]), 1)
+    return order_of(over, playing, list(rates.values()))
 
 
 def share(given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float) -> Result:
@@ -682,6 +704,7 @@ def seconds_rows(rows: pd.DataFrame) -> list[SecondsRow]:
 def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) -> Summary:
     ranked = [(row, row.win_rate) for row in analysis.models if row.win_rate is not None]
     lines = [ModelLine.of(row.model, rate, "decided segments", share=True) for row, rate in ranked]
+    pairs, order = [pair.line() for pair in analysis.pairs], analysis.order
     taken = [ModelLine.of(row.model, row.taken_for_human.result, "labels", share=True) for row in analysis.speakers]
     return Summary(
         section="segments",
@@ -692,11 +715,12 @@ def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) ->
         what="win rate, mean over the other bots, ties left out" if lines else "taken for a person",
         verdict=headline,
         models=lines or taken,
-        pairs=[pair.line() for pair in analysis.pairs],
+        pairs=pairs,
         reference=0.5 if lines else None,
         model_table=f"segments_models{key}",
         pair_table=f"segments_pairs{key}" if analysis.pairs else "",
         remarks=remarks,
+        best=None if order is None else best_of_pairs(dict.fromkeys(order.names), pairs, order),
     )
 
 
@@ -708,12 +732,17 @@ def _headline(analysis: Analysis) -> str:
     if not analysis.models:
         return f"No bot was judged, only people.{_of_people(analysis)}"
     best = max(analysis.models, key=lambda row: row.not_spotted)
+    same = [row.model for row in analysis.models if abs(row.not_spotted - best.not_spotted) <= EQUAL]
     k, last = list(best.curve.items())[-1]
+    within = f"taken for a bot within {counted(int(k), 'exchange')}"
+    none = "; no two bots can be compared by win rates" if len(analysis.models) > 1 else ""
+    if len(analysis.models) == len(same) > 1:
+        never = f"were never {within}" if best.not_spotted == 1 else f"are not {within} in {_share(last)} of cases each"
+        return f"{listed(same)} {never}: nothing tells them apart{none}."
+    if len(same) > 1:
+        return f"{listed(same)} pass equally long: they are not {within} in {_share(last)} of cases each{none}."
     which = f"{best.model} passes longest: it" if len(analysis.models) > 1 else best.model
-    return (
-        f"{which} is not taken for a bot within {counted(int(k), 'exchange')} in "
-        f"{_share(last)} of cases; no two bots can be compared by win rates."
-    )
+    return f"{which} is not {within} in {_share(last)} of cases{none}."
 
 
 def _of_people(analysis: Analysis) -> str:
@@ -724,19 +753,26 @@ def _of_people(analysis: Analysis) -> str:
 
 
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
-    best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
+    order = analysis.order
+    first = [] if order is None else order.first([row.model for row in ranked])
+    if order is not None and (apart := order.unordered(first)):
+        return f"No bot leads: {not_compared(apart)}."
+    best = next(row for row in ranked if not first or row.model == first[0])
+    if len(first) > 1:
+        each = f"each wins {percent(_rate_of(best))} of decided segments"
+        return f"{listed(first)} are statistically tied: {each}, in the mean over the other bots."
     basis = clusters_words(best.win_rate, analysis.n_workers, "its ")
     both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
     pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
     wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
-    first = f"{wins}, in the mean over the other bots ({pooled}{basis})"
+    told = f"{wins}, in the mean over the other bots ({pooled}{basis})"
     clusters = _clusters(analysis.models, workers=True)
     if not clusters:
-        return f"{first}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
+        return f"{told}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
     if len(clusters) == 1:
-        return f"{first}; the ranks of {listed(clusters[0])} over resampled workers cannot be told apart."
-    order = ", then ".join(listed(cluster) for cluster in clusters)
-    return f"{first}; by ranks over resampled workers, which test no pair, the clusters are, best first: {order}."
+        return f"{told}; by ranks over resampled workers {listed(clusters[0])} are tied."
+    named = ", then ".join(listed(cluster) for cluster in clusters)
+    return f"{told}; by ranks over resampled workers, which test no pair, the clusters are, best first: {named}."
 
 
 def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:
@@ -807,6 +843,7 @@ def _of_ranks(analysis: Analysis) -> Iterator[str]:
             f"{counted(missing, 'pair')} of bots never met: a bot's win rate depends on whom it met, so that pairs tell "
             "more than the order does."
         )
+    yield from () if analysis.order is None else analysis.order.reasons()
     by_segment, by_worker = _clusters(analysis.models, workers=False), _clusters(analysis.models, workers=True)
     if by_worker and by_segment != by_worker:
         of_segments, of_workers = (" > ".join(map(listed, clusters)) for clusters in (by_segment, by_worker))
@@ -933,7 +970,9 @@ def _tables(analysis: Analysis) -> Iterator[DataTable]:
     yield _survival_table(analysis)
     yield row_table("lengths", "What each was taken for after k exchanges", _LENGTHS, _length_cells(analysis.by_length))
     yield _matrix_table(analysis)
-    yield part_table("pairs", "Pairs of bots", _PAIRS, analysis.pairs)
+    yield part_table(
+        "pairs", "Pairs of bots", _PAIRS, analysis.pairs, to_cite([pair.win_rate for pair in analysis.pairs])
+    )
     tests = [{**row.model_dump(), "model_a": row.models[0], "model_b": row.models[1]} for row in analysis.tests]
     note = "Above 0: B is spotted sooner. One step from 0: too small where the difference is large."
     yield row_table("tests", "Is one spotted sooner? All pairs of bots", _TESTS, tests, (note,))

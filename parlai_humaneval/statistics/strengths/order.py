@@ -92,7 +92,7 @@ class ModelOrder(BaseModel):
             )
         apart = [(a, b) for a, b in pairs if (a, b) not in self.above]
         for a, b in apart[:NAMED]:
-            yield f"{sentence(not_compared([self.groups[a], self.groups[b]]))[:-1]}, so they cannot be ordered."
+            yield sentence(not_compared([self.groups[a], self.groups[b]]))
         more = len(ordered[NAMED:]) + len(apart[NAMED:])
         if more:
             yield f"The same holds of {more} more pairs of groups: strengths compare models within a group only."
@@ -107,11 +107,13 @@ class ModelOrder(BaseModel):
 
 
 def not_compared(groups: Sequence[Sequence[str]]) -> str:
-    """“no answer compares a with b and c, directly or through other models”."""
+    """“no answer ranks a above or below b and c, directly or through other models”."""
     if len(groups) == 2:
-        return f"no answer compares {listed(groups[0])} with {listed(groups[1])}, directly or through other models"
+        return (
+            f"no answer ranks {listed(groups[0])} above or below {listed(groups[1])}, directly or through other models"
+        )
     named = "; ".join(listed(group) for group in groups)
-    return f"no answer compares these groups, directly or through other models: {named}"
+    return f"no answer ranks any of these above another, directly or through other models: {named}"
 
 
 def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | None]) -> ModelOrder:

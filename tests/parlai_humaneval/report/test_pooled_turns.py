@@ -148,7 +148,7 @@ def test_strengths_lead_where_shares_mislead(tmp_path):
     assert shares["c"] > shares["a"]
     (answer,) = section.summary()
     assert answer.models[0].model == answer.best.leader == "a"
-    assert answer.verdict.startswith("Best first: a, b")
+    assert answer.verdict.startswith("a ranks first (family-wise 5 %). Ranks: a (1), b (2–3), c (2–3), d (4)")
     told = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
     assert len(told) == 1
     assert told[0].startswith("c was chosen in")
@@ -163,7 +163,7 @@ def test_nobody_is_ahead_of_all_others_without_having_met_them(tmp_path):
     section = build(data, OPTIONS)
     assert {row.model: row.met for row in section.pooled} == {"a": 2, "b": 4, "c": 4, "d": 3, "e": 3}
     verdict = make_document(data, OPTIONS).headline()
-    assert "a leads alone (family-wise 5 %)" in verdict
+    assert "a ranks first (family-wise 5 %)" in verdict
     assert "all 4 others" not in verdict
     assert {(line.first, line.second) for line in section.summary()[0].pairs if not line.met} == {
         ("a", "d"),

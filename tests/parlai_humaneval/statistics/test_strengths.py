@@ -270,8 +270,7 @@ def test_two_groups_that_nothing_links():
     assert found.best is None
     assert found.order.first(found.order.names) == ["model 1", "model 3", "model 4"]
     assert found.notes == (
-        "No answer compares model 1 and model 2 with model 3 and model 4, directly or through other models, so they cannot "
-        "be ordered.",
+        "No answer ranks model 1 and model 2 above or below model 3 and model 4, directly or through other models.",
     )
 
 

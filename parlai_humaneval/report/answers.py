@@ -271,7 +271,7 @@ def _to_cite(answer: Summary, columns: Sequence[TableColumn]) -> Iterator[str]:
     if any(pair.p_decides is not None for pair in answer.pairs):
         label = {column.key: column.label for column in columns}
         cited = label.get("p_decides", label["p_clustered"])
-        yield f"Cite p of “{cited}”{f', as in {answer.cite}' if answer.cite else ''}."
+        yield f"Cite the p-values of “{cited}”{f', which are those of {answer.cite}' if answer.cite else ''}."
 
 
 def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:

@@ -268,16 +268,18 @@ def pair_p(pair: PairLine) -> str:
     )
 
 
-def to_cite(tests: Sequence[Result], *, alike: bool = False) -> tuple[str, ...]:
+def to_cite(pairs: Sequence[PairLine], *, alike: bool = False) -> tuple[str, ...]:
     """Said below the table of pairs that answers: which of its p-values to cite; nothing where none was made.
 
     ``alike``: some pairs have a p with both places counting alike.
     """
-    if all(test.p_value is None for test in tests):
+    if all(pair.p_decides is None for pair in pairs):
         return ()
-    several = any(int(test.details.get("family_tests") or 0) > 1 for test in tests)
+    holm = ", Holm" if any(pair.family_tests > 1 for pair in pairs) else ""
     own = ", of pairs with places alike that one" if alike else ""
-    return (f"Cite the clustered p{', Holm' if several else ''}{own}. The other p-values are checks.",)
+    larger = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
+    or_larger = f" Of {', '.join(larger)} cite the larger p, that of independent answers." if larger else ""
+    return (f"Cite the clustered p{holm}{own}.{or_larger} The other p-values are checks.",)
 
 
 BY_WORKER = Method(

@@ -31,6 +31,7 @@ HOW_DECIDED = (
 )
 ONE_MODEL = "One model was rated alone, so there is nothing to rank."
 BY_STRENGTH = "The order allows for whom each model met, so the values need not fall from rank to rank."
+ONLY_TIES = "All answers are ties: nothing tells the models apart."
 UNTESTED = "No two models can be tested against each other yet, so no rank can be told."
 
 
@@ -149,6 +150,7 @@ def _renamed(answer: Summary, names: Mapping[str, str]) -> Summary:
                     "together": called(best.together),
                     "told": called(best.told),
                     "untested": called(best.untested),
+                    "unordered": [called(group) for group in best.unordered],
                 }
             ),
         }
@@ -207,7 +209,8 @@ def _told(answer: Summary) -> str:
     """Who leads, and why values may not fall with ranks; of two models, whether they differ."""
     tested = [pair for pair in answer.pairs if pair.differs is not None]
     if not tested:
-        return UNTESTED
+        only_ties = all(pair.p_clustered is not None and pair.gap is None for pair in answer.pairs)
+        return ONLY_TIES if answer.pairs and only_ties else UNTESTED
     words = leader_words(answer.best)
     if words or len(tested) > 1:
         return " ".join(filter(None, (words, _order_note(answer))))

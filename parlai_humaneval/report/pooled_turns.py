@@ -99,6 +99,7 @@ class PooledPair(PooledRow):
         simultaneous_low="together.ci_low",
         simultaneous_high="together.ci_high",
         p_value="independent.p_value",
+        p_holm="independent.p_decides",
         p_clustered="test.p_value",
         p_clustered_holm="test.p_decides",
         p_step_down="together.p_holm",

@@ -46,7 +46,7 @@ from parlai_humaneval.statistics.pair_wins import (
 )
 from parlai_humaneval.statistics.places import SOURCE
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.order import ModelOrder
+from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder
 from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.wording import counted, p_words, percent
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
@@ -207,7 +207,7 @@ class Comparisons(Section):
         reused = [row for row in self.reuse if row.most > 1]
         own = [pair for pair in self.pairs if pair.group not in self.told_elsewhere]
         alike = any(pair.adjusted for pair in own)
-        cited = to_cite([pair.told for pair in own], alike=alike) if own else ()
+        cited = to_cite([pair.line() for pair in own], alike=alike) if own else ()
         if len(own) < len(self.pairs):
             others = " of finished dialogues and verdicts" if own else ""
             cited = (*(words.replace("Cite the", f"Cite{others} the", 1) for words in cited), NOT_TURNS)
@@ -406,6 +406,8 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
     one_group = len({pair.group for pair in pairs}) == 1
     lines = [pair.line() for pair in pairs]
     apart = apart_words(lines, "models" if one_group else "models and questions")
+    if (clearest.line().gap or 0.0) < EQUAL:
+        return f"{_order(pairs, models, clearest)}{apart}: nothing tells the models apart."
     different = [pair for pair in pairs if pair.win_rate.estimate is not None and pair.differs]
     different.sort(key=lambda pair: -(pair.line().gap or 0.0))
     named = f" ({_named(different)})" if different and one_group else ""

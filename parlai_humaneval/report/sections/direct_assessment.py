@@ -321,7 +321,7 @@ class DirectAssessment(Section):
         ]
 
     def data_tables(self) -> list[DataTable]:
-        cited = to_cite([pair.difference for pair in self.pairs])
+        cited = to_cite([pair.line() for pair in self.pairs])
         tables = [
             *_scores_tables(self.models, self.basis.criteria),
             _workers_table(self.workers, self.dialogues),

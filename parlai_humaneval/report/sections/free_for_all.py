@@ -36,7 +36,7 @@ from parlai_humaneval.statistics.rank_stability import (
 )
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder, not_compared
+from parlai_humaneval.statistics.strengths.order import ModelOrder, not_compared
 from parlai_humaneval.statistics.strengths.results import if_independent
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
 from parlai_humaneval.statistics.superiority import paired_superiority
@@ -50,6 +50,8 @@ TOLERANCE = 1e-9  # scores are right to 1e-6
 ORDER_FREE = "free of the order, "
 SHARE_AXIS = "turns that showed it in which its reply was chosen"
 STRENGTH_AXIS = "strength, log-odds against the mean (Plackett–Luce)"
+SAME_SCORE = 0.05
+"""TrueSkill scores that differ by less are equal."""
 FIRM = 0.95
 """A ranking that so many samples share needs no remark."""
 
@@ -110,6 +112,7 @@ class PairRow(OfQuestion):
         ends("test"),
         whole("superiority"),
         p_independent="independent.p_value",
+        p_independent_holm="independent.p_decides",
     )
 
     models: list[str]
@@ -195,7 +198,7 @@ class FreeForAllSection(Section):
                 "Pairs: difference of strengths in log-odds",
                 TESTS,
                 self.tests,
-                *to_cite([row.test for row in self.tests]),
+                *to_cite([_line(row) for row in self.tests]),
             ),
             _table("free_for_all_positions", "Pull of the position", POSITIONS, self.positions),
             _table("free_for_all_stability", "Rankings from fewer dialogues", STABILITY, self.stability),
@@ -425,9 +428,10 @@ def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
     if group.by_strength:
         return f"{over}{_by_order(first, order)}; {_strongest(models, tests, order).removeprefix(ORDER_FREE)}."
     ranges = first.ranges
-    equal = [row.model for row in models if abs(row.ranges.middle - ranges.middle) <= EQUAL]
+    # Of equal points TrueSkill gives the model in the middle of its list a little more.
+    equal = [row.model for row in models if ranges.middle - row.ranges.middle < SAME_SCORE]
     if len(equal) > 1:
-        same = f"{over}{listed(equal)} have the same TrueSkill score ({signed(ranges.middle)})"
+        same = f"{over}{listed(equal)} have the same TrueSkill score (about {ranges.middle:.1f})"
         return f"{same}; {_strongest(models, tests, order)}."
     low, high, of = ranges.bootstrap_low, ranges.bootstrap_high, "resampled workers"
     if low is None:
@@ -593,6 +597,7 @@ LABELS: Labels = {
     "p_value": ("p, clustered", "p"),
     "p_holm": ("p, clustered, Holm", "p"),
     "p_independent": ("p, independent turns", "p"),
+    "p_independent_holm": ("p, independent turns, Holm", "p"),
     "position": ("Position", "text"),
     "same": ("Same ranking", "share"),
     "tau_b": ("τ-b, mean", "number"),
@@ -605,7 +610,7 @@ MODELS = (
 )
 TESTS = (
     "name estimate ci_low ci_high chance superiority superiority_low superiority_high statistic p_value p_holm "
-    "p_independent"
+    "p_independent p_independent_holm"
 )
 POSITIONS = "position pull ci_low ci_high p_value"
 STABILITY = "dialogues turns same tau_b samples"

@@ -197,7 +197,7 @@ class Likert(Section):
                 "Every two models",
                 columns(PAIRS, LABELS),
                 self.pairs,
-                to_cite([pair.gap for pair in self.pairs if pair.technique != DIRECT_ASSESSMENT]),
+                to_cite([pair.line for pair in self.pairs if pair.technique != DIRECT_ASSESSMENT]),
             ),
             part_table(
                 "likert_turn_weights",

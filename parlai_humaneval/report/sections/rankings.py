@@ -115,7 +115,7 @@ class Rankings(Section):
 
     def data_tables(self) -> list[DataTable]:
         note = "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same."
-        cited = to_cite([pair.win_rate for pair in self.pairs])
+        cited = to_cite([pair.line() for pair in self.pairs])
         tables = [
             part_table(
                 "rankings_models", "Places of each model, 1 the best", (*_NAMES, *_MODELS), self.models, (note,)

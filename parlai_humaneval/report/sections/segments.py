@@ -737,7 +737,8 @@ def _headline(analysis: Analysis) -> str:
     within = f"taken for a bot within {counted(int(k), 'exchange')}"
     none = "; no two bots can be compared by win rates" if len(analysis.models) > 1 else ""
     if len(analysis.models) == len(same) > 1:
-        never = f"were never {within}" if best.not_spotted == 1 else f"are not {within} in {_share(last)} of cases each"
+        often = {1.0: f"were never {within}", 0.0: f"were always {within}"}
+        never = often.get(best.not_spotted, f"are not {within} in {_share(last)} of cases each")
         return f"{listed(same)} {never}: nothing tells them apart{none}."
     if len(same) > 1:
         return f"{listed(same)} pass equally long: they are not {within} in {_share(last)} of cases each{none}."
@@ -966,12 +967,12 @@ def _tables(analysis: Analysis) -> Iterator[DataTable]:
         "all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not corrected."
     )
     speakers = [_with_ranks(row) for row in analysis.speakers]
-    yield row_table("models", "Bots, best first, and people", _MODELS, speakers, (note,))
+    yield row_table("models", "Bots and people", _MODELS, speakers, (note,))
     yield _survival_table(analysis)
     yield row_table("lengths", "What each was taken for after k exchanges", _LENGTHS, _length_cells(analysis.by_length))
     yield _matrix_table(analysis)
     yield part_table(
-        "pairs", "Pairs of bots", _PAIRS, analysis.pairs, to_cite([pair.win_rate for pair in analysis.pairs])
+        "pairs", "Pairs of bots", _PAIRS, analysis.pairs, to_cite([pair.line() for pair in analysis.pairs])
     )
     tests = [{**row.model_dump(), "model_a": row.models[0], "model_b": row.models[1]} for row in analysis.tests]
     note = "Above 0: B is spotted sooner. One step from 0: too small where the difference is large."

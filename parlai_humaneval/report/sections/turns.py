@@ -502,7 +502,7 @@ class TurnsSection(Section):
         singles = [row for row in self.models if row.kind == "single"]
         patterns, paper = self.patterns, _papers_tests(self.tests)
         answers = POOLED_TITLE if self.pooled else "Tests"
-        pooled = to_cite([row.test for row in self.pooled_pairs])
+        pooled = to_cite([row.line() for row in self.pooled_pairs])
         tables = [
             _table("turns_models", "Win rates", MODELS, self._by_rank()),
             _table(
@@ -567,7 +567,7 @@ class TurnsSection(Section):
             )
         if any(row.technique == FREE_FOR_ALL for row in pairs):
             yield "Free-for-alls: cite the section “Free-for-all”."
-        yield from to_cite([row.told for row in own], alike=any(row.adjusted for row in own)) if own else ()
+        yield from to_cite(list(map(_line, own)), alike=any(row.adjusted for row in own)) if own else ()
 
     def _by_rank(self) -> list[ModelRow]:
         """The models of each group, best first."""
@@ -1645,6 +1645,7 @@ OF_POOLED: Labels = {
     "lead_a": ("A ahead by", "points"),
     "difference": ("A − B, log-odds", "number"),
     "p_value": ("p, independent", "p"),
+    "p_holm": ("p, independent, Holm", "p"),
     "p_step_down": ("p, step-down", "p"),
 }
 POOLED_NOTES = (
@@ -1685,7 +1686,7 @@ COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_c
 POOLED_MODELS = "ranks model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
 POOLED_PAIRS = (
     "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high p_value "
-    "p_clustered p_clustered_holm p_step_down"
+    "p_holm p_clustered p_clustered_holm p_step_down"
 )
 LEFT_OUT = "left_out n ranking order_changed p_value p_clustered changed_pairs"
 

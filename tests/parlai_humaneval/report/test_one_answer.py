@@ -151,9 +151,11 @@ def test_a_section_that_says_the_same_again_names_the_one_to_go_by(study):
     answers = leading(document.summaries())
     for key, section in document.sections.items():
         left_out = [answer for answer in section.summary() if answer.section not in {one.section for one in answers}]
-        assert not left_out or "Go by “" in section.headline, key
+        assert not left_out or "Cite “" in section.headline, key
     told = {"sata": "Turn by turn", "free_for_all": "Free-for-all"}.get(technique)
-    assert told is None or f"Go by “{told}”, which answers first" in document.sections["comparisons"].headline
+    assert (
+        told is None or f"Cite “{told}”. Here are the same answers again" in document.sections["comparisons"].headline
+    )
 
 
 def test_the_leaderboard_ranks_by_the_same_pairs(study):
@@ -182,6 +184,50 @@ def _names(answer):
         *(line.model for line in answer.models),
         *(name for pair in answer.pairs for name in (pair.first, pair.second)),
     ]
+
+
+def test_the_p_to_cite_is_that_of_the_table_it_names(study):
+    """Guards a pair with one p at the head of a report and another below: p, p by worker and Holm's are one and the same."""
+    _, document, page = study
+    found = json.loads((folder_of(page) / "report.json").read_text(encoding="utf-8"))["summaries"]
+    text = html.unescape(page.read_text(encoding="utf-8")).replace("\u00a0", " ").replace("\u2060", "")
+    for answer, in_json in zip(document.summaries(), found, strict=True):
+        assert bool(answer.cite) == any(pair.p_decides is not None for pair in answer.pairs)
+        if not answer.cite:
+            continue
+        section = document.sections[answer.section]
+        (table,) = [one for one in section.data_tables() if one.key == answer.pair_table]
+        assert answer.cite == f"“{table.title}” of “{section.TITLE}”" == in_json["cite"]
+        with (folder_of(page) / f"{answer.pair_table}.csv").open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if _is_of(row, answer)]
+        assert len(rows) == len(answer.pairs) == len(in_json["pairs"])
+        for pair in in_json["pairs"]:
+            (row,) = [row for row in rows if _models(row) == {pair["first"], pair["second"]}]
+            by_worker, paper = ("p_value", "p_independent") if "p_independent" in row else ("p_clustered", "p_value")
+            by_worker = "p_adjusted" if row.get("p_adjusted") else by_worker
+            decides = {
+                which: row.get("p_holm" if name == "p_value" else f"{name}_holm") or row[name]
+                for which, name in (("clustered", by_worker), ("paper", paper))
+                if name in row
+            }
+            assert pair["p_clustered"] == pytest.approx(float(row[by_worker]))
+            assert pair["p_decides"] == pytest.approx(float(decides[pair["decided_by"]]))
+            of_paper = [row.get(name) for name in (paper, "p_a_higher", "p_b_higher")]
+            assert any(value and pair["p_paper"] == pytest.approx(float(value)) for value in of_paper)
+        if answer in leading(document.summaries()):
+            assert f"which are those of {answer.cite}." in text
+    (answer, *others) = leading(document.summaries())
+    assert others or not answer.cite or f"which are those of {answer.cite}." in flat(printed(document))
+
+
+def _is_of(row, answer):
+    """Whether a row of a file is a test of two models under the question of an answer."""
+    asked = all(row.get(name) in (None, "", getattr(answer, name)) for name in ("technique", "setting", "metric"))
+    return asked and row.get("criterion") in (None, answer.question) and len(_models(row)) == 2
+
+
+def _models(row):
+    return {row["model_a"], row["model_b"]} if "model_a" in row else set(re.split(" against | over ", row["name"]))
 
 
 def test_every_form_begins_with_the_same_verdict(study):

@@ -285,7 +285,8 @@ def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
         yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
     papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
     if papers:
-        yield f"The paper's p, as the larger, decides of {', '.join(papers)}."
+        which = "p of independent answers" if any(pair.independent for pair in pairs) else "paper's p"
+        yield f"The {which}, as the larger, decides of {', '.join(papers)}."
 
 
 def superiority_table(answers: Sequence[Summary]) -> DataTable:

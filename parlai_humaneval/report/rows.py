@@ -121,6 +121,7 @@ WORDS: Labels = {
     "difference": ("A − B", "number"),
     "estimate": ("Difference", "number"),
     "strength": ("Strength", "number"),
+    "strength_note": ("Its strength", "text"),
     "pull": ("Pull", "number"),
     "p_clustered": ("p, clustered", "p"),
     "p_clustered_holm": ("p, clustered, Holm", "p"),

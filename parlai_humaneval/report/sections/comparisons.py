@@ -22,7 +22,7 @@ from parlai_humaneval.report.deciding import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.plotted import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ALPHA,
@@ -47,6 +47,7 @@ from parlai_humaneval.statistics.pair_wins import (
 from parlai_humaneval.statistics.places import SOURCE
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder
+from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.wording import counted, p_words, percent
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
@@ -291,7 +292,10 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
     order = fitted.order
     models = [
         ComparedModel(
-            **group, **vars(standing), strength=strength, strength_note=order.note(standing.model) or _why(strength)
+            **group,
+            **vars(standing),
+            strength=strength,
+            strength_note=strength_note(order, standing.model, strength),
         )
         for standing, strength in zip(standings, fitted.models, strict=True)
     ]
@@ -300,10 +304,6 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
         section.order[models[0].group] = order
         section.of_order[models[0].group] = [*_of_order(models, rows, order), *order.reasons()]
     section.models += models
-
-
-def _why(strength: Result) -> str:
-    return "; ".join(strength.notes) if strength.estimate is None else ""
 
 
 def _strength(row: ComparedModel) -> float | None:
@@ -519,18 +519,13 @@ def _figures(
         f"comparisons_strengths_{place}",
         f"Strengths{title}",
         "log odds against the mean of the models, clustered interval",
-        [(_of_group(row), row.strength) for row in all_models if row.group == pairs[0].group],
+        [(with_note(row.model, row.strength_note), row.strength) for row in all_models if row.group == pairs[0].group],
         reference=0.0,
     )
     models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
     if len(models) > 2:
         of_pairs = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
         yield matrix_of(f"comparisons_matrix_{place}", f"Win rate of row over column{title}", models, of_pairs)
-
-
-def _of_group(row: ComparedModel) -> str:
-    """The model, with those that its strength can be compared with, where that is not all."""
-    return f"{row.model} ({row.strength_note})" if row.strength_note else row.model
 
 
 _LABELS: Labels = {
@@ -558,7 +553,6 @@ _LABELS: Labels = {
     "p_holm": ("p, binomial, Holm", "p"),
     "wins": ("Won", "count"),
     "losses": ("Lost", "count"),
-    "strength_note": ("Its strength", "text"),
     "strength_low": ("From, strength", "number"),
     "strength_high": ("To, strength", "number"),
     "n": ("Decided", "count"),

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import best_of_pairs, holm_methods, pair_p, to_cite, winner_words
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.plotted import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -37,7 +37,7 @@ from parlai_humaneval.statistics.rank_stability import (
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.order import ModelOrder, not_compared
-from parlai_humaneval.statistics.strengths.results import if_independent
+from parlai_humaneval.statistics.strengths.results import if_independent, strength_note
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
@@ -97,6 +97,7 @@ class ModelRow(OfQuestion):
     strength: Result
     point_share: Result
     mean_rank: Result
+    strength_note: str = ""
 
 
 class PairRow(OfQuestion):
@@ -228,7 +229,7 @@ class FreeForAllSection(Section):
             f"free_for_all_strengths{key}",
             f"Plackett–Luce strengths, clustered by worker{where}",
             "log-odds against the mean",
-            [(row.model, row.strength) for row in models],
+            [(with_note(row.model, row.strength_note), row.strength) for row in models],
             reference=0.0,
         )
         stability = [row.point for row in self.stability if row.where == group.where]
@@ -286,6 +287,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
             skill=skills[i],
             ranges=ranges[i],
             strength=strengths.models[i],
+            strength_note=strength_note(order, group.models[i], strengths.models[i]),
             point_share=_point_share(group, i, options.level),
             mean_rank=clustered_mean(
                 dialogue_ranks[:, i],
@@ -606,7 +608,7 @@ LABELS: Labels = {
 MODELS = (
     "rank model points turns point_share point_share_low point_share_high dialogues mu sigma score order_middle "
     "order_low order_high typical_score bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low "
-    "mean_rank_high strength strength_low strength_high"
+    "mean_rank_high strength strength_low strength_high strength_note"
 )
 TESTS = (
     "name estimate ci_low ci_high chance superiority superiority_low superiority_high statistic p_value p_holm "

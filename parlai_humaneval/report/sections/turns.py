@@ -24,7 +24,7 @@ from parlai_humaneval.report.deciding import (
     to_cite,
     winner_words,
 )
-from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
+from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix, with_note
 from parlai_humaneval.report.pooled_turns import (
     AXIS,
     PooledAnswer,
@@ -71,6 +71,7 @@ from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.strengths.order import ModelOrder
+from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.strengths.tables import turn_strengths
 from parlai_humaneval.statistics.superiority import complement, paired_superiority, superiority_of_difference
 from parlai_humaneval.statistics.turn_patterns import (
@@ -437,6 +438,7 @@ class StrengthRow(OfGroup):
     strength: Result
     equal: Result
     notes: list[str]
+    strength_note: str = ""
 
 
 class PullRow(OfGroup):
@@ -1155,6 +1157,7 @@ def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: 
                 strength=strength,
                 equal=fitted.equal,
                 notes=list(dict.fromkeys([*fitted.notes, *strength.notes])),
+                strength_note=strength_note(fitted.order, model, strength),
             )
             for model, strength in zip(group.models, fitted.models, strict=True)
         ]
@@ -1575,6 +1578,7 @@ def _test_method(what: str, tests: str) -> Method:
 # Tables and figures.
 
 LABELS: Labels = {
+    "rank": ("Order", "count"),
     "group": ("Side by side", "text"),
     "n": ("Turns", "count"),
     "selected": ("Chosen", "count"),
@@ -1680,7 +1684,7 @@ NONE = "model first_turn n share ci_low ci_high"
 EFFECTIVE = "score model_a model_b first_turn n_a n_b win_rate ci_low ci_high p_clustered"
 RESELECTION = "what n both expected independent again second_rate excess excess_low excess_high p_clustered"
 BIAS = "name n estimate ci_low ci_high statistic p_value method"
-STRENGTHS = "model strength ci_low ci_high p_clustered n"
+STRENGTHS = "model strength ci_low ci_high p_clustered n strength_note"
 PULLS = "position pull ci_low ci_high p_clustered p_no_effect"
 COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_clustered n_turns n_dialogs"
 POOLED_MODELS = "ranks model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
@@ -1769,6 +1773,6 @@ def _strength_figure(number: int, of: str, rows: Sequence[StrengthRow]) -> list[
         f"turns_strengths_{number}",
         f"Plackett–Luce strengths{of}",
         "log-odds against the mean, clustered by worker",
-        [(row.model, row.strength) for row in known if len(known) > 2],
+        [(with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2],
         reference=0.0,
     )

@@ -79,6 +79,11 @@ class Strengths(BaseModel):
     notes: tuple[str, ...] = ()
 
 
+def strength_note(order: ModelOrder, model: str, strength: Result) -> str:
+    """With which models a strength can be compared where that is not with all, or why there is none; else empty."""
+    return order.note(model) or ("; ".join(strength.notes) if strength.estimate is None else "")
+
+
 def if_independent(test: Result) -> Result:
     """The test of a strength, or of two, as if every turn were independent of the others."""
     p = test.details.get("p_independent")

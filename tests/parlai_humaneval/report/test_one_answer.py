@@ -18,6 +18,7 @@ from rich.console import Console
 
 from parlai_humaneval.report.answers import heading_of, leading, pairs_table, verdict_of
 from parlai_humaneval.report.cells import cell_text, interval_text
+from parlai_humaneval.report.deciding import rank_words
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
 from parlai_humaneval.report.draw.files import folder_of, write_document
 from parlai_humaneval.report.draw.leaderboard import to_page
@@ -187,7 +188,8 @@ def _names(answer):
 
 
 def test_the_p_to_cite_is_that_of_the_table_it_names(study):
-    """Guards a pair with one p at the head of a report and another below: p, p by worker and Holm's are one and the same."""
+    """Guards a p at the head of a report that no table below has: page, screen and JSON name the table, whose file has the p
+    that decides in the row of the pair."""
     _, document, page = study
     found = json.loads((folder_of(page) / "report.json").read_text(encoding="utf-8"))["summaries"]
     text = html.unescape(page.read_text(encoding="utf-8")).replace("\u00a0", " ").replace("\u2060", "")
@@ -198,36 +200,22 @@ def test_the_p_to_cite_is_that_of_the_table_it_names(study):
         section = document.sections[answer.section]
         (table,) = [one for one in section.data_tables() if one.key == answer.pair_table]
         assert answer.cite == f"“{table.title}” of “{section.TITLE}”" == in_json["cite"]
-        with (folder_of(page) / f"{answer.pair_table}.csv").open(encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.DictReader(file) if _is_of(row, answer)]
-        assert len(rows) == len(answer.pairs) == len(in_json["pairs"])
+        assert any(note.startswith("Cite ") for note in table.notes) or answer not in leading(document.summaries())
+        rows = {models_of(row): row for row in rows_of(folder_of(page), answer.pair_table, in_json)}
         for pair in in_json["pairs"]:
-            (row,) = [row for row in rows if _models(row) == {pair["first"], pair["second"]}]
-            by_worker, paper = ("p_value", "p_independent") if "p_independent" in row else ("p_clustered", "p_value")
-            by_worker = "p_adjusted" if row.get("p_adjusted") else by_worker
-            decides = {
-                which: row.get("p_holm" if name == "p_value" else f"{name}_holm") or row[name]
-                for which, name in (("clustered", by_worker), ("paper", paper))
-                if name in row
-            }
-            assert pair["p_clustered"] == pytest.approx(float(row[by_worker]))
-            assert pair["p_decides"] == pytest.approx(float(decides[pair["decided_by"]]))
-            of_paper = [row.get(name) for name in (paper, "p_a_higher", "p_b_higher")]
-            assert any(value and pair["p_paper"] == pytest.approx(float(value)) for value in of_paper)
+            row = rows[frozenset((pair["first"], pair["second"]))]
+            tests = [float(value) for name, value in row.items() if name.startswith("p_") and value]
+            assert any(p == pytest.approx(pair["p_decides"]) for p in tests)
         if answer in leading(document.summaries()):
             assert f"which are those of {answer.cite}." in text
     (answer, *others) = leading(document.summaries())
     assert others or not answer.cite or f"which are those of {answer.cite}." in flat(printed(document))
 
 
-def _is_of(row, answer):
-    """Whether a row of a file is a test of two models under the question of an answer."""
-    asked = all(row.get(name) in (None, "", getattr(answer, name)) for name in ("technique", "setting", "metric"))
-    return asked and row.get("criterion") in (None, answer.question) and len(_models(row)) == 2
-
-
-def _models(row):
-    return {row["model_a"], row["model_b"]} if "model_a" in row else set(re.split(" against | over ", row["name"]))
+def models_of(row):
+    return frozenset(
+        (row["model_a"], row["model_b"]) if "model_a" in row else re.split(" against | over ", row["name"])
+    )
 
 
 def test_every_form_begins_with_the_same_verdict(study):
@@ -302,7 +290,8 @@ def test_every_form_has_the_same_numbers(study):
             kind, numbers = models[line["model"]]
             told = [line["estimate"], line["low"], line["high"]]
             assert cut(told, kind) == pytest.approx(numbers)
-            check_written([line["model"], *words(numbers, kind), f"{line['n']:,}"], on_page, screen)
+            ranks = [] if line["rank_low"] is None else [rank_words(line["rank_low"], line["rank_high"])]
+            check_written([*ranks, line["model"], *words(numbers, kind), f"{line['n']:,}"], on_page, screen)
         pairs = pairs_in_csv(folder_of(page), same)
         assert {(line["first"], line["second"]) for line in same["pairs"]} == set(pairs)
         corrected = sum(numbers[4] is not None for _, numbers, _ in pairs.values()) > 1

@@ -118,7 +118,7 @@ def verdict_of(answers: Sequence[Summary]) -> str:
     apart = [(answer, pair) for answer, pair in tested if pair.differs]
     how = "tested by worker, corrected within each question"
     if not apart:
-        return f"None of {counted(len(tested), 'pair')} of models can be told apart in {where} ({how})."
+        return f"None of {counted(len(tested), 'pair')} of models differs in {where} ({how})."
     told = [(words, pairs) for answer in answers for words, pairs in _ahead(answer)]
     named = "; ".join(words for words, _ in told[:NAMED])
     left = len(apart) - sum(pairs for _, pairs in told[:NAMED])

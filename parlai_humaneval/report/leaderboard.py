@@ -2,7 +2,7 @@
 
 Ranks are those that the pairs' tests leave possible: a model has at least as many others above it as are significantly
 ahead of it, and at least as many below it as are significantly behind. As the tests of all pairs are corrected together,
-all these ranges hold at once in 95 of 100 studies. Models that cannot be told apart share ranks.
+all these ranges hold at once in 95 of 100 studies. Models that are statistically tied share ranks.
 """
 
 from __future__ import annotations

@@ -659,9 +659,9 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
     apart, clusters = [pair for pair in tested if pair.differs], _clusters(tested)
     if len(tested) == 1:
         p = pair_p(tested[0].line())
-        return f"they {'differ' if apart else 'cannot be told apart'} ({clusters}; {p})"
+        return f"they {'differ' if apart else 'are statistically tied'} ({clusters}; {p})"
     if not apart:
-        return f"no pair of {len(tested)} can be told apart ({clusters}, Holm's correction)"
+        return f"no pair of {len(tested)} differs ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
     named = ", ".join(f"{_apart(pair)} ({p_words(pair.line().p_decides)})" for pair in apart[:NAMED])

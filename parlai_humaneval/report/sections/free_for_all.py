@@ -477,7 +477,7 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow], order: Mode
         if line.low is None
         else f"{percent(pair.test.level)} interval {signed_range(line.low, line.high)}"
     )
-    told = "" if line.differs is None else f", {pair_p(line)}{'' if line.differs else ': not told apart'}"
+    told = "" if line.differs is None else f", {pair_p(line)}{'' if line.differs else ': statistically tied'}"
     winner = winner_words([_line(row) for row in tests])
     gap = f"{line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
     return f"{ORDER_FREE}{f'{winner}; ' if winner else ''}{gap}"

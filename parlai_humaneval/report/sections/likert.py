@@ -414,7 +414,7 @@ def _sentence(pair: LikertPair, level: float) -> str:
     return (
         f"{line.first} was rated {number_words(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"
         f"on average{_interval(line.low, line.high, level)}, {pair_p(line)}"
-        f"{'; they cannot be told apart' if line.differs is False else ''}"
+        f"{'; they are statistically tied' if line.differs is False else ''}"
     )
 
 

@@ -47,7 +47,7 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
 )
-from parlai_humaneval.report.won_pairs import WonPair, matrix_of
+from parlai_humaneval.report.won_pairs import WonPair, matrix_of, order_of_pairs
 from parlai_humaneval.statistics.agreement import label_agreement, rating_counts
 from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
@@ -66,7 +66,7 @@ from parlai_humaneval.statistics.spotting import (
     judged_segments,
     ranking_stability,
 )
-from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder, not_compared, order_of
+from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder, not_compared
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.survival.curve import survival_with_bands
 from parlai_humaneval.statistics.survival.generalised_logrank import zhao_sun_test
@@ -406,7 +406,8 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     technique, setting, metric = (" and ".join(unique(labelled[name])) for name in ("technique", "setting", "metric"))
     family = Family(technique, setting, metric)
     models, resamples = model_rows(labelled, contests, options)
-    order = _order(contests, models)
+    pairs = pair_rows(contests, family, options)
+    order = order_of_pairs({row.model: row.win_rate.estimate for row in models if row.win_rate is not None}, pairs)
     if order is not None and len(order.groups) > 1:  # else the shares of the paper order them
         models.sort(key=lambda row: order.names.index(row.model) if row.model in order.names else len(order.names))
     playing = sorted({*contests["model_a"], *contests["model_b"]})
@@ -425,7 +426,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         models=models,
         humans=_speaker(people, HUMAN, options) if len(people) else None,
         by_length=_by_length(labelled, options.level),
-        pairs=pair_rows(contests, family, options),
+        pairs=pairs,
         tests=survival_tests(labelled, family, options),
         features=features,
         same_features=sum(row.same for row in features) / answers if answers else None,
@@ -435,20 +436,6 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         resamples=resamples,
         order=order,
     )
-
-
-def _order(contests: pd.DataFrame, models: Sequence[ModelRow]) -> ModelOrder | None:
-    """Of the bots that met, by whom they won over; linked ones by the win rate that the paper ranks by. None: nobody met."""
-    rates = {row.model: row.win_rate.estimate for row in models if row.win_rate is not None}
-    playing = list(rates)
-    if not playing:
-        return None
-    names, lead = pd.Index(playing), contests["lead_a"].to_numpy(dtype=np.int64)
-    a, b = (names.get_indexer(pd.Index(contests[side])) for side in ("model_a", "model_b"))
-    over = np.zeros((len(playing), len(playing)))
-    np.add.at(over, (a[lead >= 0], b[lead >= 0]), 1)
-    np.add.at(over, (b[lead <= 0], a[lead <= 0]), 1)
-    return order_of(over, playing, list(rates.values()))
 
 
 def share(given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float) -> Result:

@@ -1321,12 +1321,12 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
         return "whether they differ cannot be tested"
     if len(pairs) == 1:
         line = _line(made[0])
-        return f"they {'differ' if line.differs else 'cannot be told apart'} ({pair_p(line)})"
+        return f"they {'differ' if line.differs else 'are statistically tied'} ({pair_p(line)})"
     lines = sorted(map(_line, made), key=lambda line: -(line.gap or 0.0))
     apart = [f"{line.first} from {line.second}" for line in lines if line.differs]
     smallest = p_words(min(line.p_decides or 0.0 for line in lines))
     if not apart:
-        return f"no pair of {len(made)} can be told apart (Holm's correction, smallest {smallest})"
+        return f"no pair of {len(made)} differs (Holm's correction, smallest {smallest})"
     more = len(apart) - NAMED_PAIRS
     named = ", ".join(apart[:NAMED_PAIRS]) + (f" and {more} more" if more > 0 else "")
     verb = "differs" if len(apart) == 1 else "differ"

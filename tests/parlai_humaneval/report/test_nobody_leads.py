@@ -318,3 +318,17 @@ def test_bots_that_nobody_ever_spotted(source):
     )
     assert document.summaries()[0].best is None
     assert [board.told for board in leaderboard_of(document).boards] == [ONLY_TIES]
+
+
+def test_no_ranking_makes_a_leader_of_who_lost_to_all():
+    """Mean places of models that were not all ranked together are ordered by whom they were ranked above."""
+    lives = [(record, pair) for pair in VOTES for record in chosen({pair: VOTES[pair]}, "sata", "sata_user")]
+    rankings = []
+    for number, (live, pair) in enumerate(lives):
+        first = next(one.model for one in live.turns[0].candidates if one.candidate_id in live.turns[0].selected)
+        places = {model: 1 + (model != first) for model in pair}
+        rankings.append(make_ranking(f"k{number}", live, 1, places, worker=f"t{number % 25}"))
+    (answer,) = make_document(tables(rankings), OPTIONS).summaries()
+    assert {line.model: round(line.estimate, 2) for line in answer.models}["weak"] < 1.2, "the best mean place"
+    assert [line.model for line in answer.models] == ["champ", "strong", "weak", "bottom"]
+    assert answer.best.leader == "champ"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from parlai_humaneval.report.deciding import DECIDED, ahead_of_all, once_more, winner_words
+from parlai_humaneval.report.deciding import DECIDED, ahead_of_all, once_more, rank_words, winner_words
 from parlai_humaneval.report.plotted import points_label
 from parlai_humaneval.report.section import DecidedRule, ModelLine, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
@@ -118,7 +118,7 @@ def verdict_of(answers: Sequence[Summary]) -> str:
     apart = [(answer, pair) for answer, pair in tested if pair.differs]
     how = "tested by worker, corrected within each question"
     if not apart:
-        return f"None of {counted(len(tested), 'pair')} of models can be told apart in {where} ({how})."
+        return f"None of {counted(len(tested), 'pair')} of models differs in {where} ({how})."
     told = [(words, pairs) for answer in answers for words, pairs in _ahead(answer)]
     named = "; ".join(words for words, _ in told[:NAMED])
     left = len(apart) - sum(pairs for _, pairs in told[:NAMED])
@@ -163,6 +163,7 @@ def models_table(answer: Summary) -> DataTable:
     shares = _shares(answer.models)
     kind: CellKind = "share" if shares else "number"
     columns = (
+        TableColumn(key="rank", label="Rank"),
         TableColumn(key="model", label="Model"),
         TableColumn(key="estimate", label="Share" if shares else "Value", kind=kind),
         TableColumn(key="low", label="95 % from", kind=kind),
@@ -170,10 +171,28 @@ def models_table(answer: Summary) -> DataTable:
         TableColumn(key="n", label=(units.pop() if len(units) == 1 else "n").capitalize(), kind="count"),
     )
     rows: list[dict[str, Cell]] = [
-        {"model": line.model, "estimate": line.estimate, "low": line.low, "high": line.high, "n": line.n}
+        {
+            "rank": "" if line.rank_low is None else rank_words(line.rank_low, line.rank_high),
+            "model": line.model,
+            "estimate": line.estimate,
+            "low": line.low,
+            "high": line.high,
+            "n": line.n,
+        }
         for line in answer.models
     ]
     return _without_empty(DataTable(key="answer_models", title=_title(answer.what), columns=columns, rows=tuple(rows)))
+
+
+def answer_tables(answers: Sequence[Summary]) -> Iterator[DataTable]:
+    """The models and pairs of each answer, for files; of several answers numbered, and with the question in the title."""
+    for place, answer in enumerate(answers, start=1):
+        for table in (models_table(answer), pairs_table(answer)):
+            if table.rows and len(answers) > 1:
+                words = {"key": f"{table.key}_{place}", "title": f"{table.title}: {heading_of(answer)}"}
+                yield table.model_copy(update=words)
+            elif table.rows:
+                yield table
 
 
 def leaders_table(answers: Sequence[Summary]) -> DataTable:
@@ -184,8 +203,9 @@ def leaders_table(answers: Sequence[Summary]) -> DataTable:
         "metric": "Metric",
         "question": "Question",
         "section": "Section",
-        "leader": "Leads",
-        "together": "Cannot be told from the best",
+        "leader": "Ranks first",
+        "together": "Tied for the first rank",
+        "unordered": "Cannot be ordered",
         "told": "Below another model",
         "untested": "Not tested",
         "by": "By",
@@ -196,6 +216,7 @@ def leaders_table(answers: Sequence[Summary]) -> DataTable:
             "leader": answer.best.leader,
             "by": answer.best.by,
             **{name: ", ".join(getattr(answer.best, name)) for name in ("together", "told", "untested")},
+            "unordered": "; ".join(map(", ".join, answer.best.unordered)),
         }
         for answer in answers
         if answer.best is not None
@@ -216,7 +237,9 @@ def pairs_table(answer: Summary) -> DataTable:
         TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
         TableColumn(key="low", label=f"{percent(answer.level)} from", kind=kind),
         TableColumn(key="high", label=f"{percent(answer.level)} to", kind=kind),
-        TableColumn(key="p_paper", label="p, paper", kind="p"),
+        TableColumn(
+            key="p_paper", label="p, independent" if any(p.independent for p in answer.pairs) else "p, paper", kind="p"
+        ),
         TableColumn(key="p_clustered", label="p, clustered" if by_both else "p, by worker", kind="p"),
         *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
         TableColumn(key="superiority", label="Superiority", kind="share"),
@@ -239,8 +262,16 @@ def pairs_table(answer: Summary) -> DataTable:
         }
         for pair in answer.pairs
     ]
-    notes = tuple(_notes_of_pairs(answer.pairs))
+    notes = (*_to_cite(answer, columns), *_notes_of_pairs(answer.pairs))
     return _without_empty(DataTable(key="answer_pairs", title=GAPS, columns=columns, rows=tuple(rows), notes=notes))
+
+
+def _to_cite(answer: Summary, columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Which p-values to cite, and where the page has the same ones."""
+    if any(pair.p_decides is not None for pair in answer.pairs):
+        label = {column.key: column.label for column in columns}
+        cited = label.get("p_decides", label["p_clustered"])
+        yield f"Cite the p-values of “{cited}”{f', which are those of {answer.cite}' if answer.cite else ''}."
 
 
 def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
@@ -254,7 +285,8 @@ def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
         yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
     papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
     if papers:
-        yield f"The paper's p, as the larger, decides of {', '.join(papers)}."
+        which = "p of independent answers" if any(pair.independent for pair in pairs) else "paper's p"
+        yield f"The {which}, as the larger, decides of {', '.join(papers)}."
 
 
 def superiority_table(answers: Sequence[Summary]) -> DataTable:

@@ -14,7 +14,8 @@ from parlai_humaneval.statistics.once_each import counts_matter, once_each_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS
 from parlai_humaneval.statistics.sign_flip import SOURCE as FLIP_SOURCE
-from parlai_humaneval.statistics.wording import counted, number_words, p_words, percent
+from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder, not_compared
+from parlai_humaneval.statistics.wording import ABSENT, counted, listed, number_words, p_words, percent
 
 DECIDED = "stopping"
 """The section of studies that end when they are decided."""
@@ -55,15 +56,14 @@ NAMED_TOGETHER = 6
 """As many models are named that cannot be told from the best."""
 
 
-EQUAL = 1e-6
-"""Values of models that differ by less are equal: strengths are no more exact."""
-
-
-def best_of_pairs(models: Mapping[str, float | None], pairs: Sequence[PairLine]) -> Best | None:
+def best_of_pairs(
+    models: Mapping[str, float | None], pairs: Sequence[PairLine], order: ModelOrder | None = None
+) -> Best | None:
     """By the tests of pairs: each model may be the best that is not significantly below another. None without tests.
 
-    ``models``: their values, the best first; nobody leads where the first two that may be the best have the same. As
-    Holm's correction is over all pairs, at most one study in twenty leaves out a best model.
+    ``models``: their values, the best first; nobody leads where the first two that may be the best have the same, or one of
+    them has none. ``order``: what ranks them instead, where values do not compare them all. As Holm's correction is over
+    all pairs, at most one study in twenty leaves out a best model.
     """
     tested = [pair for pair in pairs if pair.differs is not None]
     if not tested:
@@ -74,15 +74,37 @@ def best_of_pairs(models: Mapping[str, float | None], pairs: Sequence[PairLine])
     together = [name for name in named if name in met - below]
     if not together:  # each lost to another one, in a circle
         return None
-    first, second = (models.get(name) for name in (together[0], together[min(1, len(together) - 1)]))
-    tied = len(together) > 1 and first is not None and second is not None and isclose(first, second, abs_tol=EQUAL)
+    first = (
+        _first(together, models, pairs) if order is None else order.first([name for name in named if name not in below])
+    )
+    leader = first[0] if len(first) == 1 else None
     return Best(
-        leader=None if tied else together[0],
-        together=together,
+        leader=leader,
+        together=[leader, *(name for name in together if name != leader)] if leader in together else together,
+        unordered=[] if order is None or _all_tested(first, tested) else [[*group] for group in order.unordered(first)],
         told=[name for name in named if name in below],
         untested=[name for name in named if name not in met],
         by=HOLM,
     )
+
+
+def _all_tested(models: Sequence[str], tested: Sequence[PairLine]) -> bool:
+    """Whether every two of ``models`` were tested against each other."""
+    return (
+        sum(pair.first in models and pair.second in models for pair in tested) == len(models) * (len(models) - 1) // 2
+    )
+
+
+def _first(together: Sequence[str], models: Mapping[str, float | None], pairs: Sequence[PairLine]) -> list[str]:
+    """The first of ``together``, and those that have the same value; where one has none, the gap of the pair says so."""
+    first, value = together[0], models.get(together[0])
+    ahead = {pair.second for pair in pairs if pair.first == first and (pair.gap or 0.0) > EQUAL}
+
+    def is_tied(name: str) -> bool:
+        other = models.get(name)
+        return name not in ahead if value is None or other is None else isclose(value, other, abs_tol=EQUAL)
+
+    return [first, *filter(is_tied, together[1:])]
 
 
 def order_words(shares: str, first: str, why: str) -> str:
@@ -94,29 +116,69 @@ def order_words(shares: str, first: str, why: str) -> str:
     return f"{shares}, but {but}: strengths, which allow for it, put {first} ahead."
 
 
+def rank_ranges(models: Sequence[str], pairs: Sequence[PairLine]) -> dict[str, tuple[int, int]]:
+    """Model → the ranks that the tests of pairs leave possible, 1 the best; nothing where no pair was tested.
+
+    At least as many others are above a model as are significantly ahead of it, and below it as it is ahead of. As the tests
+    of all pairs are corrected together, all ranges hold at once in 95 of 100 studies (Al Mohamad et al. 2022).
+    """
+    if all(pair.differs is None for pair in pairs):
+        return {}
+    ahead = {(pair.first, pair.second) for pair in pairs if pair.differs}
+    above = {model: sum(second == model for _, second in ahead) for model in models}
+    below = {model: sum(first == model for first, _ in ahead) for model in models}
+    return {model: (1 + above[model], len(models) - below[model]) for model in models}
+
+
+def rank_words(low: int | None, high: int | None) -> str:
+    """“1”, “2–3”, or a dash."""
+    if low is None or high is None:
+        return ABSENT
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
+def below_words(best: Best, pairs: Sequence[PairLine]) -> str:
+    """What is told of the models below another one: “eliza and dull are statistically tied (p = .46).”; may be empty."""
+    if len(best.told) > 2:
+        models = [*best.together, *best.told]
+        ranks = rank_ranges(models, pairs)
+        more = f" and {len(models) - NAMED_TOGETHER - 2} more" if len(models) > NAMED_TOGETHER + 2 else ""
+        named = ", ".join(f"{name} ({rank_words(*ranks[name])})" for name in models[: NAMED_TOGETHER + 2])
+        return f"Ranks: {named}{more}."
+    between = [pair for pair in pairs if {pair.first, pair.second} == {*best.told} and pair.differs is not None]
+    for pair in between:
+        if pair.differs:
+            return f"{pair.first} ranks above {pair.second} ({p_words(pair.p_decides)})."
+        return f"{listed(best.told)} are statistically tied ({p_words(pair.p_decides)})."
+    return ""
+
+
 def leader_words(best: Best | None) -> str:
-    """“ada leads; bob cannot be told from it (family-wise 5 %).” Empty of two models, whose pair says as much."""
+    """“ada ranks first, statistically tied with bob (family-wise 5 %).” Empty of two models, whose pair says as much."""
     if best is None or len(best.together) + len(best.told) < 3:
         return ""
     others = best.together if best.leader is None else best.together[1:]
-    more = len(others) - NAMED_TOGETHER
-    named = others[:NAMED_TOGETHER] if more > 1 else others
-    last = [f"{more} more"] if more > 1 else []
-    listed = " and ".join(filter(None, [", ".join([*named, *last][:-1]), *[*named, *last][-1:]]))
-    untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
-    if best.leader is None:
-        told = f"No model leads: {f'{listed} may be the best' if best.told else 'none can be told from another'}"
+    if best.unordered:
+        told = f"No model leads: {not_compared(best.unordered)}"
+    elif best.leader is None:
+        told = f"No model leads: {f'{_named(others)} are statistically tied' if best.told else 'all are statistically tied'}"
+    elif best.leader in best.untested:
+        return f"{best.leader} ranks first; no test compares it with the others."
     elif not others:
-        told = f"{best.leader} leads alone"
-    elif not best.told:
-        told = f"{best.leader} leads, but no other model can be told from it"
+        told = f"{best.leader} ranks first"
     else:
-        told = f"{best.leader} leads; {listed} cannot be told from it"
+        told = f"{best.leader} ranks first, statistically tied with {_named(others) if best.told else 'all others'}"
+    untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
     return f"{told} (family-wise {percent(best.risk)}){untested}."
 
 
+def _named(models: Sequence[str]) -> str:
+    more = len(models) - NAMED_TOGETHER
+    return listed([*models[:NAMED_TOGETHER], f"{more} more"] if more > 1 else models)
+
+
 def told_leader(summary: Summary) -> Summary:
-    """The summary with who leads, by its pairs where its section does not say, also in the words of its verdict.
+    """The summary with ranks and who leads, by its pairs where its section does not say, also in the words of its verdict.
 
     The answer of a study that ended when it was decided says so itself.
     """
@@ -127,7 +189,13 @@ def told_leader(summary: Summary) -> Summary:
     winner = winner_words(summary.pairs)
     if words in summary.verdict or (winner and winner in summary.verdict):
         words = ""
-    return summary.model_copy(update={"best": best, "verdict": " ".join(filter(None, (summary.verdict, words)))})
+    ranks = rank_ranges([line.model for line in summary.models], summary.pairs)
+    models = [
+        line.model_copy(update=dict(zip(("rank_low", "rank_high"), ranks.get(line.model, (None, None)), strict=True)))
+        for line in summary.models
+    ]
+    verdict = " ".join(filter(None, (summary.verdict, words)))
+    return summary.model_copy(update={"best": best, "verdict": verdict, "models": models})
 
 
 def apart_words(pairs: Sequence[PairLine], what: str) -> str:
@@ -197,8 +265,8 @@ def deciding_p(p: float | None, p_holm: float | None) -> str:
 
 
 def once_more(first: str, how: str) -> str:
-    """Said by a section that has answers of another one, ``first``, in another way: which to go by, and why both differ."""
-    return f"Go by “{first}”, which answers first: here are the same answers once more, {how}; so p may differ."
+    """Said by a section that has answers of another one, ``first``, in another way: which to cite, and why both differ."""
+    return f"Cite “{first}”. Here are the same answers again, {how}, so p may differ."
 
 
 def pair_p(pair: PairLine) -> str:
@@ -210,6 +278,20 @@ def pair_p(pair: PairLine) -> str:
         f"{p_words(pair.p_decides)}{holm} if every answer were independent, which as the larger decides (by worker "
         f"{p_words(pair.p_clustered)}{' without' if holm else ''})"
     )
+
+
+def to_cite(pairs: Sequence[PairLine], *, alike: bool = False) -> tuple[str, ...]:
+    """Said below the table of pairs that answers: which of its p-values to cite; nothing where none was made.
+
+    ``alike``: some pairs have a p with both places counting alike.
+    """
+    if all(pair.p_decides is None for pair in pairs):
+        return ()
+    holm = ", Holm" if any(pair.family_tests > 1 for pair in pairs) else ""
+    own = ", of pairs with places alike that one" if alike else ""
+    larger = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
+    or_larger = f" Of {', '.join(larger)} cite the larger p, that of independent answers." if larger else ""
+    return (f"Cite the clustered p{holm}{own}.{or_larger} The other p-values are checks.",)
 
 
 BY_WORKER = Method(

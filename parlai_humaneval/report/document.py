@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from parlai_humaneval.quality.exclusion import Exclusions
 from parlai_humaneval.report.answers import SUPERIORITY_METHOD, leading, verdict_of
@@ -312,6 +312,7 @@ class Document(BaseModel):
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
+    _titles: dict[str, str] = PrivateAttr(default_factory=dict)
     facts: Facts
     sections: dict[str, SerializeAsAny[Section]]
     examples: list[Example] = Field(default_factory=list)
@@ -319,7 +320,18 @@ class Document(BaseModel):
     def summaries(self) -> list[Summary]:
         """The answers of all sections, each with who leads; those of a study that ended when it was decided say so."""
         answers = (summary for section in self.sections.values() for summary in section.summary())
-        return [told_leader(labelled(summary, self.sections)) for summary in answers]
+        return [self._citing(told_leader(labelled(summary, self.sections))) for summary in answers]
+
+    def _citing(self, answer: Summary) -> Summary:
+        """The answer with the table to cite."""
+        section = self.sections.get(answer.section)
+        if not self._titles:
+            tables = (table for one in self.sections.values() for table in one.data_tables())
+            self._titles.update({table.key: table.title for table in tables})
+        title = self._titles.get(answer.pair_table)
+        if section is None or title is None or all(pair.p_decides is None for pair in answer.pairs):
+            return answer
+        return answer.model_copy(update={"cite": f"“{title}” of “{section.TITLE}”"})
 
     def headline(self) -> str:
         """The answer in one sentence; why there is none where nothing was rated, or nothing remains."""

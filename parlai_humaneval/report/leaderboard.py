@@ -2,7 +2,7 @@
 
 Ranks are those that the pairs' tests leave possible: a model has at least as many others above it as are significantly
 ahead of it, and at least as many below it as are significantly behind. As the tests of all pairs are corrected together,
-all these ranges hold at once in 95 of 100 studies. Models that cannot be told apart share ranks.
+all these ranges hold at once in 95 of 100 studies. Models that are statistically tied share ranks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import count
 from string import ascii_uppercase
 
 from parlai_humaneval.report.answers import heading_of, leading, title_of
-from parlai_humaneval.report.deciding import DECIDED, leader_words
+from parlai_humaneval.report.deciding import DECIDED, leader_words, rank_ranges, rank_words
 from parlai_humaneval.report.document import Document, Facts, Part
 from parlai_humaneval.report.section import PairLine, Summary
 from parlai_humaneval.statistics.wording import counted
@@ -21,7 +21,7 @@ from parlai_humaneval.statistics.wording import counted
 RANKS_SOURCE = "Al Mohamad et al. 2022"
 HOW_RANKED = (
     "A model's best possible rank is one more than the number of models that are significantly ahead of it, its worst the "
-    "number of models less those that are significantly behind it. Where ranks overlap, models cannot be told apart. Pairs "
+    "number of models less those that are significantly behind it. Models whose ranks overlap are statistically tied. Pairs "
     "are tested by rater and corrected together, so that in 95 of 100 studies no rank is wrong. Intervals of values "
     "cover 95 % each and are clustered by rater."
 )
@@ -30,6 +30,8 @@ HOW_DECIDED = (
     "often one looks. Intervals are of dialogues of the two models alone, and hold at all times together."
 )
 ONE_MODEL = "One model was rated alone, so there is nothing to rank."
+BY_STRENGTH = "The order allows for whom each model met, so the values need not fall from rank to rank."
+ONLY_TIES = "All answers are ties: nothing tells the models apart."
 UNTESTED = "No two models can be tested against each other yet, so no rank can be told."
 
 
@@ -47,9 +49,7 @@ class Ranked(Part):
     @property
     def rank(self) -> str:
         """“1”, “2–3”, or a dash."""
-        if self.first is None or self.last is None:
-            return "–"
-        return f"{self.first}" if self.first == self.last else f"{self.first}–{self.last}"
+        return rank_words(self.first, self.last)
 
 
 class Board(Part):
@@ -150,6 +150,7 @@ def _renamed(answer: Summary, names: Mapping[str, str]) -> Summary:
                     "together": called(best.together),
                     "told": called(best.told),
                     "untested": called(best.untested),
+                    "unordered": [called(group) for group in best.unordered],
                 }
             ),
         }
@@ -182,40 +183,45 @@ def _board(answer: Summary, facts: Facts) -> Board | None:
 
 
 def standings_of(answer: Summary) -> list[Ranked]:
-    """The models of an answer by rank; of equal ranks the order is the answer's own."""
+    """The models of an answer by their best possible rank; of equal ones the order is the answer's own."""
     models = _models(answer)
     lines = {line.model: line for line in answer.models}
-    tested = any(pair.differs is not None for pair in answer.pairs)
-    ahead = {(pair.first, pair.second) for pair in answer.pairs if pair.differs}
+    ranks = rank_ranges(models, answer.pairs)
     standings = []
     for model in models:
-        above, below = (sum(pair[place] == model for pair in ahead) for place in (1, 0))
+        first, last = ranks.get(model, (None, None))
         line = lines.get(model)
         standings.append(
             Ranked(
                 model=model,
-                first=1 + above if tested else None,
-                last=len(models) - below if tested else None,
+                first=first,
+                last=last,
                 estimate=line and line.estimate,
                 low=line and line.low,
                 high=line and line.high,
                 n=line and line.n,
             )
         )
-    return sorted(standings, key=lambda one: (one.first or 0, one.last or 0))
+    return sorted(standings, key=lambda one: one.first or 0)
 
 
 def _told(answer: Summary) -> str:
-    """Who leads; of two models, whether they can be told apart."""
+    """Who leads, and why values may not fall with ranks; of two models, whether they differ."""
     tested = [pair for pair in answer.pairs if pair.differs is not None]
     if not tested:
-        return UNTESTED
+        only_ties = all(pair.p_clustered is not None and pair.gap is None for pair in answer.pairs)
+        return ONLY_TIES if answer.pairs and only_ties else UNTESTED
     words = leader_words(answer.best)
     if words or len(tested) > 1:
-        return words
+        return " ".join(filter(None, (words, _order_note(answer))))
     pair = tested[0]
     apart = f"{pair.first} is ahead of {pair.second}"
-    return f"{apart}." if pair.differs else f"{pair.first} and {pair.second} cannot be told apart."
+    return f"{apart}." if pair.differs else f"{pair.first} and {pair.second} are statistically tied."
+
+
+def _order_note(answer: Summary) -> str:
+    values = [line.estimate for line in answer.models if line.estimate is not None]
+    return "" if values in (sorted(values), sorted(values, reverse=True)) else BY_STRENGTH
 
 
 def _title(names: Sequence[str]) -> str:

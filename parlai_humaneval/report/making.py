@@ -15,7 +15,7 @@ from parlai_humaneval.report.examples import examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.stopped import with_labels
-from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.statistics.wording import counted, listed
 from parlai_humaneval.tables.columns import Repeats, TableError, TableName
 from parlai_humaneval.tables.counting import is_set
 from parlai_humaneval.tables.files import read_tables
@@ -98,5 +98,5 @@ def default_title(tables: Tables) -> str:
     elif len(models) > NAMED:
         who = counted(len(models), "model")
     else:
-        who = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
+        who = listed(models)
     return f"{who}, rated with {' and '.join(titles)}" if titles else who

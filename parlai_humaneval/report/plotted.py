@@ -57,3 +57,8 @@ def p_matrix(
     """p-values of every two of ``names``, the same in both halves."""
     both = {frozenset(pair): p for pair, p in p_of_pairs.items()}
     return square(key, title, names, [[both.get(frozenset((a, b))) for b in names] for a in names], "p")
+
+
+def with_note(model: str, note: str) -> str:
+    """“weak (among weak and bottom)”: a model in a figure, with what its number is among."""
+    return f"{model} ({note})" if note else model

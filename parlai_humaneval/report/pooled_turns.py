@@ -13,7 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from parlai_humaneval.report.deciding import apart_words, best_of_pairs, clearness, order_words, pair_p
+from parlai_humaneval.report.deciding import (
+    apart_words,
+    below_words,
+    best_of_pairs,
+    clearness,
+    leader_words,
+    order_words,
+    pair_p,
+    rank_ranges,
+    rank_words,
+)
 from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
 from parlai_humaneval.statistics.correction import Family, corrected
@@ -21,15 +31,13 @@ from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.results import if_independent
 from parlai_humaneval.statistics.strengths.tables import Strengths, turn_strengths
 from parlai_humaneval.statistics.superiority import paired_superiority
-from parlai_humaneval.statistics.wording import counted, percent, percent_range
+from parlai_humaneval.statistics.wording import counted, listed, percent, percent_range
 from parlai_humaneval.tables.choices import ChoiceGroup, merged
 
 Floats = npt.NDArray[np.float64]
 AXIS = "chance of being chosen over the average model (Plackett–Luce)"
 ALWAYS = 0.9
 """Models that are shown in at least this share of the turns of their group count as always shown."""
-NAMED = 8
-"""As many models are named in their order."""
 
 
 class PooledRow(Row):
@@ -49,9 +57,12 @@ class PooledModel(PooledRow):
     """A model in the one ranking. ``strength``: log-odds against the mean; ``chance``: the same, as the chance of being
     chosen over a model of mean strength. The intervals of all models hold together. ``met``: with how many others it
     was shown; ``n``: turns that showed it, ``share``: of these it was chosen in. ``may_be_best``: by the tests of pairs
-    it is below no other one, family-wise; None where nothing could be tested."""
+    it is below no other one, family-wise; None where nothing could be tested. ``rank_low``, ``rank_high``: the ranks that
+    these tests leave possible, ``ranks`` in words; ``rank``: the place in the order of strengths."""
 
-    FROM = published(ends("strength", "strength"), ends("chance", "chance", "chance"), p_all_equal="equal.p_value")
+    FROM = published(
+        ends("strength", "strength"), ends("chance", "chance", "chance"), p_all_equal="equal.p_value", ranks="ranks"
+    )
 
     rank: int
     model: str
@@ -61,6 +72,12 @@ class PooledModel(PooledRow):
     strength: Result
     equal: Result
     may_be_best: bool | None
+    rank_low: int | None = None
+    rank_high: int | None = None
+
+    @property
+    def ranks(self) -> str:
+        return rank_words(self.rank_low, self.rank_high)
 
     @property
     def chance(self) -> Result:
@@ -82,6 +99,7 @@ class PooledPair(PooledRow):
         simultaneous_low="together.ci_low",
         simultaneous_high="together.ci_high",
         p_value="independent.p_value",
+        p_holm="independent.p_decides",
         p_clustered="test.p_value",
         p_clustered_holm="test.p_decides",
         p_step_down="together.p_holm",
@@ -114,7 +132,7 @@ class PooledPair(PooledRow):
             paper=self.independent,
             superiority=self.superiority,
         )
-        return line.model_copy(update={"met": self.n > 0, "modelled": True})
+        return line.model_copy(update={"met": self.n > 0, "modelled": True, "independent": True})
 
 
 def _as_chance(log_odds: Result) -> Result:
@@ -145,20 +163,19 @@ class PooledAnswer:
         return [ModelLine.of(row.model, row.chance, "turns", share=True, n=row.n) for row in self.models]
 
     def verdict(self, level: float) -> str:
-        """The order, how many pairs differ, and the clearest of them."""
-        names = [row.model for row in self.models]
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        order = f"{', '.join(names[:NAMED])}{more}"
-        basis = f"one ranking over {counted(self.n_turns, 'turn')} of {counted(self.n_workers, 'worker')}"
-        told = f"Best first: {order} ({basis}, Plackett–Luce)"
+        """Who leads, which of the others are tied, how many pairs differ, and the clearest of them."""
+        turns = f"{counted(self.n_turns, 'turn')} of {counted(self.n_workers, 'worker')}"
+        basis = f"One ranking over {turns} (Plackett–Luce)"
         lines = [pair.line() for pair in self.pairs if pair.line().differs is not None]
         if not lines:
-            return f"{told}; whether they differ cannot be tested."
+            return f"Whether {listed([row.model for row in self.models])} differ cannot be tested ({basis})."
+        ranks = [] if self.best is None else [leader_words(self.best), below_words(self.best, lines)]
+        told = " ".join(filter(None, [*ranks, basis]))
         line = min([line for line in lines if line.gap is not None] or lines, key=clearness)
         chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
         interval = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
         return (
-            f"{told}. {apart_words(lines, 'models')}; the clearest: beside {line.second} alone, {line.first} would "
+            f"{told}: {apart_words(lines, 'models')}; the clearest: next to {line.second} alone, {line.first} would "
             f"be chosen in {percent(chances[0])} of turns ({interval}, clustered by worker; "
             f"{pair_p(line)})."
         )
@@ -179,16 +196,17 @@ class PooledAnswer:
         yield from self.notes
 
 
-def pooled_answer(groups: Sequence[ChoiceGroup], level: float) -> PooledAnswer | None:
-    """The one ranking of a question's ``groups``; None where all models always stood side by side, and their shares say
-    it, where single replies were rated, or where a model may be the best whose strength is not finite."""
+def pooled_strengths(groups: Sequence[ChoiceGroup], level: float) -> Strengths | None:
+    """Of all models of a question's ``groups``; None where all models always stood side by side, and their shares rank
+    them, or where single replies were rated."""
     if groups[0].kind == "single" or not _incomplete(groups):
         return None
-    together = merged(groups)
-    strengths = turn_strengths(together, level=level)
-    if strengths is None or strengths.best is None:
-        return None
-    return _answer(together, strengths, level)
+    return turn_strengths(merged(groups), level=level)
+
+
+def pooled_answer(groups: Sequence[ChoiceGroup], strengths: Strengths | None, level: float) -> PooledAnswer | None:
+    """The one ranking by :func:`pooled_strengths`; None where a model may be the best whose strength is not finite."""
+    return None if strengths is None or strengths.best is None else _answer(merged(groups), strengths, level)
 
 
 def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
@@ -209,7 +227,9 @@ def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAns
     others = together - np.diag(np.diag(together))
     beside = others @ values / np.maximum(others.sum(axis=1), 1)
     pairs = _pairs(group, strengths, together, dict(zip(combinations(known, 2), of_all.pairs, strict=False)), level)
-    best = best_of_pairs({names[i]: strengths.models[i].estimate for i in order}, [pair.line() for pair in pairs])
+    lines = [pair.line() for pair in pairs]
+    best = best_of_pairs({names[i]: strengths.models[i].estimate for i in order}, lines, strengths.order)
+    ranks = rank_ranges(names, lines)
     return PooledAnswer(
         models=[
             PooledModel(
@@ -222,6 +242,8 @@ def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAns
                 strength=intervals.get(i, strengths.models[i].but(ci_low=None, ci_high=None)),
                 equal=strengths.equal,
                 may_be_best=None if best is None or names[i] in best.untested else names[i] in best.together,
+                rank_low=ranks.get(names[i], (None, None))[0],
+                rank_high=ranks.get(names[i], (None, None))[1],
             )
             for rank, i in enumerate(order, start=1)
         ],

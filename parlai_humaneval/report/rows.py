@@ -129,6 +129,7 @@ WORDS: Labels = {
     "difference": ("A − B", "number"),
     "estimate": ("Difference", "number"),
     "strength": ("Strength", "number"),
+    "strength_note": ("Its strength", "text"),
     "pull": ("Pull", "number"),
     "per_worker": ("Every worker once", "number"),
     "p_per_worker": ("p, every worker once", "p"),

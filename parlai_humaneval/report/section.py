@@ -53,6 +53,7 @@ class ModelLine(Part):
         n: number of observations, which ``unit`` names: "turns", "dialogues", "segments".
         estimate, low, high: the value and the ends of its interval; None where they cannot be estimated.
         share: the value is a share, and is written in percent.
+        rank_low, rank_high: the ranks that the tests of pairs leave possible, 1 the best; None where none was made.
     """
 
     model: str
@@ -62,6 +63,8 @@ class ModelLine(Part):
     low: float | None
     high: float | None
     share: bool
+    rank_low: int | None = None
+    rank_high: int | None = None
 
     @classmethod
     def of(cls, model: str, result: Result, unit: str, *, share: bool, n: int | None = None) -> ModelLine:
@@ -79,7 +82,8 @@ class PairLine(Part):
         gap, low, high: how far it is ahead, and the interval of that; ``share``: in percentage points.
         superiority: how often ``first`` does better than ``second``, ties counting half, with its interval: the one
             effect size that all techniques have (see :mod:`~parlai_humaneval.statistics.superiority`).
-        p_paper: of the test of the paper; it takes every answer for independent.
+        p_paper: of the test of the paper; it takes every answer for independent. ``independent``: it is of the model that
+            ``gap`` is of, as no paper tests the pair so.
         p_clustered: of the test by worker.
         p_decides: what :func:`deciding` goes by, corrected where ``family`` has several tests; ``decided_by``: whose.
         gap_per_worker, p_per_worker: gap and p, corrected as ``p_decides`` is, where every worker counts once instead of
@@ -113,6 +117,7 @@ class PairLine(Part):
     met: bool = True
     modelled: bool = False
     by_dialogue: bool = False
+    independent: bool = False
 
     @classmethod
     def of(
@@ -200,7 +205,9 @@ class Best(Part):
     """Which model leads, and which cannot be told from it.
 
     Attributes:
-        leader: the first of ``together``; None where the second has the same value.
+        leader: the first of ``together``, or one of ``untested`` that ranks above them; None where the second has the same
+            value, or where nothing orders them.
+        unordered: groups of models, none of which can be ranked above another; empty where one leads, or values are equal.
         together: the models that may be the best, best first.
         told: those that are significantly below another one.
         untested: those of which no test could be made.
@@ -212,6 +219,7 @@ class Best(Part):
     together: list[str]
     told: list[str]
     untested: list[str] = Field(default_factory=list)
+    unordered: list[list[str]] = Field(default_factory=list)
     by: str
     risk: float = ALPHA
 
@@ -241,6 +249,7 @@ class Summary(Part):
         pairs: the largest gap first, and last those that have none.
         reference: the value by chance alone; None where there is none.
         model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
+        cite: the table that ``pair_table`` is the key of, in words; "" where there are no p-values.
         remarks: what qualifies the answer, each once.
         best: who leads, and who cannot be told from it, by the tests of ``pairs``; None where ``models`` stand in the
             order to go by, or where there are no tests.
@@ -260,6 +269,7 @@ class Summary(Part):
     reference: float | None
     model_table: str
     pair_table: str
+    cite: str = ""
     remarks: list[str]
     best: Best | None = None
     level: float = 0.95

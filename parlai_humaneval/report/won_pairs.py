@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from parlai_humaneval.report.deciding import pair_p
 from parlai_humaneval.report.plotted import square
 from parlai_humaneval.report.rows import Row, both_tests, ends, published
@@ -11,6 +13,7 @@ from parlai_humaneval.report.section import ModelLine, PairLine
 from parlai_humaneval.report.views import HeatFigure
 from parlai_humaneval.statistics.once_each import rescaled
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.order import ModelOrder, order_of
 from parlai_humaneval.statistics.superiority import complement
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
 
@@ -105,12 +108,12 @@ class WonPair(Row):
 
     def sentence(self, where: str) -> str:
         """“a won 62 % of the comparisons with b that were decided, WHERE (1 tie left out); 95 % interval 47–72 %, p = .31;
-        they cannot be told apart”; where it is adjusted for places, this is said, with the win rate as counted."""
+        they are statistically tied”; where it is adjusted for places, this is said, with the win rate as counted."""
         rate = self.told if self.a_leads else complement(self.told)
         shares = percent_range(rate.ci_low, rate.ci_high)
         interval = "no interval can be given" if rate.ci_low is None else f"{percent(rate.level)} interval {shares}"
         ties = f" ({counted(self.ties, 'tie')} left out)" if self.ties else ""
-        apart = "; they cannot be told apart" if self.differs is False else ""
+        apart = "; they are statistically tied" if self.differs is False else ""
         counted_as = (self.win_rate if self.a_leads else self.win_rate_b).estimate
         places = f", with both places counting alike ({percent(counted_as)} as counted)" if self.adjusted else ""
         return (
@@ -131,3 +134,14 @@ def matrix_of(
     mirrored = {(b, a): None if rate is None else 1 - rate for (a, b), rate in win_rates.items()}
     both = {**mirrored, **win_rates}
     return square(key, title, models, [[both.get((row, column)) for column in models] for row in models], "share")
+
+
+def order_of_pairs(values: Mapping[str, float | None], pairs: Sequence[WonPair]) -> ModelOrder | None:
+    """The order of models by whom they won over; those that wins link by their ``values``. None where there are none."""
+    names = list(values)
+    over = np.zeros((len(names), len(names)))
+    for pair in pairs:
+        a, b = names.index(pair.model_a), names.index(pair.model_b)
+        over[a, b] += pair.wins_a + pair.ties
+        over[b, a] += pair.wins_b + pair.ties
+    return order_of(over, names, list(values.values())) if names else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 ABSENT = "–"
 """Stands where a number cannot be given."""
@@ -77,6 +78,11 @@ def hours_words(hours: float) -> str:
 def counted(count: int, noun: str) -> str:
     """“1 turn”, “1,200 turns”."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """“a”, “a and b”, “a, b and c”; or with another ``word``."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def sentence(words: str) -> str:

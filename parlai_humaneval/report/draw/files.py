@@ -9,7 +9,7 @@ from typing import get_args
 
 import pandas as pd
 
-from parlai_humaneval.report.answers import figure_of, leaders_table, leading, superiority_table
+from parlai_humaneval.report.answers import answer_tables, figure_of, leaders_table, leading, superiority_table
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.draw.figures import to_file
 from parlai_humaneval.report.draw.html import Files, references_of, to_html
@@ -174,7 +174,9 @@ def _all_tables(document: Document) -> Iterator[DataTable]:
         yield across
     if document.facts.excluded is not None:
         yield excluded_table(document.facts.excluded)
-    leaders = leaders_table(leading(document.summaries()))
+    answers = leading(document.summaries())
+    yield from answer_tables(answers)
+    leaders = leaders_table(answers)
     if leaders.rows:
         yield leaders
     for section in document.sections.values():

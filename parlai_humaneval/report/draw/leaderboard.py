@@ -91,11 +91,13 @@ def _view(board: Board, place: int) -> BoardView:
 def ranks_table(board: Board) -> DataTable:
     """The models by rank, with the columns that the report has of them."""
     of_models = models_table(board.answer)
-    known = of_models.columns or (TableColumn(key="model", label="Model"),)
+    known = tuple(column for column in of_models.columns if column.key != "rank") or (
+        TableColumn(key="model", label="Model"),
+    )
     columns = (TableColumn(key="rank", label="Rank"), *known)
     values = {str(row["model"]): row for row in of_models.rows}
     rows: list[dict[str, Cell]] = [
-        {"rank": one.rank, **values.get(one.model, {"model": one.model})} for one in board.standings
+        {**values.get(one.model, {"model": one.model}), "rank": one.rank} for one in board.standings
     ]
     title = of_models.title if of_models.columns else BY_RANK
     return DataTable(key="leaderboard", title=title, columns=columns, rows=tuple(rows))

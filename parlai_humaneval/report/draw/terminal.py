@@ -133,6 +133,8 @@ def _print_section(section: Section, console: Console) -> None:
     for table in section.data_tables():
         if table.rows:
             _print_table(table, console)
+            for note in table.notes:
+                console.print(Text(note, style="dim"))
 
 
 def _print_table(table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out") -> None:

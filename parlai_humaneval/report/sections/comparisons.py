@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import ClassVar, TypeVar
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -14,6 +13,7 @@ from parlai_humaneval.report.deciding import (
     BY_WORKER,
     about_dialogues,
     apart_words,
+    best_of_pairs,
     clearness,
     counted_once,
     holm_methods,
@@ -21,8 +21,9 @@ from parlai_humaneval.report.deciding import (
     order_words,
     reuse_methods,
     rough_guides,
+    to_cite,
 )
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.plotted import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ALPHA,
@@ -46,6 +47,8 @@ from parlai_humaneval.statistics.pair_wins import (
 )
 from parlai_humaneval.statistics.places import SOURCE
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder
+from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.wording import counted, p_words, percent
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
@@ -55,6 +58,10 @@ KEY = "comparisons"
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
 UNITS = {"turn": "turn", "verdict": "verdict", "dialogue": "judgement"}
 ONLY_DECIDED = "of every two models only those that favour one of them, ties left out"
+NOT_TURNS = (
+    "Turn by turn: do not cite these p-values. The same answers with their ties are tested in the section that the headline "
+    "names."
+)
 NAMED = 6
 """As many pairs, or models, as are told one by one."""
 BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
@@ -105,7 +112,10 @@ class ComparedPair(WonPair, ComparedRow):
 
 
 class ComparedModel(ComparedRow):
-    """One model against all its opponents; ``strength`` is that of Bradley and Terry, relative to the mean."""
+    """One model against all its opponents; ``strength`` is that of Bradley and Terry, relative to the mean.
+
+    ``strength_note``: with which models it can be compared where that is not with all, or why there is none.
+    """
 
     FROM = published(ends("win_rate", "win_rate"), whole("strength"))
 
@@ -115,6 +125,7 @@ class ComparedModel(ComparedRow):
     ties: int
     win_rate: Result
     strength: Result | None
+    strength_note: str = ""
 
 
 class FirstShown(ComparedRow):
@@ -139,10 +150,10 @@ R = TypeVar("R", bound=ComparedRow)
 
 
 class Comparisons(Section):
-    """Win rates of every two models that were compared; models stand by strength, where all have one.
+    """Win rates of every two models that were compared; models are listed by strength, as far as answers order them.
 
-    ``told_elsewhere``: groups of turns that another section tells. ``order``: of groups that stand by strength, why that
-    may not be the order of win rates.
+    ``told_elsewhere``: groups of turns that another section tells. ``order``: of each group of three models or more;
+    ``of_order``: why that is not the order of win rates, and what strengths cannot compare.
     """
 
     TITLE: ClassVar[str] = "Models compared two at a time"
@@ -152,7 +163,8 @@ class Comparisons(Section):
     first_shown: list[FirstShown]
     reuse: list[Reuse]
     told_elsewhere: list[Family] = Field(default_factory=list, exclude=True)
-    order: dict[Family, list[str]] = Field(default_factory=dict, exclude=True)
+    order: dict[Family, ModelOrder] = Field(default_factory=dict, exclude=True)
+    of_order: dict[Family, list[str]] = Field(default_factory=dict, exclude=True)
 
     def summary(self) -> list[Summary]:
         """A summary of each group, but of turns that the section on them tells."""
@@ -164,6 +176,7 @@ class Comparisons(Section):
             if group in self.told_elsewhere:
                 continue
             models = [model for model in self.models if model.group == group]
+            lines, order = [pair.line() for pair in pairs], self.order.get(group)
             summaries.append(
                 Summary(
                     section=KEY,
@@ -171,18 +184,22 @@ class Comparisons(Section):
                     what="win rate against the other models, ties left out",
                     verdict=_answer(pairs, models),
                     models=_model_lines(pairs, models),
-                    pairs=[pair.line() for pair in pairs],
+                    pairs=lines,
                     reference=0.5,
                     model_table="comparisons_models" if models else "comparisons_pairs",
                     pair_table="comparisons_pairs",
                     remarks=[*self._remarks_of(pairs), *([] if summaries else general)],
+                    best=None if order is None else best_of_pairs(dict.fromkeys(order.names), lines, order),
                 )
             )
         return summaries
 
     def _remarks_of(self, pairs: Sequence[ComparedPair]) -> list[str]:
         group = pairs[0].group
-        return [*self.order.get(group, []), *_remarks(pairs, [row for row in self.first_shown if row.group == group])]
+        return [
+            *self.of_order.get(group, []),
+            *_remarks(pairs, [row for row in self.first_shown if row.group == group]),
+        ]
 
     def data_tables(self) -> list[DataTable]:
         notes = (
@@ -190,9 +207,17 @@ class Comparisons(Section):
             "same, unless another is named; each stands by itself, not corrected for several pairs, as Holm's p are.",
         )
         reused = [row for row in self.reuse if row.most > 1]
+        own = [pair for pair in self.pairs if pair.group not in self.told_elsewhere]
+        alike = any(pair.adjusted for pair in own)
+        cited = to_cite([pair.line() for pair in own], alike=alike) if own else ()
+        if len(own) < len(self.pairs):
+            others = " of finished dialogues and verdicts" if own else ""
+            cited = (*(words.replace("Cite the", f"Cite{others} the", 1) for words in cited), NOT_TURNS)
         few = "The more often the same dialogues are shown, the less is known of others of the models."
         tables = [
-            part_table("comparisons_pairs", "Win rates of every two models", (*_GROUP, *_PAIRS), self.pairs, notes),
+            part_table(
+                "comparisons_pairs", "Win rates of every two models", (*_GROUP, *_PAIRS), self.pairs, (*notes, *cited)
+            ),
             part_table("comparisons_models", "Each model against all that it met", (*_GROUP, *_MODELS), self.models),
             part_table(
                 "comparisons_first_shown",
@@ -262,14 +287,23 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
     if len(standings) < 3:
         return
     fitted = _strengths(rows, [standing.model for standing in standings], options.level)
-    strengths = [None] * len(standings) if fitted is None else fitted.models
+    if fitted is None:
+        section.models += [ComparedModel(**group, **vars(standing), strength=None) for standing in standings]
+        return
+    order = fitted.order
     models = [
-        ComparedModel(**group, **vars(standing), strength=strength)
-        for standing, strength in zip(standings, strengths, strict=True)
+        ComparedModel(
+            **group,
+            **vars(standing),
+            strength=strength,
+            strength_note=strength_note(order, standing.model, strength),
+        )
+        for standing, strength in zip(standings, fitted.models, strict=True)
     ]
-    if fitted is not None and fitted.best is not None:
-        models.sort(key=_by_strength)
-        section.order[models[0].group] = list(_of_order(models, rows))
+    if rows["outcome"].any():
+        models.sort(key=lambda row: order.names.index(row.model))
+        section.order[models[0].group] = order
+        section.of_order[models[0].group] = [*_of_order(models, rows, order), *order.reasons()]
     section.models += models
 
 
@@ -277,26 +311,28 @@ def _strength(row: ComparedModel) -> float | None:
     return None if row.strength is None else row.strength.estimate
 
 
-def _by_strength(row: ComparedModel) -> float:
-    strength = _strength(row)
-    return np.inf if strength is None else -strength
-
-
-def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame) -> Iterator[str]:
+def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame, order: ModelOrder) -> Iterator[str]:
     """Why the order is not that of the win rates, in one sentence, where it is not."""
-    known = [row for row in models if _strength(row) is not None and row.win_rate.estimate is not None]
+    known = [row for row in models if row.win_rate.estimate is not None]
     swapped = [
         (above, below)
         for above, below in combinations(known, 2)
         if (above.win_rate.estimate or 0.0) < (below.win_rate.estimate or 0.0)
+        and order.is_above(above.model, below.model)
     ]
     if not swapped:
         return
     above, below = max(swapped, key=lambda two: (two[1].win_rate.estimate or 0.0) - (two[0].win_rate.estimate or 0.0))
+    rates = f"{below.model} won {percent(below.win_rate.estimate)}, {above.model} {percent(above.win_rate.estimate)}"
+    if below.model not in order.group_of(above.model):
+        yield (
+            f"{rates}, but {below.model} never won over {above.model}, directly or through other models, so "
+            f"{above.model} ranks above."
+        )
+        return
     strengths = {row.model: _strength(row) or 0.0 for row in models}
     faced = [_faced(row.model, rows, strengths) for row in (below, above)]
-    rates = f"{below.model} won {percent(below.win_rate.estimate)}, {above.model} {percent(above.win_rate.estimate)}"
-    yield order_words(rates, above.model, "met weaker models" if faced[0] < faced[1] else "")
+    yield order_words(rates, above.model, "met weaker models" if len(order.groups) == 1 and faced[0] < faced[1] else "")
 
 
 def _faced(model: str, rows: pd.DataFrame, strengths: Mapping[str, float]) -> float:
@@ -371,6 +407,8 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
     one_group = len({pair.group for pair in pairs}) == 1
     lines = [pair.line() for pair in pairs]
     apart = apart_words(lines, "models" if one_group else "models and questions")
+    if (clearest.line().gap or 0.0) < EQUAL:
+        return f"{_order(pairs, models, clearest)}{apart}: nothing tells the models apart."
     different = [pair for pair in pairs if pair.win_rate.estimate is not None and pair.differs]
     different.sort(key=lambda pair: -(pair.line().gap or 0.0))
     named = f" ({_named(different)})" if different and one_group else ""
@@ -483,7 +521,7 @@ def _figures(
         f"comparisons_strengths_{place}",
         f"Strengths{title}",
         "log odds against the mean of the models, clustered interval",
-        [(row.model, row.strength) for row in all_models if row.group == pairs[0].group],
+        [(with_note(row.model, row.strength_note), row.strength) for row in all_models if row.group == pairs[0].group],
         reference=0.0,
     )
     models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
@@ -533,7 +571,9 @@ _PAIRS = columns(
     "score_adjusted score_adjusted_low score_adjusted_high per_worker p_per_worker_holm n_workers n_dialogues",
     {**_LABELS, "per_worker": ("Every worker once", "share")},
 )
-_MODELS = columns("model wins losses ties win_rate ci_low ci_high strength strength_low strength_high", _LABELS)
+_MODELS = columns(
+    "model wins losses ties win_rate ci_low ci_high strength strength_low strength_high strength_note", _LABELS
+)
 _FIRST = columns("n share ci_low ci_high p_clustered", _LABELS)
 _REUSE = columns("model dialogues judgements mean most", _LABELS)
 _METHODS = (
@@ -560,6 +600,9 @@ _PLACES = Method(
 _STRENGTH = Method(
     name="Strength",
     text="Log odds of a model to be chosen over an average one, estimated from all pairs at once, with ties "
-    "and with the advantage of the one shown first where that is known; 0 is the mean of the models.",
-    source="Bradley & Terry 1952; Rao & Kupper 1967",
+    "and with the advantage of the one shown first where that is known; 0 is the mean of the models that wins link in both "
+    "directions. Where they do not link all models, one group ranks above another if some of it won over some of the "
+    "other, directly or through other models, and never the other way round; that is the order of strengths with the "
+    "slightest penalty.",
+    source="Bradley & Terry 1952; Rao & Kupper 1967; Ford 1957; Hunter 2004",
 )

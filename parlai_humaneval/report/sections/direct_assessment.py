@@ -17,6 +17,7 @@ from parlai_humaneval.report.deciding import (
     holm_methods,
     pair_p,
     reuse_methods,
+    to_cite,
 )
 from parlai_humaneval.report.plotted import interval_figures, square
 from parlai_humaneval.report.rows import (
@@ -57,7 +58,8 @@ from parlai_humaneval.statistics.repeated_runs import replication, same_conclusi
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import TECHNIQUE, Assessed, assessed, is_reversed
 from parlai_humaneval.statistics.standardised_scores import OVERALL, ScoreGap, SystemScore, score_gaps, system_scores
-from parlai_humaneval.statistics.wording import ABSENT, counted, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.strengths.order import EQUAL
+from parlai_humaneval.statistics.wording import ABSENT, counted, listed, p_words, percent, signed, signed_range
 from parlai_humaneval.tables.counting import unique
 from parlai_humaneval.tables.from_records import Tables
 
@@ -327,10 +329,11 @@ class DirectAssessment(Section):
         ]
 
     def data_tables(self) -> list[DataTable]:
+        cited = to_cite([pair.line() for pair in self.pairs])
         tables = [
             *_scores_tables(self.models, self.basis.criteria),
             _workers_table(self.workers, self.dialogues),
-            part_table("direct_assessment_pairs", "Pairs of models by overall z", _PAIRS, self.pairs),
+            part_table("direct_assessment_pairs", "Pairs of models by overall z", _PAIRS, self.pairs, cited),
             part_table("direct_assessment_settings", "Overall z by setting", _SETTINGS, self.settings),
             _correlations_table(self.correlations, several=len(self.models) > 1),
             part_table(
@@ -424,7 +427,7 @@ def _model_rows(scores: Sequence[SystemScore], everyone: Mapping[str, Result]) -
     return [
         ModelRow(
             model=score.model,
-            rank=None if score.z[OVERALL].estimate is None else place,
+            rank=rank,
             n_ratings=score.n_ratings,
             n_dialogues=score.n_dialogues,
             n_workers=score.n_workers,
@@ -434,8 +437,14 @@ def _model_rows(scores: Sequence[SystemScore], everyone: Mapping[str, Result]) -
             raw={name: result for name, result in score.raw.items() if name != OVERALL},
             everyone=everyone.get(score.model),
         )
-        for place, score in enumerate(scores, start=1)
+        for score, rank in zip(scores, _ranks([score.z[OVERALL].estimate for score in scores]), strict=True)
     ]
+
+
+def _ranks(values: Sequence[float | None]) -> list[int | None]:
+    """1 the best; equal values share the better rank."""
+    known = [value for value in values if value is not None]
+    return [None if value is None else 1 + sum(other > value + EQUAL for other in known) for value in values]
 
 
 def _settings(ratings: pd.DataFrame, criteria: Sequence[str], level: float) -> Iterator[SettingRow]:
@@ -633,6 +642,13 @@ def _headline(section: DirectAssessment) -> str:
     sure = "no interval" if interval == ABSENT else f"{100 * best.overall.level:.0f} % interval {interval}"
     surely = all(pair.differs for pair in section.pairs if best.model in (pair.model_a, pair.model_b))
     is_rated = "is rated" if not others else "is rated best" if surely else "has the highest mean as rated"
+    same = [model.model for model in others if model.rank == best.rank]
+    if same and len(same) == len(others):
+        return (
+            f"{listed([best.model, *same])} are rated alike by {who}: overall z {signed(best.overall.estimate)} each."
+        )
+    if same:
+        is_rated = f"and {listed(same)} have the same highest mean as rated"
     named = f"{best.model} {is_rated} by {who}: overall z {signed(best.overall.estimate)} ({sure})"
     ranked = ", ".join(f"{model.model} {signed(model.overall.estimate)}" for model in others)
     then = f", then {ranked}" if others else ""
@@ -651,9 +667,9 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
     apart, clusters = [pair for pair in tested if pair.differs], _clusters(tested)
     if len(tested) == 1:
         p = pair_p(tested[0].line())
-        return f"they {'differ' if apart else 'cannot be told apart'} ({clusters}; {p})"
+        return f"they {'differ' if apart else 'are statistically tied'} ({clusters}; {p})"
     if not apart:
-        return f"no pair of {len(tested)} can be told apart ({clusters}, Holm's correction)"
+        return f"no pair of {len(tested)} differs ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
     named = ", ".join(f"{_apart(pair)} ({p_words(pair.line().p_decides)})" for pair in apart[:NAMED])

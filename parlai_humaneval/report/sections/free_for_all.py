@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import best_of_pairs, holm_methods, pair_p, winner_words
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.deciding import best_of_pairs, holm_methods, pair_p, to_cite, winner_words
+from parlai_humaneval.report.plotted import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -36,18 +36,22 @@ from parlai_humaneval.statistics.rank_stability import (
 )
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.results import if_independent
+from parlai_humaneval.statistics.strengths.order import ModelOrder, not_compared
+from parlai_humaneval.statistics.strengths.results import if_independent, strength_note
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
-from parlai_humaneval.statistics.wording import counted, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.wording import counted, listed, p_words, percent, signed, signed_range
 from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues
 from parlai_humaneval.tables.from_records import Tables
 
 SAMPLES, MOST_LIMITS = 100, 6
 TOLERANCE = 1e-9  # scores are right to 1e-6
 ORDER_FREE = "free of the order, "
+SHARE_AXIS = "turns that showed it in which its reply was chosen"
 STRENGTH_AXIS = "strength, log-odds against the mean (Plackett–Luce)"
+SAME_SCORE = 0.05
+"""TrueSkill scores that differ by less are equal."""
 FIRM = 0.95
 """A ranking that so many samples share needs no remark."""
 
@@ -93,6 +97,7 @@ class ModelRow(OfQuestion):
     strength: Result
     point_share: Result
     mean_rank: Result
+    strength_note: str = ""
 
 
 class PairRow(OfQuestion):
@@ -108,6 +113,7 @@ class PairRow(OfQuestion):
         ends("test"),
         whole("superiority"),
         p_independent="independent.p_value",
+        p_independent_holm="independent.p_decides",
     )
 
     models: list[str]
@@ -188,7 +194,13 @@ class FreeForAllSection(Section):
                 "Median and bootstrap: workers resampled, in random order; ranks are by the median. Strength: "
                 "Plackett–Luce, log-odds against the mean.",
             ),
-            _table("free_for_all_tests", "Pairs: difference of strengths in log-odds", TESTS, self.tests),
+            _table(
+                "free_for_all_tests",
+                "Pairs: difference of strengths in log-odds",
+                TESTS,
+                self.tests,
+                *to_cite([_line(row) for row in self.tests]),
+            ),
             _table("free_for_all_positions", "Pull of the position", POSITIONS, self.positions),
             _table("free_for_all_stability", "Rankings from fewer dialogues", STABILITY, self.stability),
         ]
@@ -217,7 +229,7 @@ class FreeForAllSection(Section):
             f"free_for_all_strengths{key}",
             f"Plackett–Luce strengths, clustered by worker{where}",
             "log-odds against the mean",
-            [(row.model, row.strength) for row in models],
+            [(with_note(row.model, row.strength_note), row.strength) for row in models],
             reference=0.0,
         )
         stability = [row.point for row in self.stability if row.where == group.where]
@@ -263,8 +275,8 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     # A model that did not take part has no points, and a rank that nobody asks for.
     dialogue_ranks = np.where(np.isnan(group.points), np.nan, ranks_of(np.nan_to_num(group.points, nan=-1.0)))
     # TrueSkill knows a model by those that it met; strengths allow for who they were.
-    by_strength = bool(np.isnan(group.points).any()) and strengths.best is not None
-    leads = [_or_last(of.estimate) for of in strengths.models] if by_strength else [of.middle for of in ranges]
+    by_strength, order = bool(np.isnan(group.points).any()), strengths.order
+    ranks = [order.rank(name) for name in group.models] if by_strength else ranks_of([[of.middle for of in ranges]])[0]
     models = [
         ModelRow(
             **where,
@@ -275,6 +287,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
             skill=skills[i],
             ranges=ranges[i],
             strength=strengths.models[i],
+            strength_note=strength_note(order, group.models[i], strengths.models[i]),
             point_share=_point_share(group, i, options.level),
             mean_rank=clustered_mean(
                 dialogue_ranks[:, i],
@@ -284,9 +297,9 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
                 level=options.level,
             ),
         )
-        for i, rank in enumerate(ranks_of([leads])[0])
+        for i, rank in enumerate(ranks)
     ]
-    models.sort(key=lambda row: (row.rank, row.model))
+    models.sort(key=lambda row: (row.rank, order.names.index(row.model) if by_strength else 0, row.model))
     limits, cube = group.points_in_first_turns(MOST_LIMITS)
     curves = stability_curves(cube, scores, turns=limits, samples=SAMPLES, seed=options.seed)
     row = GroupRow(
@@ -329,12 +342,8 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     ]
     section.stability += [StabilityRow(**where, point=point) for point in curves]
     section.summaries.append(
-        _summary(row, models, tests, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
+        _summary(row, models, tests, order, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
     )
-
-
-def _or_last(estimate: float | None) -> float:
-    return -np.inf if estimate is None else estimate
 
 
 def _point_share(group: Dialogues, model: int, level: float) -> Result:
@@ -351,20 +360,32 @@ def _titled(group: GroupRow, text: str) -> str:
     return f"{group.where}: {text}" if group.where else text
 
 
-def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], remarks: list[str]) -> Summary:
-    by_strength = {row.model: row.strength.estimate for row in sorted(models, key=_by_strength)}
+def _summary(
+    group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], order: ModelOrder, remarks: list[str]
+) -> Summary:
     pairs = [_line(row) for row in tests]
+    # Strengths of models that wins do not link are on scales of their own.
+    shares, strengths = group.by_strength and len(order.groups) > 1, group.by_strength and len(order.groups) == 1
     return Summary(
         section="free_for_all",
         technique=TECHNIQUE,
         setting=group.setting,
         metric=group.metric,
         question="",
-        what=STRENGTH_AXIS if group.by_strength else "TrueSkill score μ − 3σ, median over resampled workers",
-        verdict=_verdict(group, models, tests),
-        models=[_model_line(row, group.by_strength) for row in models],
+        what=SHARE_AXIS
+        if shares
+        else STRENGTH_AXIS
+        if strengths
+        else "TrueSkill score μ − 3σ, median over resampled workers",
+        verdict=_verdict(group, models, tests, order),
+        models=[
+            ModelLine.of(row.model, row.point_share, "turns", share=True)
+            if shares
+            else _model_line(row, group.by_strength)
+            for row in models
+        ],
         pairs=pairs,
-        reference=0.0 if group.by_strength else None,
+        reference=0.0 if strengths else None,
         model_table="free_for_all_models",
         pair_table="free_for_all_tests",
         remarks=[
@@ -373,7 +394,7 @@ def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
             else "Pairs are compared by strengths in log-odds, which do not depend on the order of dialogues.",
             *remarks,
         ],
-        best=best_of_pairs(by_strength, pairs),
+        best=best_of_pairs(dict.fromkeys(order.names), pairs, order),
     )
 
 
@@ -401,45 +422,62 @@ def _of_strengths(models: Sequence[ModelRow]) -> str:
     )
 
 
-def _by_strength(row: ModelRow) -> float:
-    return np.inf if row.strength.estimate is None else -row.strength.estimate
-
-
-def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
+def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], order: ModelOrder) -> str:
     """Who leads by TrueSkill (by strength if models are ranked so), and by how much the strongest differs from the next."""
     basis = f"{counted(group.n_dialogues, 'dialogue')} ({counted(group.n_turns, 'turn')})"
     first = models[0]
+    over = f"Over {basis} by {counted(group.n_workers, 'worker')}, "
     if group.by_strength:
-        strength = first.strength
-        leads = (
-            f"Over {basis} by {counted(group.n_workers, 'worker')}, {first.model} is the strongest "
-            f"({signed(strength.estimate)} log-odds against the mean)"
-        )
-        return f"{leads}; {_strongest(models, tests).removeprefix(ORDER_FREE)}."
+        return f"{over}{_by_order(first, order)}; {_strongest(models, tests, order).removeprefix(ORDER_FREE)}."
     ranges = first.ranges
+    # Of equal points TrueSkill gives the model in the middle of its list a little more.
+    equal = [row.model for row in models if ranges.middle - row.ranges.middle < SAME_SCORE]
+    if len(equal) > 1:
+        same = f"{over}{listed(equal)} have the same TrueSkill score (about {ranges.middle:.1f})"
+        return f"{same}; {_strongest(models, tests, order)}."
     low, high, of = ranges.bootstrap_low, ranges.bootstrap_high, "resampled workers"
     if low is None:
         low, high, of = ranges.order_low, ranges.order_high, "random orders"
     leads = (
-        f"Over {basis} by {counted(group.n_workers, 'worker')}, {first.model} has the highest TrueSkill score "
-        f"({signed(ranges.middle)}; {signed_range(low, high)} over {of})"
+        f"{first.model} has the highest TrueSkill score ({signed(ranges.middle)}; {signed_range(low, high)} over {of})"
     )
-    return f"{leads}; {_strongest(models, tests)}."
+    return f"{over}{leads}; {_strongest(models, tests, order)}."
 
 
-def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
-    known = [row for row in models if row.strength.estimate is not None]
+def _by_order(first: ModelRow, order: ModelOrder) -> str:
+    """Who leads where models are ranked by strength, or why nobody does."""
+    tops = order.first(order.names)
+    if order.unordered(tops):
+        return f"no model leads: {not_compared(order.unordered(tops))}"
+    if len(tops) > 1:
+        return f"{listed(tops)} are equally strong"
+    if first.strength.estimate is None:
+        return f"{first.model} is the strongest: no other model was ever chosen over it"
+    against = order.note(first.model).removeprefix("among ")
+    return (
+        f"{first.model} is the strongest ({signed(first.strength.estimate)} log-odds against the mean"
+        f"{f' of {against}' if against else ''})"
+    )
+
+
+def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow], order: ModelOrder) -> str:
+    """By how much the strongest is ahead of the next, where wins link the two."""
+    one, two = order.names[:2]
+    known = {row.model for row in models if row.strength.estimate is not None}
     if len(known) < 2:
         return "strengths that do not depend on the order cannot be estimated"
-    strongest = {row.model for row in sorted(known, key=_by_strength)[:2]}
-    (pair,) = [row for row in tests if set(row.models) == strongest]
+    if not {one, two} <= known or two not in order.group_of(one):
+        return f"{ORDER_FREE}the strengths of {one} and {two} cannot be compared as numbers"
+    (pair,) = [row for row in tests if set(row.models) == {one, two}]
     line = _line(pair)
+    if not order.is_above(one, two):
+        return f"{ORDER_FREE}{one} and {two} are equally strong ({pair_p(line)})"
     interval = (
         "no interval"
         if line.low is None
         else f"{percent(pair.test.level)} interval {signed_range(line.low, line.high)}"
     )
-    told = "" if line.differs is None else f", {pair_p(line)}{'' if line.differs else ': not told apart'}"
+    told = "" if line.differs is None else f", {pair_p(line)}{'' if line.differs else ': statistically tied'}"
     winner = winner_words([_line(row) for row in tests])
     gap = f"{line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
     return f"{ORDER_FREE}{f'{winner}; ' if winner else ''}{gap}"
@@ -448,7 +486,7 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
 def _line(pair: PairRow) -> PairLine:
     first, second = pair.models
     independent = pair.independent
-    return PairLine.of(
+    line = PairLine.of(
         first,
         second,
         pair.test,
@@ -457,6 +495,7 @@ def _line(pair: PairRow) -> PairLine:
         paper=independent,
         superiority=pair.superiority,
     )
+    return line.model_copy(update={"independent": True})
 
 
 def _remarks(
@@ -558,8 +597,9 @@ LABELS: Labels = {
     "superiority": ("Superiority of the first", "share"),
     "statistic": ("t", "number"),
     "p_value": ("p, clustered", "p"),
-    "p_holm": ("p, Holm", "p"),
+    "p_holm": ("p, clustered, Holm", "p"),
     "p_independent": ("p, independent turns", "p"),
+    "p_independent_holm": ("p, independent turns, Holm", "p"),
     "position": ("Position", "text"),
     "same": ("Same ranking", "share"),
     "tau_b": ("τ-b, mean", "number"),
@@ -568,11 +608,11 @@ LABELS: Labels = {
 MODELS = (
     "rank model points turns point_share point_share_low point_share_high dialogues mu sigma score order_middle "
     "order_low order_high typical_score bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low "
-    "mean_rank_high strength strength_low strength_high"
+    "mean_rank_high strength strength_low strength_high strength_note"
 )
 TESTS = (
     "name estimate ci_low ci_high chance superiority superiority_low superiority_high statistic p_value p_holm "
-    "p_independent"
+    "p_independent p_independent_holm"
 )
 POSITIONS = "position pull ci_low ci_high p_value"
 STABILITY = "dialogues turns same tau_b samples"

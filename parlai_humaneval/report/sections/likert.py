@@ -17,6 +17,7 @@ from parlai_humaneval.report.deciding import (
     pair_p,
     reuse_methods,
     rough_guides,
+    to_cite,
 )
 from parlai_humaneval.report.plotted import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published
@@ -42,8 +43,10 @@ from parlai_humaneval.statistics.likert import (
 from parlai_humaneval.statistics.means import clustered_difference, t_test
 from parlai_humaneval.statistics.regression import single_groups, weigh_turns
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.slider_scores import TECHNIQUE as DIRECT_ASSESSMENT
+from parlai_humaneval.statistics.strengths.order import EQUAL
 from parlai_humaneval.statistics.win_rates import effective_win_test
-from parlai_humaneval.statistics.wording import counted, number_words, percent
+from parlai_humaneval.statistics.wording import counted, listed, number_words, percent
 from parlai_humaneval.tables.choices import ChoiceGroup
 from parlai_humaneval.tables.from_records import Tables
 
@@ -191,7 +194,13 @@ class Likert(Section):
     def data_tables(self) -> list[DataTable]:
         tables = [
             part_table("likert_models", "Mean ratings", columns(MODELS, LABELS), self.models),
-            part_table("likert_pairs", "Every two models", columns(PAIRS, LABELS), self.pairs),
+            part_table(
+                "likert_pairs",
+                "Every two models",
+                columns(PAIRS, LABELS),
+                self.pairs,
+                to_cite([pair.line for pair in self.pairs if pair.technique != DIRECT_ASSESSMENT]),
+            ),
             part_table(
                 "likert_turn_weights",
                 "Which turns weigh in the final ratings",
@@ -394,17 +403,20 @@ def _equal(pairs: Sequence[LikertPair]) -> str:
     """Where no mean differs from another: no pair is “the clearest”."""
     criteria = sorted({pair.criterion for pair in pairs})
     models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
-    who, what = (" and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for names in (models, criteria))
-    return f"On average {who} were rated exactly alike on {what}: nothing tells the models apart."
+    return (
+        f"On average {listed(models)} were rated exactly alike on {listed(criteria)}: nothing tells the models apart."
+    )
 
 
 def _sentence(pair: LikertPair, level: float) -> str:
     line = pair.line
+    if line.gap is not None and line.gap < EQUAL:
+        return f"{line.first} and {line.second} were rated exactly alike on {pair.criterion} on average, {pair_p(line)}"
     points, which = ("(reversed: more is worse) ", "lower") if pair.reversed else ("", "higher")
     return (
         f"{line.first} was rated {number_words(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"
         f"on average{_interval(line.low, line.high, level)}, {pair_p(line)}"
-        f"{'; they cannot be told apart' if line.differs is False else ''}"
+        f"{'; they are statistically tied' if line.differs is False else ''}"
     )
 
 

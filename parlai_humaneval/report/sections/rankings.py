@@ -11,21 +11,24 @@ import pandas as pd
 from parlai_humaneval.report.deciding import (
     BY_WORKER,
     apart_words,
+    best_of_pairs,
     clusters_words,
     counted_once,
     holm_methods,
     reuse_methods,
+    to_cite,
 )
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.report.won_pairs import WonPair
+from parlai_humaneval.report.won_pairs import WonPair, order_of_pairs
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.crossed import crossed_mean, crossed_share
 from parlai_humaneval.statistics.pair_wins import oriented, wins_of_pairs
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.order import ModelOrder
 from parlai_humaneval.statistics.wording import counted, signed, signed_range
 from parlai_humaneval.tables.counting import finished
 from parlai_humaneval.tables.from_records import Tables
@@ -97,6 +100,8 @@ class Rankings(Section):
         summaries = []
         for ranking in self.rankings:
             models, pairs = self.of_group(ranking)
+            lines, order = [pair.line() for pair in pairs], _order(models, pairs)
+            best = None if order is None else best_of_pairs(dict.fromkeys(order.names), lines, order)
             summaries.append(
                 Summary(
                     section="rankings",
@@ -104,22 +109,24 @@ class Rankings(Section):
                     what="mean place, 1 is the best",
                     verdict=_answer(ranking, models, pairs),
                     models=[ModelLine.of(row.model, row.mean_rank, "rankings", share=False) for row in models],
-                    pairs=[pair.line() for pair in pairs],
+                    pairs=lines,
                     reference=None,
                     model_table="rankings_models",
                     pair_table="rankings_pairs" if pairs else "",
-                    remarks=_remarks(pairs),
+                    remarks=[*_remarks(pairs), *(() if order is None else order.reasons())],
+                    best=best,
                 )
             )
         return summaries
 
     def data_tables(self) -> list[DataTable]:
         note = "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same."
+        cited = to_cite([pair.line() for pair in self.pairs])
         tables = [
             part_table(
                 "rankings_models", "Places of each model, 1 the best", (*_NAMES, *_MODELS), self.models, (note,)
             ),
-            part_table("rankings_pairs", "Who got the better place", (*_NAMES, *_PAIRS), self.pairs, (note,)),
+            part_table("rankings_pairs", "Who got the better place", (*_NAMES, *_PAIRS), self.pairs, (note, *cited)),
             part_table("rankings_tau", "Rankings and the own rater's picks", (*_NAMES, *_TAU), self.rankings, (note,)),
         ]
         return [table for table in tables if table.rows]
@@ -156,9 +163,12 @@ def build(tables: Tables, options: Options) -> Rankings | None:
         group = dict(zip(_GROUP, map(str, key), strict=True))
         of_group = np.logical_and.reduce([pairs[name].eq(value).to_numpy(dtype=bool) for name, value in group.items()])
         compared = oriented(pairs[of_group])
-        models = _models(rows, group, options.level)
+        models, pairs = _models(rows, group, options.level), _pairs(compared, group, options)
+        order = _order(models, pairs)
+        if order is not None and len(order.groups) > 1:
+            models = [row for name in order.names for row in models if row.model == name]
         section.models += models
-        section.pairs += _pairs(compared, group, options)
+        section.pairs += pairs
         section.rankings.append(_ranking(rows, compared, models, group, options.level))
     section.headline = " ".join(_answer(ranking, *section.of_group(ranking)) for ranking in section.rankings)
     section.remarks = [remark for ranking in section.rankings for remark in _remarks(section.of_group(ranking)[1])]
@@ -222,6 +232,12 @@ def _tau(compared: pd.DataFrame, level: float) -> Result:
     tau = tau_b_of_pairs(asked["outcome"].to_numpy(dtype=float), picked, ranked)
     name = "Kendall's τ-b with the own rater's picks"
     return crossed_mean(tau, workers, dialogues, name=name, limits=(-1, 1), level=level)
+
+
+def _order(models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> ModelOrder | None:
+    """By mean places; where models were not all ranked together and wins do not link them, by whom they won over."""
+    places = {row.model: row.mean_rank.estimate for row in models}
+    return order_of_pairs({model: None if place is None else -place for model, place in places.items()}, pairs)
 
 
 def _where(ranking: Ranking) -> str:

@@ -16,11 +16,13 @@ from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.deciding import (
     BY_WORKER,
     about_dialogues,
+    best_of_pairs,
     clusters_words,
     counted_once,
     holm_methods,
     reuse_methods,
     rough_guides,
+    to_cite,
 )
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
@@ -46,7 +48,7 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
 )
-from parlai_humaneval.report.won_pairs import WonPair, matrix_of
+from parlai_humaneval.report.won_pairs import WonPair, matrix_of, order_of_pairs
 from parlai_humaneval.statistics.agreement import label_agreement, rating_counts
 from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
@@ -66,6 +68,7 @@ from parlai_humaneval.statistics.spotting import (
     judged_segments,
     ranking_stability,
 )
+from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder, not_compared
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.survival.curve import survival_with_bands
 from parlai_humaneval.statistics.survival.generalised_logrank import zhao_sun_test
@@ -75,7 +78,7 @@ from parlai_humaneval.statistics.survival.tests import (
     permutation_logrank_test,
     survival_score_test,
 )
-from parlai_humaneval.statistics.wording import counted, percent, percent_range
+from parlai_humaneval.statistics.wording import counted, listed, percent, percent_range
 from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.repeats import dialogue_ids
@@ -301,6 +304,7 @@ class Analysis(Part):
     stability: list[StabilityRow]
     seconds: list[SecondsRow]
     resamples: int
+    order: ModelOrder | None = Field(default=None, exclude=True)
 
     @property
     def speakers(self) -> list[SpeakerRow]:
@@ -404,6 +408,10 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     technique, setting, metric = (" and ".join(unique(labelled[name])) for name in ("technique", "setting", "metric"))
     family = Family(technique, setting, metric)
     models, resamples = model_rows(labelled, contests, options)
+    pairs = pair_rows(contests, family, options)
+    order = order_of_pairs({row.model: row.win_rate.estimate for row in models if row.win_rate is not None}, pairs)
+    if order is not None and len(order.groups) > 1:  # else the shares of the paper order them
+        models.sort(key=lambda row: order.names.index(row.model) if row.model in order.names else len(order.names))
     playing = sorted({*contests["model_a"], *contests["model_b"]})
     stability = ranking_stability(contests, playing, draws=min(options.draws, SUBSAMPLES), seed=options.seed)
     features = feature_rows(labelled, family, options)
@@ -420,7 +428,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         models=models,
         humans=_speaker(people, HUMAN, options) if len(people) else None,
         by_length=_by_length(labelled, options.level),
-        pairs=pair_rows(contests, family, options),
+        pairs=pairs,
         tests=survival_tests(labelled, family, options),
         features=features,
         same_features=sum(row.same for row in features) / answers if answers else None,
@@ -428,6 +436,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         stability=[StabilityRow(**vars(curve)) for curve in stability],
         seconds=seconds_rows(labelled),
         resamples=resamples,
+        order=order,
     )
 
 
@@ -687,6 +696,7 @@ def seconds_rows(rows: pd.DataFrame) -> list[SecondsRow]:
 def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) -> Summary:
     ranked = [(row, row.win_rate) for row in analysis.models if row.win_rate is not None]
     lines = [ModelLine.of(row.model, rate, "decided segments", share=True) for row, rate in ranked]
+    pairs, order = [pair.line() for pair in analysis.pairs], analysis.order
     taken = [ModelLine.of(row.model, row.taken_for_human.result, "labels", share=True) for row in analysis.speakers]
     return Summary(
         section="segments",
@@ -697,11 +707,12 @@ def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) ->
         what="win rate, mean over the other bots, ties left out" if lines else "taken for a person",
         verdict=headline,
         models=lines or taken,
-        pairs=[pair.line() for pair in analysis.pairs],
+        pairs=pairs,
         reference=0.5 if lines else None,
         model_table=f"segments_models{key}",
         pair_table=f"segments_pairs{key}" if analysis.pairs else "",
         remarks=remarks,
+        best=None if order is None else best_of_pairs(dict.fromkeys(order.names), pairs, order),
     )
 
 
@@ -713,12 +724,18 @@ def _headline(analysis: Analysis) -> str:
     if not analysis.models:
         return f"No bot was judged, only people.{_of_people(analysis)}"
     best = max(analysis.models, key=lambda row: row.not_spotted)
+    same = [row.model for row in analysis.models if abs(row.not_spotted - best.not_spotted) <= EQUAL]
     k, last = list(best.curve.items())[-1]
+    within = f"taken for a bot within {counted(int(k), 'exchange')}"
+    none = "; no two bots can be compared by win rates" if len(analysis.models) > 1 else ""
+    if len(analysis.models) == len(same) > 1:
+        often = {1.0: f"were never {within}", 0.0: f"were always {within}"}
+        never = often.get(best.not_spotted, f"are not {within} in {_share(last)} of cases each")
+        return f"{listed(same)} {never}: nothing tells them apart{none}."
+    if len(same) > 1:
+        return f"{listed(same)} pass equally long: they are not {within} in {_share(last)} of cases each{none}."
     which = f"{best.model} passes longest: it" if len(analysis.models) > 1 else best.model
-    return (
-        f"{which} is not taken for a bot within {counted(int(k), 'exchange')} in "
-        f"{_share(last)} of cases; no two bots can be compared by win rates."
-    )
+    return f"{which} is not {within} in {_share(last)} of cases{none}."
 
 
 def _of_people(analysis: Analysis) -> str:
@@ -729,19 +746,26 @@ def _of_people(analysis: Analysis) -> str:
 
 
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
-    best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
+    order = analysis.order
+    first = [] if order is None else order.first([row.model for row in ranked])
+    if order is not None and (apart := order.unordered(first)):
+        return f"No bot leads: {not_compared(apart)}."
+    best = next(row for row in ranked if not first or row.model == first[0])
+    if len(first) > 1:
+        each = f"each wins {percent(_rate_of(best))} of decided segments"
+        return f"{listed(first)} are statistically tied: {each}, in the mean over the other bots."
     basis = clusters_words(best.win_rate, analysis.n_workers, "its ")
     both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
     pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
     wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
-    first = f"{wins}, in the mean over the other bots ({pooled}{basis})"
+    told = f"{wins}, in the mean over the other bots ({pooled}{basis})"
     clusters = _clusters(analysis.models, workers=True)
     if not clusters:
-        return f"{first}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
+        return f"{told}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
     if len(clusters) == 1:
-        return f"{first}; the ranks of {_listed(clusters[0])} over resampled workers cannot be told apart."
-    order = ", then ".join(_listed(cluster) for cluster in clusters)
-    return f"{first}; by ranks over resampled workers, which test no pair, the clusters are, best first: {order}."
+        return f"{told}; by ranks over resampled workers {listed(clusters[0])} are tied."
+    named = ", then ".join(listed(cluster) for cluster in clusters)
+    return f"{told}; by ranks over resampled workers, which test no pair, the clusters are, best first: {named}."
 
 
 def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:
@@ -814,9 +838,10 @@ def _of_ranks(analysis: Analysis) -> Iterator[str]:
             f"{counted(missing, 'pair')} of bots never met: a bot's win rate depends on whom it met, so that pairs tell "
             "more than the order does."
         )
+    yield from () if analysis.order is None else analysis.order.reasons()
     by_segment, by_worker = _clusters(analysis.models, workers=False), _clusters(analysis.models, workers=True)
     if by_worker and by_segment != by_worker:
-        of_segments, of_workers = (" > ".join(map(_listed, clusters)) for clusters in (by_segment, by_worker))
+        of_segments, of_workers = (" > ".join(map(listed, clusters)) for clusters in (by_segment, by_worker))
         yield (
             f"Resampling segments, as the paper does, gives the clusters {of_segments}; resampling workers with all their "
             f"segments gives {of_workers}. Believe the second: a worker's labels are not independent."
@@ -853,11 +878,6 @@ def _share(result: Result | None) -> str:
     if result is None or result.ci_low is None:
         return f"{percent(None if result is None else result.estimate)} (no interval)"
     return f"{percent(result.estimate)} ({percent_range(result.ci_low, result.ci_high)})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """“a”, “a and b”, “a, b and c”."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 _LABELS: Labels = {
@@ -941,11 +961,13 @@ def _tables(analysis: Analysis) -> Iterator[DataTable]:
         "all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not corrected."
     )
     speakers = [_with_ranks(row) for row in analysis.speakers]
-    yield row_table("models", "Bots, best first, and people", _MODELS, speakers, (note,))
+    yield row_table("models", "Bots and people", _MODELS, speakers, (note,))
     yield _survival_table(analysis)
     yield row_table("lengths", "What each was taken for after k exchanges", _LENGTHS, _length_cells(analysis.by_length))
     yield _matrix_table(analysis)
-    yield part_table("pairs", "Pairs of bots", _PAIRS, analysis.pairs)
+    yield part_table(
+        "pairs", "Pairs of bots", _PAIRS, analysis.pairs, to_cite([pair.line() for pair in analysis.pairs])
+    )
     tests = [{**row.model_dump(), "model_a": row.models[0], "model_b": row.models[1]} for row in analysis.tests]
     note = "Above 0: B is spotted sooner. One step from 0: too small where the difference is large."
     yield row_table("tests", "Is one spotted sooner? All pairs of bots", _TESTS, tests, (note,))

@@ -24,6 +24,7 @@ from parlai_humaneval.sequential.standing import PairStanding, Standing
 from parlai_humaneval.sequential.study import ReplayError, SequentialStudy, replay
 from parlai_humaneval.statistics.betting import SOURCE as BETTING_SOURCE
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.wording import counted, percent, sentence
 from parlai_humaneval.tables.columns import StoppingLog
 from parlai_humaneval.tables.from_records import Tables
@@ -184,6 +185,7 @@ class StoppedModel(StudyPart):
 
     model: str
     strength: Result
+    strength_note: str = ""
 
 
 class Stopping(Section):
@@ -301,8 +303,11 @@ def _tell(found: Stopping, log: StoppingLog) -> None:
     found.pairs += pair_rows(standing, names, after=_claimed_after(study))
     found.peeks += [_peeked(names, peek) for peek in study.peeks()]
     strengths = study.strengths() if standing.ended else None  # their intervals are right for one look
-    for model in () if strengths is None else strengths.models:
-        found.strengths.append(StoppedModel(**names, model=model.name.removeprefix("strength of "), strength=model))
+    if strengths is not None:
+        of_models = {strength.name.removeprefix("strength of "): strength for strength in strengths.models}
+        for model, strength in of_models.items():
+            note = strength_note(strengths.order, model, strength)
+            found.strengths.append(StoppedModel(**names, model=model, strength=strength, strength_note=note))
 
 
 def _untold(study: str, design: Design, trouble: str) -> DecidedStudy:
@@ -578,7 +583,9 @@ _PEEKS = columns(
     "study technique setting metric model_a model_b better after wrongly",
     {**_LABELS, "after": ("After workers", "count")},
 )
-_STRENGTHS = columns("study technique setting metric model strength_after_stopping ci_low ci_high", _LABELS)
+_STRENGTHS = columns(
+    "study technique setting metric model strength_after_stopping ci_low ci_high strength_note", _LABELS
+)
 
 _METHODS = (
     Method(

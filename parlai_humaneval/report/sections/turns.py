@@ -15,16 +15,25 @@ from pydantic import Field
 from parlai_humaneval.report.deciding import (
     BY_WORKER,
     apart_words,
+    best_of_pairs,
     clearness,
     counted_once,
     deciding_p,
     holm_methods,
     pair_p,
     rough_guides,
+    to_cite,
     winner_words,
 )
-from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
-from parlai_humaneval.report.pooled_turns import AXIS, PooledAnswer, PooledModel, PooledPair, pooled_answer
+from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix, with_note
+from parlai_humaneval.report.pooled_turns import (
+    AXIS,
+    PooledAnswer,
+    PooledModel,
+    PooledPair,
+    pooled_answer,
+    pooled_strengths,
+)
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published, whole
 from parlai_humaneval.report.section import (
     ALPHA,
@@ -63,6 +72,8 @@ from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test, wald_interval, wilson_interval
+from parlai_humaneval.statistics.strengths.order import ModelOrder
+from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.strengths.tables import turn_strengths
 from parlai_humaneval.statistics.superiority import complement, paired_superiority, superiority_of_difference
 from parlai_humaneval.statistics.turn_patterns import (
@@ -102,6 +113,11 @@ NAMED_PAIRS = 6
 SELF_CHATS = ("self_chat", "")
 """Settings of comparisons that count for a PW combo; "" where a table from elsewhere does not say what was compared."""
 NOT_SAID = "the table does not say whether the dialogues that were compared are self-chats, as in the paper"
+IN_ORDER = (
+    "Not every strength is finite, so models are ordered by which was chosen over which, directly or through others; shares "
+    "need not follow that order."
+)
+POOLED_TITLE = "Pairs of the one ranking"
 NOTHING = "nothing ticked"
 ALL_PLACES = "all places"
 POOLED = ("any model", "mean of models")
@@ -425,6 +441,7 @@ class StrengthRow(OfGroup):
     strength: Result
     equal: Result
     notes: list[str]
+    strength_note: str = ""
 
 
 class PullRow(OfGroup):
@@ -489,20 +506,41 @@ class TurnsSection(Section):
         """All tables that hold a row, as in the papers: win rates, tests, pairs, turns, places, patterns."""
         singles = [row for row in self.models if row.kind == "single"]
         patterns, paper = self.patterns, _papers_tests(self.tests)
+        answers = POOLED_TITLE if self.pooled else "Tests"
+        pooled = to_cite([row.line() for row in self.pooled_pairs])
         tables = [
-            _table("turns_models", "Win rates", MODELS, self.models),
+            _table("turns_models", "Win rates", MODELS, self._by_rank()),
             _table(
                 "turns_pooled", "One ranking of all models", POOLED_MODELS, self.pooled, *POOLED_NOTES, labels=OF_POOLED
             ),
-            _table("turns_pooled_pairs", "Its pairs", POOLED_PAIRS, self.pooled_pairs, labels=OF_POOLED),
+            _table("turns_pooled_pairs", POOLED_TITLE, POOLED_PAIRS, self.pooled_pairs, *pooled, labels=OF_POOLED),
             _table("turns_ranking", "Win rates over all groups of models", f"rank model {RATE}", self.ranking),
-            _table("turns_tests", "Tests", TESTS, self.tests, *paper),
-            _table("turns_tests_from_2", "Tests without first turns", TESTS, self.tests_from_2, *paper),
-            _table("turns_pairs", "Pairs: ties, Lin, Sqr and winner-takes-all", PAIRS, self.pairs),
+            _table("turns_tests", "Tests", TESTS, self.tests, *paper, *self._cited()),
+            _table(
+                "turns_tests_from_2",
+                "Tests without first turns",
+                TESTS,
+                self.tests_from_2,
+                *paper,
+                f"Not to cite: a check whether the answer rests on first turns, which {LIU} leave out. Cite “{answers}”.",
+            ),
+            _table(
+                "turns_pairs",
+                "Pairs: ties, Lin, Sqr and winner-takes-all",
+                PAIRS,
+                self.pairs,
+                f"Not to cite: p of Lin, of turns that one of the two won alone ({SMITH}). Cite “{answers}”.",
+            ),
             _table("turns_ranges", "All replies chosen (tie-win), or none (tie-loss)", RANGES, self.ranges),
             _table("turns_single", "Single models: dialogues with at least half of the turns good", DIALOGUES, singles),
             _table("turns_nothing_ticked", "Single models: turns with nothing ticked", NONE, self.nothing_ticked),
-            _table("turns_effective", "Single models: effective win rates", EFFECTIVE, self.effective),
+            _table(
+                "turns_effective",
+                "Single models: effective win rates",
+                EFFECTIVE,
+                self.effective,
+                "Not to cite: p of an effect size of dialogues. Cite “Tests”, which counts turns.",
+            ),
             _table("turns_by_turn", "Win rates by turn", f"turn model {RATE} lin", self.by_turn),
             _table(
                 "turns_by_position", "Win rates by place (anchoring)", f"position model {RATE} lin", self.by_position
@@ -520,6 +558,26 @@ class TurnsSection(Section):
             _table("turns_leave_one_out", "Without each model", LEFT_OUT, self.leave_one_out),
         ]
         return [table for table in tables if table.rows]
+
+    def _cited(self) -> Iterator[str]:
+        """Which p-values of pairs to cite: of each question one."""
+        pooled = {row.family for row in self.pooled}
+        pairs = [row for row in self.tests if row.test.of_pair]
+        own = [row for row in pairs if row.family not in pooled and row.technique != FREE_FOR_ALL]
+        if any(row.family in pooled for row in pairs):
+            which = f" ({'; '.join(map(str, sorted(pooled)))})" if own else ""
+            yield (
+                f"Cite “{POOLED_TITLE}” where not all models stood side by side{which}. There these tests are a check: each "
+                "is of the turns of one set of models only."
+            )
+        if any(row.technique == FREE_FOR_ALL for row in pairs):
+            yield "Free-for-alls: cite the section “Free-for-all”."
+        yield from to_cite(list(map(_line, own)), alike=any(row.adjusted for row in own)) if own else ()
+
+    def _by_rank(self) -> list[ModelRow]:
+        """The models of each group, best first."""
+        groups = list(dict.fromkeys(row.where for row in self.models))
+        return sorted(self.models, key=lambda row: (groups.index(row.where), row.rank, row.model))
 
     def figures(self) -> list[Figure]:
         """Of each group: win rates with intervals, win rates by turn; of more than two models p-values and strengths."""
@@ -554,6 +612,7 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
     families = [list(family) for _, family in groupby(answered, key=lambda group: group.family)]
     unfinished = _with_unfinished(groups, tables)
     level = options.level
+    strengths = [pooled_strengths(family, level) for family in families]
     section = TurnsSection(
         models=[row for group in answered for row in _model_rows(group, options, unfinished)],
         tests=_test_rows(families, level),
@@ -564,17 +623,27 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         patterns=_patterns(answered, level),
         leave_one_out=[row for group in answered for row in _left_out_rows(group)],
         combos=list(_combo_rows(answered, tables, level)),
-        ranking=[row for family in families if len(family) > 1 for row in _ranking(family, level)],
+        ranking=[
+            row
+            for family, found in zip(families, strengths, strict=True)
+            if len(family) > 1
+            for row in _ranking(family, level, None if found is None else found.order)
+        ],
         ranges=[row for group in answered for first in (1, LATER) for row in _range_rows(group, first, level)],
         tests_from_2=_test_rows(families, level, LATER),
         nothing_ticked=list(_nothing_ticked(answered, level)),
     )
     _add_strengths(section, answered, level)
-    several = [family for family in families if family[0].technique != FREE_FOR_ALL]
-    pooled = [answer for family in several for answer in [pooled_answer(family, level)] if answer is not None]
+    several = [
+        (family, found)
+        for family, found in zip(families, strengths, strict=True)
+        if family[0].technique != FREE_FOR_ALL
+    ]
+    pooled = [answer for both in several for answer in [pooled_answer(*both, level)] if answer is not None]
+    orders = {Family(*family[0].family): found.order for family, found in several if found is not None}
     section.pooled = [row for answer in pooled for row in answer.models]
     section.pooled_pairs = [row for answer in pooled for row in answer.pairs]
-    section.summaries = _summaries(section, groups, {answer.family: answer for answer in pooled}, level)
+    section.summaries = _summaries(section, groups, {answer.family: answer for answer in pooled}, orders, level)
     section.headline = _headline(section.summaries)
     if odd and not answered:
         section.headline = f"No turn counts, so nothing can be said about the models. {odd[0]}"
@@ -711,8 +780,8 @@ def _bootstrapped(numerators: Floats, denominators: Floats, workers: Objects, op
     return Interval(*(drawn or ()))
 
 
-def _ranking(family: Sequence[ChoiceGroup], level: float) -> list[RankRow]:
-    """The models of several groups, the most often chosen first, over all turns in which each was shown."""
+def _ranking(family: Sequence[ChoiceGroup], level: float, order: ModelOrder | None) -> list[RankRow]:
+    """The models of several groups, best first, over all turns in which each was shown; ``order``: None: by their rates."""
     models = sorted({model for group in family for model in group.models})
     parts = {model: [group for group in family if model in group.models] for model in models}
     chosen = {
@@ -735,9 +804,11 @@ def _ranking(family: Sequence[ChoiceGroup], level: float) -> list[RankRow]:
             selected=int(np.nansum(chosen[model])),
             rate=rate,
         )
-        for model, rate, rank in zip(models, rates, _ranks(rates), strict=True)
+        for model, rate, rank in zip(
+            models, rates, _ranks(rates) if order is None else map(order.rank, models), strict=True
+        )
     ]
-    return sorted(rows, key=lambda row: row.rank)
+    return sorted(rows, key=lambda row: (row.rank, order.names.index(row.model) if order is not None else 0))
 
 
 def _dialogue_scores(group: ChoiceGroup, model: str, first: int) -> tuple[Floats, Floats, Objects]:
@@ -1090,6 +1161,7 @@ def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: 
                 strength=strength,
                 equal=fitted.equal,
                 notes=list(dict.fromkeys([*fitted.notes, *strength.notes])),
+                strength_note=strength_note(fitted.order, model, strength),
             )
             for model, strength in zip(group.models, fitted.models, strict=True)
         ]
@@ -1108,7 +1180,11 @@ def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: 
 
 
 def _summaries(
-    section: TurnsSection, groups: Sequence[ChoiceGroup], pooled: Mapping[Family, PooledAnswer], level: float
+    section: TurnsSection,
+    groups: Sequence[ChoiceGroup],
+    pooled: Mapping[Family, PooledAnswer],
+    orders: Mapping[Family, ModelOrder],
+    level: float,
 ) -> list[Summary]:
     """An answer for each question, those with most turns first."""
     answers = []
@@ -1118,7 +1194,7 @@ def _summaries(
         if family in pooled:
             answers.append(_of_pooled(pooled[family], level))
         else:
-            answers.append(_summary(section, family, models, tests, level))
+            answers.append(_summary(section, family, models, tests, orders.get(family), level))
         mine = [group for group in groups if Family(*group.family) == family]
         answers[-1].remarks += list(dict.fromkeys(_family_remarks(section, family, mine)))
     _say_where(answers)
@@ -1136,25 +1212,37 @@ def _say_where(answers: Sequence[Summary]) -> None:
 
 
 def _summary(
-    section: TurnsSection, family: Family, models: list[ModelRow], pairs: list[TestRow], level: float
+    section: TurnsSection,
+    family: Family,
+    models: list[ModelRow],
+    pairs: list[TestRow],
+    order: ModelOrder | None,
+    level: float,
 ) -> Summary:
-    """The answer to one question; its remarks are still to come."""
+    """The answer to one question; more remarks are still to come. ``order``: of models that were not all shown together."""
     ranking = [row for row in section.ranking if row.family == family]
     ranked: list[RankRow] | list[ModelRow] = ranking or models
-    lines = {(row.rank, row.model): ModelLine.of(row.model, row.told, "turns", share=True, n=row.n) for row in ranked}
+    place = {} if order is None else {model: place for place, model in enumerate(order.names)}
+    lines = {
+        (place.get(row.model, 0), row.rank, row.model): ModelLine.of(row.model, row.told, "turns", share=True, n=row.n)
+        for row in ranked
+    }
     kind = models[0].kind
-    verdict = _several_groups(pairs, level) if ranking else _one_group(models, pairs, level)
+    verdict = _several_groups(pairs, level) if ranking or order else _one_group(models, pairs, level)
+    of_pairs = [_line(row) for row in pairs]
+    remarks = ["Each model is rated over all turns that showed it, whoever stood beside it."] if ranking else []
     return Summary(
         section="turns",
         **family._asdict(),
         what=_axis(models[0]),
         verdict=verdict,
         models=[lines[place] for place in sorted(lines)],
-        pairs=[_line(row) for row in pairs],
+        pairs=of_pairs,
         reference=1 / len(models) if kind == "one" and not ranking else None,
         model_table="turns_ranking" if ranking else "turns_models",
         pair_table="turns_tests" if pairs else "",
-        remarks=["Each model is rated over all turns that showed it, whoever stood beside it."] if ranking else [],
+        remarks=[*remarks, *(() if order is None else (IN_ORDER, *order.reasons()))],
+        best=None if order is None else best_of_pairs(dict.fromkeys(order.names), of_pairs, order),
     )
 
 
@@ -1237,12 +1325,12 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
         return "whether they differ cannot be tested"
     if len(pairs) == 1:
         line = _line(made[0])
-        return f"they {'differ' if line.differs else 'cannot be told apart'} ({pair_p(line)})"
+        return f"they {'differ' if line.differs else 'are statistically tied'} ({pair_p(line)})"
     lines = sorted(map(_line, made), key=lambda line: -(line.gap or 0.0))
     apart = [f"{line.first} from {line.second}" for line in lines if line.differs]
     smallest = p_words(min(line.p_decides or 0.0 for line in lines))
     if not apart:
-        return f"no pair of {len(made)} can be told apart (Holm's correction, smallest {smallest})"
+        return f"no pair of {len(made)} differs (Holm's correction, smallest {smallest})"
     more = len(apart) - NAMED_PAIRS
     named = ", ".join(apart[:NAMED_PAIRS]) + (f" and {more} more" if more > 0 else "")
     verb = "differs" if len(apart) == 1 else "differ"
@@ -1258,6 +1346,8 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
         return "Whether the models differ cannot be tested."
     lines = [_line(row) for row in pairs if row.test.clustered.n]
     clearest = min(lines, key=clearness)
+    if not clearest.gap:
+        return f"{apart_words(lines, 'models')}: nothing tells the models apart."
     p = pair_p(clearest)
     return (
         f"{apart_words(lines, 'models')}; the clearest: {clearest.first} is ahead of {clearest.second} by "
@@ -1493,6 +1583,7 @@ def _test_method(what: str, tests: str) -> Method:
 # Tables and figures.
 
 LABELS: Labels = {
+    "rank": ("Order", "count"),
     "group": ("Side by side", "text"),
     "n": ("Turns", "count"),
     "selected": ("Chosen", "count"),
@@ -1554,6 +1645,7 @@ OF_PATTERNS: Labels = {**LABELS, "p_value": ("p", "p")}
 """The rows of one table are the paper's tests and clustered ones, each with its p."""
 OF_POOLED: Labels = {
     **LABELS,
+    "ranks": ("Rank", "text"),
     "met": ("Others beside it", "count"),
     "share": ("Chosen", "share"),
     "chance": ("Chance over the average", "share"),
@@ -1562,6 +1654,7 @@ OF_POOLED: Labels = {
     "lead_a": ("A ahead by", "points"),
     "difference": ("A − B, log-odds", "number"),
     "p_value": ("p, independent", "p"),
+    "p_holm": ("p, independent, Holm", "p"),
     "p_step_down": ("p, step-down", "p"),
 }
 POOLED_NOTES = (
@@ -1597,13 +1690,13 @@ NONE = "model first_turn n share ci_low ci_high"
 EFFECTIVE = "score model_a model_b first_turn n_a n_b win_rate ci_low ci_high p_clustered"
 RESELECTION = "what n both expected independent again second_rate excess excess_low excess_high p_clustered"
 BIAS = "name n estimate ci_low ci_high statistic p_value method"
-STRENGTHS = "model strength ci_low ci_high p_clustered n"
+STRENGTHS = "model strength ci_low ci_high p_clustered n strength_note"
 PULLS = "position pull ci_low ci_high p_clustered p_no_effect"
 COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_clustered n_turns n_dialogs"
-POOLED_MODELS = "rank model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
+POOLED_MODELS = "ranks model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
 POOLED_PAIRS = (
     "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high p_value "
-    "p_clustered p_clustered_holm p_step_down"
+    "p_holm p_clustered p_clustered_holm p_step_down"
 )
 LEFT_OUT = "left_out n ranking order_changed p_value p_clustered changed_pairs"
 
@@ -1686,6 +1779,6 @@ def _strength_figure(number: int, of: str, rows: Sequence[StrengthRow]) -> list[
         f"turns_strengths_{number}",
         f"Plackett–Luce strengths{of}",
         "log-odds against the mean, clustered by worker",
-        [(row.model, row.strength) for row in known if len(known) > 2],
+        [(with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2],
         reference=0.0,
     )

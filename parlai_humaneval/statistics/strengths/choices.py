@@ -26,6 +26,7 @@ from parlai_humaneval.statistics.strengths.results import (
     linked_models,
     maximum,
     nothing_known,
+    other_groups,
     strengths_of,
     why_unknown,
 )
@@ -89,7 +90,20 @@ def plackett_luce(
             "no turn has a choice to learn from" if not len(table) else "no two models were each chosen over the other"
         )
         groups = len(pd.unique(owners))
-        return nothing_known(names, len(table), unknown if len(table) else {}, why, words, clusters=groups, leads=leads)
+        return nothing_known(
+            names, len(table), unknown if len(table) else {}, why, words, over, clusters=groups, leads=leads
+        )
+    others = {
+        group: plackett_luce(
+            table[:, group],
+            owners,
+            positions=None if places is None else places[:, group],
+            models=[names[i] for i in group],
+            level=level,
+            cluster=cluster,
+        )
+        for group in other_groups(over, known)
+    }
     # A model without finite strength leaves the choice sets: the likelihood of the others in the limit.
     table, places = table[:, known], None if places is None else places[:, known]
     rest = _telling(table, ~np.isnan(table))
@@ -97,9 +111,9 @@ def plackett_luce(
     fit, said = _fit(sets, owners[rest], known)
     if fit is None:
         groups = len(pd.unique(owners))
-        return nothing_known(names, int(rest.sum()), {}, said, words, clusters=groups, leads=leads)
+        return nothing_known(names, int(rest.sum()), {}, said, words, over, clusters=groups, leads=leads)
     labels = [f"{value:g}" for value in sets.place_values] if "positions" in fit.blocks else []
-    found = strengths_of(fit, names, labels, unknown, words, leads)
+    found = strengths_of(fit, names, labels, unknown, words, over, others, leads)
     return found.model_copy(update={"notes": (*found.notes, *notes, *([said] if said else []))})
 
 

@@ -24,6 +24,7 @@ from parlai_humaneval.statistics.strengths.results import (
     linked_models,
     maximum,
     nothing_known,
+    other_groups,
     strengths_of,
     why_unknown,
 )
@@ -61,7 +62,8 @@ def bradley_terry(
 
     Returns:
         ``positions`` are the first and the second place. Where all comparisons tie, or a model never won, lost or tied
-        so that its strength would be finite, there is no estimate, and a note says why.
+        so that its strength would be finite, there is no estimate, and a note says why; ``order`` orders them all the same.
+        Models that are linked with each other and not with the rest have strengths against their own mean.
 
     Raises:
         ValueError: lists of unequal length, a model against itself, an unknown model or outcome, a missing value, one
@@ -135,27 +137,42 @@ def fitted_pairs(
     groups = len(pd.unique(owners))
     if not len(won) or not (won != 0).any():
         why = "every comparison is a tie" if len(won) else "there are no comparisons"
-        return _unknown(nothing_known(names, len(won), {}, why, words, clusters=groups), won)
+        return _unknown(nothing_known(names, len(won), {}, why, words, over, clusters=groups), won)
     known = linked_models(over)
     unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
     if not known:
         why = "no two models each won or tied"
-        return _unknown(nothing_known(names, len(won), unknown, why, words, clusters=groups), won)
+        return _unknown(nothing_known(names, len(won), unknown, why, words, over, clusters=groups), won)
     place = np.full(len(names), -1)
     place[list(known)] = np.arange(len(known))
     keep = (place[ones] >= 0) & (place[twos] >= 0)
     sides = (place[ones[keep]], place[twos[keep]], won[keep])
     said = _slots_unknown(sides[2]) if slots else ""
-    seen = None if shown is None else (shown[0][keep], shown[1][keep])
+    seen = None if shown is None else _shown((shown[0][keep], shown[1][keep]), int(keep.sum()))
     maximum_of = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
     if maximum_of is None and slots and not said:
         said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
         maximum_of = _maximised(*sides, owners[keep], known, seen, slots=False)
     if maximum_of is None:
         why = "the comparisons separate the models"
-        return _unknown(nothing_known(names, int(keep.sum()), {}, why, words, clusters=groups), won)
+        return _unknown(nothing_known(names, int(keep.sum()), {}, why, words, over, clusters=groups), won)
     fit, influence = maximum_of
-    found = strengths_of(fit, names, ("1", "2"), unknown, words)
+    others = {}
+    for group in other_groups(over, known):
+        rows = np.isin(ones, group) & np.isin(twos, group)
+        of_names = np.array(names, dtype=object)
+        others[group] = bradley_terry(
+            of_names[ones[rows]],
+            of_names[twos[rows]],
+            won[rows],
+            owners[rows],
+            slots=slots,
+            models=[names[i] for i in group],
+            level=level,
+            cluster=cluster,
+            dialogues=None if shown is None else (shown[0][rows], shown[1][rows]),
+        )
+    found = strengths_of(fit, names, ("1", "2"), unknown, words, over, others)
     strengths = found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
     return FittedPairs(strengths, keep, tuple(names[i] for i in known), fit.blocks["models"], influence, fit)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from parlai_humaneval.statistics.correction import corrected
 from parlai_humaneval.statistics.crossed import ABOUT, BY_BOTH, CROSSED_SOURCE, OF_BOTH, about_words, is_by_both
 from parlai_humaneval.statistics.result import Detail, Result
 from parlai_humaneval.statistics.strengths.judged import Judged
+from parlai_humaneval.statistics.strengths.order import ModelOrder, order_of
 
 Floats = npt.NDArray[np.float64]
 Evaluate = Callable[[Floats], tuple[float, Floats, Floats]]
@@ -51,8 +53,8 @@ class Strengths(BaseModel):
     every turn were independent of the others.
 
     Attributes:
-        models: per model, its strength minus the mean of those that can be estimated.
-        pairs: per two models, the first minus the second, with Holm's correction over the pairs; ``details`` have
+        models: per model, its strength minus the mean of those that it is linked with (see :class:`ModelOrder`).
+        pairs: per two linked models, the first minus the second, with Holm's correction over the pairs; ``details`` have
             ``chance``, with which the first is chosen over the second.
         positions: per position, its pull minus the mean of the positions; empty where positions are not modelled.
         equal: are all strengths equal? (joint test)
@@ -60,6 +62,7 @@ class Strengths(BaseModel):
         tie: how easily two models tie (Rao–Kupper's log ν); None for models without ties.
         best: of three models or more, which leads and which cannot be told from it, with simultaneous intervals. None of
             two, where the pair says it, and where a model may be the best whose strength cannot be estimated.
+        order: of the models, as far as the answers tell it, also where strengths are not finite.
         notes: what could not be estimated, and why.
     """
 
@@ -72,7 +75,13 @@ class Strengths(BaseModel):
     no_position_effect: Result | None = None
     tie: Result | None = None
     best: BestSet | None = None
+    order: ModelOrder
     notes: tuple[str, ...] = ()
+
+
+def strength_note(order: ModelOrder, model: str, strength: Result) -> str:
+    """With which models a strength can be compared where that is not with all, or why there is none; else empty."""
+    return order.note(model) or ("; ".join(strength.notes) if strength.estimate is None else "")
 
 
 def if_independent(test: Result) -> Result:
@@ -159,6 +168,15 @@ def linked_models(over: Floats) -> tuple[int, ...]:
     return tuple(np.flatnonzero(labels == best).tolist()) if sizes[best] > 1 else ()
 
 
+def other_groups(over: Floats, known: Sequence[int]) -> list[tuple[int, ...]]:
+    """Groups of several linked models that are not among ``known``."""
+    groups, left = [], sorted(set(range(len(over))) - set(known))
+    while len(left) > 1 and (linked := linked_models(over[np.ix_(left, left)])):
+        groups.append(tuple(left[i] for i in linked))
+        left = [i for i in left if i not in groups[-1]]
+    return groups
+
+
 def why_unknown(over: Floats, model: int) -> str:
     """Why a model has no finite strength."""
     wins, losses = over[model].sum(), over[:, model].sum()
@@ -177,27 +195,40 @@ def strengths_of(
     places: Sequence[str],
     unknown: Mapping[int, str],
     words: Words,
+    over: Floats,
+    others: Mapping[tuple[int, ...], Strengths] = MappingProxyType({}),
     leads: Floats | None = None,
 ) -> Strengths:
-    """All results of a fit. ``unknown``: model → why it has no strength.
+    """All results of a fit.
 
-    ``leads``: clusters × pairs of models, how much more often the first was chosen in what showed both; a pair of which one
-    has no finite strength is tested by these.
+    ``unknown``: model → why this fit gives it no strength. ``over``: as for :func:`linked_models`. ``others``: groups of
+    models that are linked with each other, though not with those of the fit → their strengths by themselves. ``leads``:
+    clusters × pairs of models, how much more often the first was chosen in what showed both; a pair of which one has no
+    finite strength is tested by these.
     """
     table = _Inference(fit, words)
     place = {model: row for row, model in enumerate(fit.known)}
     rows, alone = fit.blocks["models"], np.eye(len(fit.known))
+    elsewhere = {i: result for group, found in others.items() for i, result in zip(group, found.models, strict=True)}
+    pairs_elsewhere = {
+        ends: result
+        for group, found in others.items()
+        for ends, result in zip(combinations(group, 2), found.pairs, strict=True)
+    }
     models = [
         table.of_models(f"strength of {name}", alone[place[i]])
         if i in place
-        else table.none(f"strength of {name}", unknown[i])
+        else elsewhere.get(i) or table.none(f"strength of {name}", unknown[i])
         for i, name in enumerate(names)
     ]
+    order = order_of(over, names, [model.estimate for model in models])
     tested = []
     for number, (a, b) in enumerate(combinations(range(len(names)), 2)):
         name = f"{names[a]} over {names[b]}"
         if a in place and b in place:
             tested.append(_with_chance(table.of_models(name, alone[place[a]] - alone[place[b]])))
+        elif (a, b) in pairs_elsewhere:
+            tested.append(pairs_elsewhere[a, b])
         else:
             lacking = [i for i in (a, b) if i not in place]
             why = "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)
@@ -217,7 +248,15 @@ def strengths_of(
         best=_best(table, names, models, pairs)
         if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL}
         else None,
-        notes=tuple(f"The strength of {names[i]} cannot be estimated: {unknown[i]}." for i in unknown),
+        order=order,
+        notes=(
+            *(
+                f"The strength of {names[i]} cannot be estimated: {unknown[i]}."
+                for i, model in enumerate(models)
+                if model.estimate is None
+            ),
+            *order.reasons(),
+        ),
     )
 
 
@@ -227,6 +266,7 @@ def nothing_known(
     unknown: Mapping[int, str],
     why: str,
     words: Words,
+    over: Floats,
     *,
     clusters: int,
     leads: Floats | None = None,
@@ -235,8 +275,9 @@ def nothing_known(
     nobody, no_model = np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}
     empty = Fitted(np.zeros(0), np.zeros((0, 0)), nobody, no_model, (), n, nobody)
     reasons = {i: unknown.get(i, why) for i in range(len(names))}
-    found = strengths_of(empty, names, (), reasons, words, leads)
-    return found.model_copy(update={"notes": (f"No strength can be estimated: {why}.",)})
+    found = strengths_of(empty, names, (), reasons, words, over, leads=leads)
+    notes = (f"No strength can be estimated: {why}.", *found.order.reasons())
+    return found.model_copy(update={"notes": notes})
 
 
 def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:

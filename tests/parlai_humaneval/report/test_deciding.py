@@ -116,14 +116,14 @@ VALUES = {"retrieval": 0.7, "dull": 0.5, "eliza": 0.4}
 def test_who_leads_and_who_may_be_as_good():
     """Of three models by their pairs: alone, together with some, together with all; nothing of two."""
     names = list(VALUES)
-    assert leader_words(best_of_pairs(VALUES, AHEAD)) == "retrieval leads alone (family-wise 5 %)."
+    assert leader_words(best_of_pairs(VALUES, AHEAD)) == "retrieval ranks first (family-wise 5 %)."
     unsure = [line("retrieval", "dull", 0.1, 0.2), *AHEAD[::2]]
     assert leader_words(best_of_pairs(VALUES, unsure)) == (
-        "retrieval leads; dull cannot be told from it (family-wise 5 %)."
+        "retrieval ranks first, statistically tied with dull (family-wise 5 %)."
     )
     equal = [line(*pair, 0.1, 0.5) for pair in (names[:2], names[1:], names[::2])]
     assert leader_words(best_of_pairs(VALUES, equal)) == (
-        "retrieval leads, but no other model can be told from it (family-wise 5 %)."
+        "retrieval ranks first, statistically tied with all others (family-wise 5 %)."
     )
     assert leader_words(best_of_pairs(dict(list(VALUES.items())[:2]), AHEAD[1:2])) == ""
     assert best_of_pairs(VALUES, []) is None
@@ -143,10 +143,10 @@ def test_at_an_exact_tie_nobody_leads():
     same = [line("a", "b", 0.0, 1.0), line("a", "c", 0.3, 0.01), line("b", "c", 0.3, 0.01)]
     best = best_of_pairs({"a": 0.7, "b": 0.7, "c": 0.4}, same)
     assert (best.leader, best.together, best.told) == (None, ["a", "b"], ["c"])
-    assert leader_words(best) == "No model leads: a and b may be the best (family-wise 5 %)."
+    assert leader_words(best) == "No model leads: a and b are statistically tied (family-wise 5 %)."
     all_alike = [line(*pair, 0.0, 1.0) for pair in ("ab", "ac", "bc")]
     words = leader_words(best_of_pairs(dict.fromkeys("abc", 3.0), all_alike))
-    assert words == "No model leads: none can be told from another (family-wise 5 %)."
+    assert words == "No model leads: all are statistically tied (family-wise 5 %)."
 
 
 def test_ahead_of_all_needs_to_have_met_all():
@@ -160,7 +160,7 @@ def test_the_verdict_is_told_who_leads_once():
     """Words of the pairs stand in the verdict, unless it says the same already."""
     unsure = [line("retrieval", "dull", 0.1, 0.2), *AHEAD[::2]]
     told = told_leader(summary(unsure))
-    assert told.verdict == "sata retrieval leads; dull cannot be told from it (family-wise 5 %)."
+    assert told.verdict == "sata retrieval ranks first, statistically tied with dull (family-wise 5 %)."
     assert told_leader(told).verdict == told.verdict
     won = summary(AHEAD).model_copy(update={"verdict": "retrieval is ahead of both others."})
     assert told_leader(won).verdict == won.verdict

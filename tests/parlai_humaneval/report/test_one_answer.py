@@ -18,6 +18,7 @@ from rich.console import Console
 
 from parlai_humaneval.report.answers import heading_of, leading, pairs_table, verdict_of
 from parlai_humaneval.report.cells import cell_text, interval_text
+from parlai_humaneval.report.deciding import rank_words
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
 from parlai_humaneval.report.draw.files import folder_of, write_document
 from parlai_humaneval.report.draw.leaderboard import to_page
@@ -151,9 +152,11 @@ def test_a_section_that_says_the_same_again_names_the_one_to_go_by(study):
     answers = leading(document.summaries())
     for key, section in document.sections.items():
         left_out = [answer for answer in section.summary() if answer.section not in {one.section for one in answers}]
-        assert not left_out or "Go by “" in section.headline, key
+        assert not left_out or "Cite “" in section.headline, key
     told = {"sata": "Turn by turn", "free_for_all": "Free-for-all"}.get(technique)
-    assert told is None or f"Go by “{told}”, which answers first" in document.sections["comparisons"].headline
+    assert (
+        told is None or f"Cite “{told}”. Here are the same answers again" in document.sections["comparisons"].headline
+    )
 
 
 def test_the_leaderboard_ranks_by_the_same_pairs(study):
@@ -182,6 +185,37 @@ def _names(answer):
         *(line.model for line in answer.models),
         *(name for pair in answer.pairs for name in (pair.first, pair.second)),
     ]
+
+
+def test_the_p_to_cite_is_that_of_the_table_it_names(study):
+    """Guards a p at the head of a report that no table below has: page, screen and JSON name the table, whose file has the p
+    that decides in the row of the pair."""
+    _, document, page = study
+    found = json.loads((folder_of(page) / "report.json").read_text(encoding="utf-8"))["summaries"]
+    text = html.unescape(page.read_text(encoding="utf-8")).replace("\u00a0", " ").replace("\u2060", "")
+    for answer, in_json in zip(document.summaries(), found, strict=True):
+        assert bool(answer.cite) == any(pair.p_decides is not None for pair in answer.pairs)
+        if not answer.cite:
+            continue
+        section = document.sections[answer.section]
+        (table,) = [one for one in section.data_tables() if one.key == answer.pair_table]
+        assert answer.cite == f"“{table.title}” of “{section.TITLE}”" == in_json["cite"]
+        assert any(note.startswith("Cite ") for note in table.notes) or answer not in leading(document.summaries())
+        rows = {models_of(row): row for row in rows_of(folder_of(page), answer.pair_table, in_json)}
+        for pair in in_json["pairs"]:
+            row = rows[frozenset((pair["first"], pair["second"]))]
+            tests = [float(value) for name, value in row.items() if name.startswith("p_") and value]
+            assert any(p == pytest.approx(pair["p_decides"]) for p in tests)
+        if answer in leading(document.summaries()):
+            assert f"which are those of {answer.cite}." in text
+    (answer, *others) = leading(document.summaries())
+    assert others or not answer.cite or f"which are those of {answer.cite}." in flat(printed(document))
+
+
+def models_of(row):
+    return frozenset(
+        (row["model_a"], row["model_b"]) if "model_a" in row else re.split(" against | over ", row["name"])
+    )
 
 
 def test_every_form_begins_with_the_same_verdict(study):
@@ -256,7 +290,8 @@ def test_every_form_has_the_same_numbers(study):
             kind, numbers = models[line["model"]]
             told = [line["estimate"], line["low"], line["high"]]
             assert cut(told, kind) == pytest.approx(numbers)
-            check_written([line["model"], *words(numbers, kind), f"{line['n']:,}"], on_page, screen)
+            ranks = [] if line["rank_low"] is None else [rank_words(line["rank_low"], line["rank_high"])]
+            check_written([*ranks, line["model"], *words(numbers, kind), f"{line['n']:,}"], on_page, screen)
         pairs = pairs_in_csv(folder_of(page), same)
         assert {(line["first"], line["second"]) for line in same["pairs"]} == set(pairs)
         corrected = sum(numbers[4] is not None for _, numbers, _ in pairs.values()) > 1

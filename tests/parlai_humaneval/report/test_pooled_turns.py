@@ -18,6 +18,7 @@ from parlai_humaneval.report.draw.terminal import print_summary
 from parlai_humaneval.report.making import make_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turns import build
+from parlai_humaneval.statistics.wording import p_relation
 from parlai_humaneval.tables.files import read_tables
 
 OPTIONS = Options(draws=20)
@@ -148,7 +149,7 @@ def test_strengths_lead_where_shares_mislead(tmp_path):
     assert shares["c"] > shares["a"]
     (answer,) = section.summary()
     assert answer.models[0].model == answer.best.leader == "a"
-    assert answer.verdict.startswith("Best first: a, b")
+    assert answer.verdict.startswith("a ranks first (family-wise 5 %). Ranks: a (1), b (2–3), c (2–3), d (4)")
     told = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
     assert len(told) == 1
     assert told[0].startswith("c was chosen in")
@@ -163,7 +164,7 @@ def test_nobody_is_ahead_of_all_others_without_having_met_them(tmp_path):
     section = build(data, OPTIONS)
     assert {row.model: row.met for row in section.pooled} == {"a": 2, "b": 4, "c": 4, "d": 3, "e": 3}
     verdict = make_document(data, OPTIONS).headline()
-    assert "a leads alone (family-wise 5 %)" in verdict
+    assert "a ranks first (family-wise 5 %)" in verdict
     assert "all 4 others" not in verdict
     assert {(line.first, line.second) for line in section.summary()[0].pairs if not line.met} == {
         ("a", "d"),
@@ -191,3 +192,55 @@ def test_models_that_always_stand_side_by_side_are_told_by_shares(tmp_path):
     (summary,) = make_document(data, OPTIONS).to_json()["summaries"]
     assert summary["best"]["leader"] == "a"
     assert summary["best"]["by"] == "Holm's correction over the pairs"
+
+
+def test_a_pair_of_the_one_ranking_has_one_p_to_cite(six, tmp_path):
+    """Guards three p-values of one pair on one page with no word on which to cite, and “p, paper” of what no paper tests."""
+    document = make_document(six, OPTIONS)
+    page = tmp_path / "report.html"
+    write_document(document, page, six)
+    (answer,) = document.summaries()
+    assert answer.cite == "“Pairs of the one ranking” of “Turn by turn”"
+    labels = {column.key: column.label for column in pairs_table(answer).columns}
+    assert (labels["p_paper"], labels["p_decides"]) == ("p, independent", "Holm")
+    with (tmp_path / "report" / "turns_pooled_pairs.csv").open(encoding="utf-8", newline="") as file:
+        rows = {frozenset((row["model_a"], row["model_b"])): row for row in csv.DictReader(file)}
+    for pair in answer.pairs:
+        row = rows[frozenset((pair.first, pair.second))]
+        found = [float(row[name]) for name in ("p_value", "p_clustered", "p_clustered_holm")]
+        assert [pair.p_paper, pair.p_clustered, pair.p_decides] == pytest.approx(found)
+    notes = {table.key: " ".join(table.notes) for table in document.sections["turns"].data_tables()}
+    assert "Cite the clustered p, Holm." in notes["turns_pooled_pairs"]
+    for other in ("turns_tests", "turns_tests_from_2", "turns_pairs"):
+        assert "Cite “Pairs of the one ranking”" in notes[other], other
+    assert all(f"\\caption{{{words}" in (tmp_path / "report" / f"{key}.tex").read_text() for key, words in TEX.items())
+
+
+TEX = {"answer_models": "Chance of being chosen", "answer_pairs": "How far the first is ahead"}
+
+
+def test_ties_are_named_and_share_ranks(tmp_path):
+    """Guards an order of two models that no test tells apart: one ranks first, two share the ranks 2 and 3."""
+    quality = {"retrieval": 1.6, "eliza": 0.0, "dull": 0.05}
+    data = study(tmp_path / "tables", quality, list(combinations(quality, 2)), dialogues=90)
+    document = make_document(data, OPTIONS)
+    (answer,) = document.summaries()
+    (tied,) = [pair for pair in answer.pairs if not pair.differs]
+    assert answer.verdict.startswith("retrieval ranks first (family-wise 5 %). ")
+    assert f"are statistically tied (p {p_relation(tied.p_decides)})." in answer.verdict
+    assert "Best first" not in answer.verdict
+    assert {line.model: (line.rank_low, line.rank_high) for line in answer.models} == {
+        "retrieval": (1, 1),
+        "eliza": (2, 3),
+        "dull": (2, 3),
+    }
+    page = tmp_path / "report.html"
+    write_document(document, page, data)
+    with (tmp_path / "report" / "answer_models.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["rank"] for row in csv.DictReader(file)] == ["1", "2–3", "2–3"]
+    assert (tmp_path / "report" / "answer_models.tex").read_text(encoding="utf-8").count("2--3 &") == 2
+    stream = StringIO()
+    print_summary(document, Console(file=stream, width=120, highlight=False))
+    assert stream.getvalue().count("2–3  ") == 2
+    with (tmp_path / "report" / "turns_pooled.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["ranks"] for row in csv.DictReader(file)] == ["1", "2–3", "2–3"]

@@ -150,7 +150,7 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     assert pair["dialogue_low"] < 0.5 < pair["dialogue_high"]
     assert any("significant of these very dialogues" in remark for remark in section.remarks)
     assert any(remark.startswith("The answer is about these 6 dialogues") for remark in section.remarks)
-    assert "they cannot be told apart" in section.headline
+    assert "they are statistically tied" in section.headline
     assert "Dialogues judged by several workers" in [method.name for method in section.methods()]
 
 
@@ -190,7 +190,7 @@ def test_intervals_of_several_pairs_are_said_to_stand_by_themselves(exchanged):
 def test_one_answer_from_turns_is_not_told_as_two():
     """The headline says that it is about the turns of another section; of finished dialogues there is no such thing."""
     section = build(tables(make_choices({"a": 0.7, "b": 0.4})), Options())
-    assert "Go by “Turn by turn”, which answers first" in section.headline
+    assert "Cite “Turn by turn”. Here are the same answers again" in section.headline
     assert "ties left out; so p may differ" in section.headline
     assert "once more" not in build(tables(make_pairs({"a": 0.7, "b": 0.4})), Options()).headline
 
@@ -419,7 +419,7 @@ def test_a_gap_that_proves_nothing_is_told_as_such():
     """Four of five by three workers, and a tie: nobody is ahead, the interval is rough, and the tie is told."""
     section = build(tables(judged(["first"] * 4 + ["second", "tie"])), Options())
     (summary,) = section.summary()
-    assert summary.verdict.endswith("; they cannot be told apart.")
+    assert summary.verdict.endswith("; they are statistically tied.")
     assert "(1 tie left out)" in summary.verdict
     assert "Fewer than 10 workers: take the interval as a rough guide." in summary.remarks
     assert not [figure for figure in section.figures() if "pw_dialog" in figure.title], "there is but one group"

@@ -230,7 +230,7 @@ def test_the_leaderboard_ranks_by_what_was_decided(document: Document) -> None:
     board = leaderboard_of(document)
     (one,) = board.boards
     assert [(row["rank"], row["model"]) for row in ranks_table(one).rows] == [("1", "A"), ("2–3", "C"), ("2–3", "B")]
-    assert one.told == "A leads alone (family-wise 5 %)."
+    assert one.told == "A ranks first (family-wise 5 %)."
     page = to_page(board)
     assert "ranks go by what is decided so far" in page
     assert "clustered by rater" not in page

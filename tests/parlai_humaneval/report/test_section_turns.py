@@ -498,7 +498,7 @@ def test_disagreement_of_the_two_tests_is_said(tmp_path):
     (test,) = section.tests
     assert test["p_value"] < 0.05 < test["p_clustered"]
     assert any("Believe the second" in text for text in section.remarks)
-    assert "cannot be told apart" in section.headline
+    assert "are statistically tied" in section.headline
 
 
 def test_unfinished_dialogues_are_left_out_and_said():

@@ -265,13 +265,19 @@ def test_a_model_that_was_always_chosen_has_no_strength():
 
 
 def test_two_groups_that_nothing_links():
-    """Models that only won within their own two cannot be compared with the others."""
+    """Models that only won within their own two have strengths there, and cannot be compared with the others."""
     chosen = np.full((8, 4), np.nan)
     chosen[:4, :2] = [[1, 0], [0, 1], [1, 0], [1, 0]]
     chosen[4:, 2:] = [[1, 0], [0, 1], [0, 1], [1, 0]]
     found = plackett_luce(chosen, range(8))
-    assert sum(r.estimate is None for r in found.models) == 2
-    assert "no chain of wins" in " ".join(found.notes)
+    half = np.log(3) / 2
+    assert [model.estimate for model in found.models] == pytest.approx([half, -half, 0, 0], abs=1e-6)
+    assert [pair.estimate is None for pair in found.pairs] == [False, True, True, True, True, False]
+    assert found.best is None
+    assert found.order.first(found.order.names) == ["model 1", "model 3", "model 4"]
+    assert found.notes == (
+        "No answer ranks model 1 and model 2 above or below model 3 and model 4, directly or through other models.",
+    )
 
 
 @pytest.mark.parametrize("table", [np.zeros((4, 2)), np.ones((4, 2)), np.zeros((0, 2)), [[1, 0], [1, 0], [1, 0]]])

@@ -133,7 +133,7 @@ def test_our_own_tables():
 
 
 def test_a_model_that_nobody_chose_differs_from_the_others():
-    """Twelve workers choose a and b in turn, and c never: c has no strength, but its pairs have a p, corrected over three."""
+    """Twelve workers choose a and b in turn, and c never: c has no strength; its pairs have a p, corrected over three."""
     records = [
         make_choice(f"d{i}", [("a",), ("b",)] * 2, models="abc", worker=f"w{i}", started=START + i, **FFA)
         for i in range(12)

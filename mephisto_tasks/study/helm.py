@@ -84,6 +84,8 @@ class Helm:
 
     def start(self) -> None:
         """Whoever launched can be sure that the first snapshot is there."""
+        if self._study.course is not None:
+            self._study.course.opens()
         self._follow()  # what was ordered since the study was built
         self._say()
         self._thread.start()

@@ -113,7 +113,7 @@ class StormRater:
 
     def find_closed(self) -> None:
         """Nobody answers at the address any more, for the study has all that it asked for."""
-        if self.client.reconnects or self.client.agent_id is None:
+        if self._tabs and (self.client.reconnects or self.client.agent_id is None):
             self.book.finish("found it closed", "")
             if self._visit is not None:
                 self._visit.cancel()

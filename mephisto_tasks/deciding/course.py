@@ -123,6 +123,12 @@ class Course:
             self._absent = Absent({name: max(newest[name], began.get(name, 0.0)) for name in under_way}, silence_s)
             self._unbegun = set(under_way) - set(began)
 
+    @property
+    def awaited(self) -> int:
+        """Raters of earlier launches who may still come back."""
+        with self._lock:
+            return len(self._absent)
+
     def opens(self) -> None:
         """Raters can come in from now on."""
         with self._lock:

@@ -93,7 +93,6 @@ def _big(chance: random.Random, begin: float, end: float, *, browser: bool) -> l
     """Each big thing of one minute, in random order; a full disk and a locked database may well meet a killed launcher."""
     kinds: list[Kind] = [
         "kill_launcher",
-        "kill_launcher",
         "stop_launcher",
         "kill_deciding",
         "end_deciding",

@@ -53,8 +53,8 @@ GIVEN_ON = phrase(
 )
 
 WENT_ON = phrase(
-    "You were away for so long that the study has gone on without you. What you did is saved, and it counts as your work. "
-    "Thank you! Please return the task."
+    "While you were away, the study went on without you. What you did is saved, and it counts as your work. Thank you! "
+    "Please return the task."
 )
 
 _PASSING = ("paused", "busy", "all_taken", "interrupted")

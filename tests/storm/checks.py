@@ -33,7 +33,7 @@ KNOWN_REFUSALS = (
     "All ",
     "The practice ends here",
     "Thank you for trying the practice",
-    "gone on without you",
+    "went on without you",
 )
 """Words of refusals that may be the last thing that a worker of a storm reads."""
 TEMPORARY = re.compile(r"\.(new|tmp|part)$|-journal$")

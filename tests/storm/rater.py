@@ -77,6 +77,11 @@ class StormRater:
         return self._tabs[-1]
 
     @property
+    def has_page(self) -> bool:
+        """Whether they have opened a page yet."""
+        return bool(self._tabs)
+
+    @property
     def url(self) -> str:
         return self.line.url
 
@@ -113,7 +118,7 @@ class StormRater:
 
     def find_closed(self) -> None:
         """Nobody answers at the address any more, for the study has all that it asked for."""
-        if self._tabs and (self.client.reconnects or self.client.agent_id is None):
+        if self.client.reconnects or self.client.agent_id is None:
             self.book.finish("found it closed", "")
             if self._visit is not None:
                 self._visit.cancel()

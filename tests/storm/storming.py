@@ -55,7 +55,7 @@ class Crowd:
 
     def present(self) -> list[StormRater]:
         """Those at a page now, the earliest first."""
-        return [rater for rater in self.raters if rater.book.ended is None]
+        return [rater for rater in self.raters if rater.book.ended is None and rater.has_page]
 
     def _there(self) -> list[Script]:
         """Studies to which somebody new may come now."""

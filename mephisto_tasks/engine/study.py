@@ -208,6 +208,11 @@ class Study(ABC):
     def standing(self, worker: str) -> Standing:
         """Whether the worker can begin, apart from practice and blocks."""
 
+    @property
+    def awaited(self) -> int:
+        """Raters whom an earlier launch cut off, and whose places are kept for now."""
+        return 0 if self.course is None else self.course.awaited
+
     def keeps_places(self, ahead: int = 0) -> bool:
         """Whether nothing can be begun for now, but may be soon: raters who were cut off may still come back for it.
 

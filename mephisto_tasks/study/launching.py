@@ -190,7 +190,7 @@ def launched(
         with waiting_for("Preparing the study…"):
             study = build_study(settings, task, data_dir, task_name, reward)
         study.remarks += eligibility.remarks + _statuses_by_records(data_dir, task_name)
-        study.remarks += waits_for(0 if study.course is None else study.course.awaited)
+        study.remarks += waits_for(study.awaited)
         if consent is not None and consent.has_no_contact_yet:
             study.remarks.append(
                 f"The consent text names the example's address: put yours into {settings.consent_file}."

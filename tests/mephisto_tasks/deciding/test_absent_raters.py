@@ -303,3 +303,31 @@ async def test_judging_goes_on_without_who_was_cut_off(tmp_path: Path) -> None:
         assert now.standing.ended is not None
         found = judgements(run)
     check_log(run.data_dir, found)
+
+
+async def test_everybody_who_comes_back_finds_their_unit(tmp_path: Path) -> None:
+    """Guards units of several: two raters lack one pair each, which is less than a unit, and both are let in at once."""
+    settings = {"data_dir": tmp_path / "data", **pairs(tmp_path, max_dialogues=6)}
+    workers = [f"back-{number}" for number in range(2)]
+    async with study_beside(**settings) as run:
+        pages = [Judge(run, worker) for worker in workers]
+        for page in pages:
+            await page.__aenter__()
+            for _ in range(2):
+                await page.state()
+                await page.answer_somehow()
+            await page.state()
+    for page in pages:
+        await page.__aexit__(None, None, None)
+    async with study_beside(**settings) as run:
+        assert (run.study.remaining, run.study.awaited) == (1, 2)
+        assert any("cut off 2 raters" in remark for remark in run.study.remarks)
+        await eventually(lambda: len(run.live_run.task_launcher._under_way()) == 2)
+        async with Judge(run, workers[0]) as first, Judge(run, workers[1]) as second:
+            await first.state()
+            await second.whole_unit()
+            await first.whole_unit()
+        await eventually(run.is_done)
+        found = judgements(run)
+    check_log(run.data_dir, found)
+    assert [record.status for record in found] == ["complete"] * 6

@@ -89,8 +89,13 @@ class StormStudy:
         return self._busy.locked() or self.pid is None
 
     async def start(self) -> None:
-        """Launch; again and again where it does not come up, as somebody would who mends what the error says."""
+        """Launch; again and again where it does not come up, as somebody would who mends what the error says.
+
+        Nothing where two faults at once have each brought it back: the first of them has launched it.
+        """
         async with self._busy:
+            if self.pid is not None:
+                return
             for _ in range(TRIES):
                 await asyncio.to_thread(self._start)
                 if await self._comes_up():

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mephisto_tasks.stored.task_lock import running_task_run
 
-UP_S = 60.0
+UP_S = 120.0
 STOP_S = 40.0
 TRIES = 8
 """How often somebody launches again where a launch does not come up, because the disk is full, say."""

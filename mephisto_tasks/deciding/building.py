@@ -75,6 +75,7 @@ def build_course(
             "task_name=…"
         )
     note_missing(course, finished)  # a launch that was killed may not have counted its last ones
-    course.expect(last_seen(data_dir, task_name) if events else {}, silence_s)
+    if course.missing > course.free:
+        course.expect(last_seen(data_dir, task_name), silence_s)
     course.look()
     return course

@@ -94,8 +94,8 @@ def launch(
 ) -> None:
     """Launch TASK, one of the techniques below.
 
-    Ctrl-C ends it cleanly; launching it again goes on where it stopped. Where HITs could not be taken off MTurk at its end,
-    it says what to do, and ends with status 1.
+    Ctrl-C ends it cleanly; launching it again goes on where it stopped. If HITs could not be taken off MTurk at its end, or
+    were used up before everything was collected, it says what to do, and ends with status 1.
 
     conf=NAME picks a set of settings (local, one of a paper, or a YAML file of yours); any setting can be overridden as
     SETTING=VALUE, such as turns=4. The long names that are stored (mephisto.blueprint.turns=4) can be typed, too.
@@ -145,7 +145,8 @@ def launch(
                 announce(run, paid_by_hand=not places.is_on_mturk(config))
                 follow(run, stop)
                 tell_answer(run)
-                if not stop.is_set() and (why := run.unfinished()) is not None:
+                why = None if stop.is_set() else run.unfinished()
+                if why is not None:
                     console().print(as_written(why, "yellow"), soft_wrap=True)
         except KeyboardInterrupt:
             if places.is_on_mturk(config):
@@ -155,7 +156,7 @@ def launch(
     click.echo(f"See the results:  {see}")
     if run.study.is_paid and config.mephisto.provider._provider_type != MOCK_PROVIDER:
         click.echo(f"Pay the raters:   {PROGRAM} pay {task_options(run.task_name, run.data_dir)}")
-    if run.left_on_site:
+    if run.left_on_site or why is not None:
         raise click.exceptions.Exit(1)
 
 

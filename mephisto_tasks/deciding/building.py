@@ -10,6 +10,7 @@ from mephisto_tasks.config_error import ConfigError
 from mephisto_tasks.deciding.course import Course, course_of
 from mephisto_tasks.deciding.outcomes import note_missing, unknown_workers
 from mephisto_tasks.deciding.settings import StoppingSettings
+from mephisto_tasks.stored.cut_off import last_seen
 from mephisto_tasks.stored.deciding_lines import deciding_events, keep_events
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, finished_by_worker
 from mephisto_tasks.stored.saving import Saving
@@ -29,6 +30,7 @@ def build_course(
     metric: str,
     seed: int,
     closing: threading.Event,
+    silence_s: float,
 ) -> Course:
     """The course of a task; of one that was launched before, where that left it.
 
@@ -40,6 +42,7 @@ def build_course(
         technique, setting, metric: what is asked.
         seed: of what is drawn, where the task begins.
         closing: is set when the launch ends.
+        silence_s: after how long a silence a rater is gone.
 
     Raises:
         ConfigError: the task did not begin as a study that ends when it is decided, or began with another rule; or
@@ -72,5 +75,7 @@ def build_course(
             "task_name=…"
         )
     note_missing(course, finished)  # a launch that was killed may not have counted its last ones
+    if course.missing > course.free:
+        course.expect(last_seen(data_dir, task_name), silence_s)
     course.look()
     return course

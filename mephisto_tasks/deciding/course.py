@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mephisto_tasks.config_error import ConfigError
+from mephisto_tasks.deciding.absent import Absent
 from mephisto_tasks.deciding.settings import change_in_words
 from mephisto_tasks.stored.saving import Saving
-from parlai_humaneval.sequential.events import Answered, Arrived, Event, Outcome
+from parlai_humaneval.sequential.events import Answered, Arrived, Event, Outcome, Returned
 from parlai_humaneval.sequential.rule import RuleChanged, StoppingRule
 from parlai_humaneval.sequential.standing import Forecast, Standing
 from parlai_humaneval.sequential.study import ReplayError, SequentialStudy, StudyError, replay
@@ -52,6 +53,8 @@ class Course:
         self._name_of = name_of
         self._closing = closing
         self._clock = clock
+        self._absent = Absent({}, 0.0)
+        self._unbegun: set[str] = set()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._drawn, self._answered = _drawn_and_answered(study.log)
@@ -96,10 +99,51 @@ class Course:
             named = {model for pair in study.open for model in pair}
             return [tuple(model for model in study.rule.models if model in named)]
 
-    def came(self, worker: str) -> bool:
-        """Whether the worker has taken part: all that they are asked was drawn then."""
+    def keeps_places(self, ahead: int = 0) -> bool:
+        """Whether nothing can be given out for now, but may be soon: raters who were cut off may still come back for it.
+
+        ``ahead``: dialogues that others are about to be given.
+        """
         with self._lock:
-            return self._name_of(worker) in self._drawn
+            study = self._study
+            return study.ended is None and study.free <= ahead and len(self._absent) > 0
+
+    def expect(self, last_seen: Mapping[str, float], silence_s: float) -> None:
+        """Wait for those whom the end of an earlier launch cut off, for as long as :class:`.Absent` says.
+
+        Args:
+            last_seen: Mephisto's id of a worker → when they last did anything in this task, in seconds since the epoch. Of
+                whoever came and is not among them, nothing was ever shown: they are given what was drawn for them.
+            silence_s: after how long a silence a rater is gone.
+        """
+        with self._lock:
+            began = {self._name_of(worker): at for worker, at in last_seen.items()}
+            newest = _newest_of(self._study.log)
+            under_way = self._study.under_way()
+            self._absent = Absent({name: max(newest[name], began.get(name, 0.0)) for name in under_way}, silence_s)
+            self._unbegun = set(under_way) - set(began)
+
+    @property
+    def awaited(self) -> int:
+        """Raters of earlier launches who may still come back."""
+        with self._lock:
+            return len(self._absent)
+
+    def opens(self) -> None:
+        """Raters can come in from now on."""
+        with self._lock:
+            self._absent.opens(self._clock())
+
+    def came(self, worker: str) -> bool:
+        """Whether the worker has taken part: all that they are asked was drawn then, and began."""
+        name = self._name_of(worker)
+        with self._lock:
+            return name in self._drawn and not (name in self._unbegun and self._study.can_return(name))
+
+    def went_on_without(self, worker: str) -> bool:
+        """Whether the worker did not finish, and what they would still answer cannot be evidence any more."""
+        with self._lock:
+            return self._study.went_on_without(self._name_of(worker))
 
     def can_go_on(self, worker: str) -> bool:
         """Whether what the worker still answers can be evidence."""
@@ -109,9 +153,12 @@ class Course:
     def draw(self, worker: str, dialogues: int) -> list[Models]:
         """Note that a worker came, and draw what they are asked; nothing where they came before, or nobody is needed now.
 
-        It is written down before this returns.
+        Whoever was cut off before anything was shown to them is given what was drawn for them. It is written down before
+        this returns.
         """
         name = self._name_of(worker)
+        if name in self._unbegun:
+            return list(self._drawn[name]) if self.come_back(worker) else []
         with self._lock:
             try:
                 arrived = self._study.arrive(name, dialogues, at=self._clock())
@@ -162,15 +209,21 @@ class Course:
         with self._lock:
             if not self._study.can_return(name):
                 return False
+            self._absent.stop_waiting(name)
+            self._unbegun.discard(name)
             if self._study.has_left(name):
                 self._study.come_back(name, at=self._clock())
         self._write()
         return True
 
     def look(self) -> None:
-        """Wait no longer for who has run out of time."""
+        """Wait no longer for raters who have run out of time, or were cut off and have been away for too long."""
         with self._lock:
-            self._study.look(at=self._clock())
+            now = self._clock()
+            for name in [] if self._closing.is_set() else self._absent.gone(now):
+                self._absent.stop_waiting(name)
+                self._study.leave(name, at=now)
+            self._study.look(at=now)
         self._write()
 
     def standing(self) -> Standing:
@@ -225,6 +278,11 @@ def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, .
         elif isinstance(event, Answered):
             answered[event.worker].add(event.dialogue)
     return drawn, answered
+
+
+def _newest_of(log: Sequence[Event]) -> dict[str, float]:
+    """Worker → when they last came, answered or came back, in seconds since the epoch."""
+    return {event.worker: event.at for event in log if isinstance(event, (Arrived, Answered, Returned))}
 
 
 def course_of(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from mephisto_tasks.deciding.absent import PATIENCE_S
 from parlai_humaneval.sequential.standing import Standing
+from parlai_humaneval.statistics.wording import counted
 
 LITTLE = 0.2
 """Of a fixed plan for one pair; two models that are twice the margin apart take about as much, as simulated."""
@@ -17,6 +19,16 @@ def why_decided(models: Collection[str], standing: Standing) -> str | None:
         return f"decided: {pair.claim}{', through others' if pair.through else ''}" if pair.claim else None
     still_open = {model for pair in standing.open for model in pair}
     return None if set(models) == still_open else "decided in part"
+
+
+def waits_for(raters: int) -> list[str]:
+    """What whoever launches should know of raters whom an earlier launch cut off, where there are any."""
+    if not raters:
+        return []
+    return [
+        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for anyone "
+        "who comes back, and then goes on without the others."
+    ]
 
 
 def until_decided(standing: Standing, what: str) -> str:

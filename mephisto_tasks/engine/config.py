@@ -124,7 +124,7 @@ class TaskConfig(StoppingSettings):
     orders, personas and pairs again."""
     answer_timeout_s: int = Field(default=900, ge=5)
     """A rater silent for this long is taken to have left. Their place then goes to somebody else; too short a time cuts
-    off those who think."""
+    off those who think. With ``stop=decided`` the time between two launches counts, too."""
     max_concurrent: int = Field(default=250, ge=1)
     """So many workers may be inside at once; who comes then waits on a page that tries again by itself. More at a time
     make models slower for all of them."""

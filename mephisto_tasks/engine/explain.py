@@ -52,6 +52,11 @@ GIVEN_ON = phrase(
     "on where you were: you may try later, or return the task."
 )
 
+WENT_ON = phrase(
+    "While you were away, the study went on without you. What you did is saved, and it counts as your work. Thank you! "
+    "Please return the task."
+)
+
 _PASSING = ("paused", "busy", "all_taken", "interrupted")
 """Kinds of refusals that may be over in a minute."""
 
@@ -81,13 +86,19 @@ class StudyDoor:
         self._pseudonyms = Pseudonymizer.load_or_create(eligibility.data_dir / PSEUDONYM_KEY)
         self._noted: set[tuple[str, str]] = set()
 
+    def keeps_places(self, ahead: int = 0) -> bool:
+        """Whether whoever comes now waits for a moment: all that is left is for raters who were cut off, or those ahead."""
+        return self._study.keeps_places(ahead)
+
     def begins(self, worker_id: str, *, known_browser: bool) -> None:
         """A worker is about to be given a unit; what they left is shown to a browser of theirs alone."""
         (self._study.strangers.discard if known_browser else self._study.strangers.add)(worker_id)
 
     def goes_on(self, worker_id: str) -> bool:
         """Whether a worker has something that was cut off, and would go on with it now."""
-        return worker_id in self._study.left and self._study.goes_on(worker_id)
+        study = self._study
+        going_on = worker_id in study.left and study.goes_on(worker_id)
+        return going_on or (study.keeps_places() and study.standing(worker_id) == "open")
 
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left comes in anew: to go on or to begin another one, or to hear who has theirs now."""
@@ -132,6 +143,8 @@ class StudyDoor:
 
     def _by_standing(self, worker_id: str) -> Refusal | None:
         standing = self._study.standing(worker_id)
+        if standing in ("done_all", "all_taken") and self._study.went_on_without(worker_id):
+            return self._of_study("went_on", "was away for so long that the study went on without them", WENT_ON)
         if standing in ("done_all", "all_taken") and worker_id in self._study.left:
             return self._of_study("all_taken", "others have by now what was cut off", GIVEN_ON)
         match standing:
@@ -142,6 +155,8 @@ class StudyDoor:
                 return self._of_study("done_all", why, DONE_ALL_ACROSS)
             case "done_all":
                 return self._of_study("done_all", "has rated all that one worker may rate", DONE_ALL)
+            case "all_taken" if self.keeps_places():
+                return None  # they ask again until it is clear
             case "all_taken":
                 return self._of_study("all_taken", "others do all that is left", ALL_TAKEN)
             case "interrupted":

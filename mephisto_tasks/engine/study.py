@@ -53,6 +53,10 @@ class Allocation(Protocol):
     def remaining(self) -> int:
         """Units that are still to be done."""
 
+    @property
+    def per_unit(self) -> int:
+        """What a unit that begins now holds, at most."""
+
 
 def groups_of(asked: Mapping[Cell, int], most: Mapping[Cell, int]) -> list[Group]:
     """Cells as orders name them."""
@@ -203,6 +207,22 @@ class Study(ABC):
     @abstractmethod
     def standing(self, worker: str) -> Standing:
         """Whether the worker can begin, apart from practice and blocks."""
+
+    @property
+    def awaited(self) -> int:
+        """Raters whom an earlier launch cut off, and whose places are kept for now."""
+        return 0 if self.course is None else self.course.awaited
+
+    def keeps_places(self, ahead: int = 0) -> bool:
+        """Whether nothing can be begun for now, but may be soon: raters who were cut off may still come back for it.
+
+        ``ahead``: workers who are about to begin.
+        """
+        return self.course is not None and self.course.keeps_places(ahead * self.allocator.per_unit)
+
+    def went_on_without(self, worker: str) -> bool:
+        """Whether the worker did not finish, and their answers would come too late for the study's answer."""
+        return self.course is not None and self.course.went_on_without(worker)
 
     @abstractmethod
     def goes_on(self, worker: str) -> bool:

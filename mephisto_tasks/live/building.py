@@ -154,6 +154,7 @@ def _course(
         metric=config.metric,
         seed=seed,
         closing=closing,
+        silence_s=config.answer_timeout_s,
     )
 
 

@@ -63,6 +63,20 @@ def cut_off_units(data_dir: Path, task_name: str) -> dict[str, CutOff]:
     return {worker: unit for worker, unit in newest.items() if unit is not None}
 
 
+def last_seen(data_dir: Path, task_name: str) -> dict[str, float]:
+    """Mephisto's worker id → when anything last happened in a unit of theirs in a task, in seconds since the epoch.
+
+    Raises:
+        ResultsError: stored files that cannot be read.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return {}
+    seen: dict[str, float] = {}
+    for agent, state in newest_states(data_dir, task_name):
+        seen[agent.worker_id] = max(seen.get(agent.worker_id, 0.0), *(event.at for event in state.outputs.messages))
+    return seen
+
+
 def _cut_off(agent_id: str, state: StateFile, *, at_work: bool) -> CutOff | None:
     events = state.outputs.messages
     if not state.inputs or any(isinstance(event, Failed) for event in events):

@@ -202,21 +202,23 @@ class StudyIOHandler(ClientIOHandler):
         return None if self._reception is not None else self._full(_waits_as(crowd_data), crowd_data["worker_name"])
 
     def _full(self, who: str, name: str) -> Refusal | None:
-        return self._outside.full(who, self._inside(), self._door.most_at_once, lambda: self._goes_on(name))
+        at_work = {running.agent.worker_id for running in list(self.get_live_run().task_runner.running_units.values())}
+        on_their_way, begin = self._on_their_way()
+        inside, ahead = on_their_way + len(begin | at_work), on_their_way + len(begin - at_work)
+        kept, most = self._door.keeps_places(ahead), self._door.most_at_once
+        return self._outside.full(who, inside, most, lambda: self._goes_on(name), kept=kept)
 
     def _goes_on(self, name: str) -> bool:
         """Whether a worker comes back to what was cut off."""
         workers = [worker for stored in _stored_names(name) for worker in self.db.find_workers(worker_name=stored)]
         return any(self._door.goes_on(worker.db_id) for worker in workers)
 
-    def _inside(self) -> int:
-        """Workers in the practice, at work, and on their way in: each is a thread."""
-        run = self.get_live_run()
+    def _on_their_way(self) -> tuple[int, set[str]]:
+        """How many register, and the workers who practise or are about to begin; each is a thread, as whoever is at work."""
         oldest = time.monotonic() - REGISTERING_S
-        on_their_way = sum(since > oldest for _, since in list(self._registering.values()))
-        practising = {agent.worker_id for agent in list(run.worker_pool.onboarding_agents.values())}
-        at_work = {running.agent.worker_id for running in list(run.task_runner.running_units.values())}
-        return on_their_way + len(practising | at_work | set(self._beginning.values()))
+        registering = sum(since > oldest for _, since in list(self._registering.values()))
+        practising = {agent.worker_id for agent in list(self.get_live_run().worker_pool.onboarding_agents.values())}
+        return registering, practising | set(self._beginning.values())
 
     def _turn_away(self, request_id: str, refusal: Refusal) -> None:
         """Answers at once where nothing has to be looked up; else as any refusal of Mephisto's."""
@@ -359,7 +361,7 @@ class StudyIOHandler(ClientIOHandler):
         if worker_id is None:
             return False
         now = time.monotonic()
-        if now - self._just_missed.setdefault(worker_id, now) < PASSING_S:
+        if self._door.keeps_places() or now - self._just_missed.setdefault(worker_id, now) < PASSING_S:
             return True
         del self._just_missed[worker_id]
         return False

@@ -32,6 +32,12 @@ class Doorkeeper(Protocol):
     most_at_once: int
     """So many workers may be inside at once, in the practice and at work."""
 
+    def keeps_places(self, ahead: int = 0) -> bool:
+        """Whether whoever comes now waits for a moment: all that is left is kept for workers who were cut off.
+
+        ``ahead``: workers who are about to begin.
+        """
+
     def why_not(self, worker_id: str) -> Refusal | None:
         """Why this worker cannot take part now; None when there is no better reason than Mephisto's."""
 

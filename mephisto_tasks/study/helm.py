@@ -84,6 +84,9 @@ class Helm:
 
     def start(self) -> None:
         """Whoever launched can be sure that the first snapshot is there."""
+        if self._study.course is not None:
+            self._study.course.opens()
+            self._fits = self._study.awaited == 0
         self._follow()  # what was ordered since the study was built
         self._say()
         self._thread.start()
@@ -161,7 +164,9 @@ class Helm:
         if study.steered.paused is not None:
             self._units.hold(len(study.practising))
         elif study.broken is None and not study.closing.is_set():
-            self._fits = self._units.fit(study.remaining, one_unit)
+            # Each rater who comes back needs a unit, however little is left of theirs. What costs money was agreed to.
+            wanted = study.remaining if self._costs_money else max(study.remaining, study.awaited)
+            self._fits = self._units.fit(wanted, one_unit)
             return
         self._fits = True
 

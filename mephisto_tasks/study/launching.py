@@ -24,6 +24,7 @@ from mephisto_tasks.collector import only_new_garbage
 from mephisto_tasks.crowds.done_elsewhere import done_elsewhere
 from mephisto_tasks.crowds.mturk.names import PROVIDERS as MTURK_PROVIDERS
 from mephisto_tasks.crowds.place import Agree, Place, Waiting
+from mephisto_tasks.deciding.words import waits_for
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.engine.config import ConfigError, TaskConfig, read_config
@@ -189,6 +190,7 @@ def launched(
         with waiting_for("Preparing the study…"):
             study = build_study(settings, task, data_dir, task_name, reward)
         study.remarks += eligibility.remarks + _statuses_by_records(data_dir, task_name)
+        study.remarks += waits_for(study.awaited)
         if consent is not None and consent.has_no_contact_yet:
             study.remarks.append(
                 f"The consent text names the example's address: put yours into {settings.consent_file}."

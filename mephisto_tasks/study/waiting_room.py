@@ -42,10 +42,12 @@ class WaitingRoom:
         self._going_on.pop(who, None)
         return self._since.pop(who, None) is not None
 
-    def full(self, who: str, inside: int, most: int, goes_on: Callable[[], bool]) -> Refusal | None:
+    def full(
+        self, who: str, inside: int, most: int, goes_on: Callable[[], bool], *, kept: bool = False
+    ) -> Refusal | None:
         """Why somebody cannot come in just now: ``inside`` are as many as ``most``, or the places left are for others, who
-        come back to what was cut off (``goes_on``). ``who`` is known again the next time."""
-        if inside + self._places_kept(who) < most:
+        come back to what was cut off (``goes_on``; ``kept``: for them alone). ``who`` is known again the next time."""
+        if inside + self._places_kept(who) < most and not kept:
             return None
         if goes_on():
             if inside < most:

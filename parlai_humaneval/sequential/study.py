@@ -233,8 +233,19 @@ class SequentialStudy:
     def can_return(self, worker: str) -> bool:
         """Whether what a worker goes on to answer would be evidence: they came, and are not folded in yet."""
         came = self._workers.get(worker)
-        waited_for = came is not None and self.ended is None and not came.folded and self.now < came.due
-        return came is not None and waited_for and self._lacks(came) <= self.free
+        return came is not None and self._is_waited_for(came) and self._lacks(came) <= self.free
+
+    def went_on_without(self, worker: str) -> bool:
+        """Whether a worker came and did not finish, and nothing that they would answer now can be evidence."""
+        came = self._workers.get(worker)
+        return came is not None and len(came.outcomes) < len(came.dialogues) and not self._is_waited_for(came)
+
+    def under_way(self) -> list[str]:
+        """Workers who came, have not left and lack answers, and are not folded in; in the order of arrival."""
+        return [name for name in self._order if not (came := self._workers[name]).is_through and not came.folded]
+
+    def _is_waited_for(self, came: _Worker) -> bool:
+        return self.ended is None and not came.folded and self.now < came.due
 
     def _lacks(self, came: _Worker) -> int:
         """Dialogues of a worker that were freed for others when they left."""

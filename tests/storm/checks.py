@@ -12,10 +12,13 @@ from pathlib import Path
 
 from mephisto_tasks.pay.policy import Terms, due
 from mephisto_tasks.pay.work import unit_of, work_done
-from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.stored.deciding_lines import deciding_events
+from mephisto_tasks.stored.results import PSEUDONYM_KEY, finished_by_worker
 from mephisto_tasks.stored.task_lock import running_task_run
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.sequential.events import Answered, Arrived, Ended, Folded
+from parlai_humaneval.sequential.study import replay
 from storm.facts import Fact, stored
 from storm.notebook import Notebook
 
@@ -30,6 +33,7 @@ KNOWN_REFUSALS = (
     "All ",
     "The practice ends here",
     "Thank you for trying the practice",
+    "went on without you",
 )
 """Words of refusals that may be the last thing that a worker of a storm reads."""
 TEMPORARY = re.compile(r"\.(new|tmp|part)$|-journal$")
@@ -229,6 +233,36 @@ def _counts(record: Rated) -> bool:
 def _group(record: Rated) -> str:
     models = record.group if isinstance(record, JudgementRecord) else [model.name for model in record.models]
     return f"{'+'.join(models)} ({record.metric})"
+
+
+def has_ended(task_name: str, ended: bool) -> list[str]:
+    """Whether raters who go on coming bring a study that ends when it is decided to its end."""
+    return [] if ended else [f"{task_name} has not ended, though raters go on coming"]
+
+
+def every_dialogue_counts(data_dir: Path, task_name: str) -> list[str]:
+    """Of a study that ends when it is decided: its log leads to its decisions, everybody who came was folded in up to the
+    end, and every complete dialogue (judgement) is evidence, once."""
+    log = deciding_events(data_dir, task_name)
+    study = replay(log)
+    folded = {event.worker for event in log if isinstance(event, Folded)}
+    arrived = [event.worker for event in log if isinstance(event, Arrived)]
+    problems = [f"{worker} waits to be folded in" for worker in arrived if worker not in folded and not study.ended]
+    names = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    complete = Counter(
+        names.worker(f"deciding:{task_name}:{worker}")
+        for worker, record in finished_by_worker(data_dir, task_name)
+        if _counts(record)
+    )
+    counted = Counter(event.worker for event in log if isinstance(event, Answered))
+    problems += [
+        f"{worker} has {complete[worker]} complete dialogues, and {counted[worker]} count"
+        for worker in complete | counted
+        if complete[worker] != counted[worker]
+    ]
+    ends = next((place for place, event in enumerate(log) if isinstance(event, Ended)), len(log))
+    late = [event for event in log[:ends] if isinstance(event, Answered) and event.late]
+    return problems + [f"{event.worker} finished a dialogue that is no evidence" for event in late]
 
 
 def books_agree(data_dir: Path, task_name: str, records: Sequence[Rated]) -> list[str]:

@@ -19,12 +19,16 @@ Kind = Literal[
     "leave",
     "kill_launcher",
     "stop_launcher",
+    "kill_deciding",
+    "end_deciding",
     "freeze_launcher",
     "kill_server",
     "full_disk",
     "locked_database",
     "kill_browser",
 ]
+"""``kill_deciding``, ``end_deciding``: kill -9 and SIGTERM of the study that ends when it is decided; one of the raters
+inside never comes back."""
 
 OF_RATERS: Mapping[Kind, float] = {
     "cut": 6,
@@ -44,6 +48,8 @@ LASTS: Mapping[Kind, tuple[float, float]] = {
     "away": (1.0, 6.0),
     "kill_launcher": (0.0, 2.0),
     "stop_launcher": (0.0, 2.0),
+    "kill_deciding": (0.0, 2.0),
+    "end_deciding": (0.0, 2.0),
     "freeze_launcher": (1.0, 6.0),
     "kill_server": (1.0, 5.0),
     "full_disk": (2.0, 6.0),
@@ -87,8 +93,9 @@ def _big(chance: random.Random, begin: float, end: float, *, browser: bool) -> l
     """Each big thing of one minute, in random order; a full disk and a locked database may well meet a killed launcher."""
     kinds: list[Kind] = [
         "kill_launcher",
-        "kill_launcher",
         "stop_launcher",
+        "kill_deciding",
+        "end_deciding",
         "freeze_launcher",
         "kill_server",
         "full_disk",

@@ -77,6 +77,11 @@ class StormRater:
         return self._tabs[-1]
 
     @property
+    def has_page(self) -> bool:
+        """Whether they have opened a page yet."""
+        return bool(self._tabs)
+
+    @property
     def url(self) -> str:
         return self.line.url
 

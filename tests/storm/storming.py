@@ -25,21 +25,26 @@ from storm.notebook import Notebook
 from storm.plan import drawn
 from storm.rater import StormRater
 from storm.report import StormReport
-from storm.studies import Script, most_wanted, scripts
+from storm.studies import Script, scripts
 from storm.study import StormStudy, environment
 from storm.weather import Weather
 
 HEALED_S = 60.0
 """How long after everything was healed a rater may still be at it."""
+ENDING_S = 150.0
+"""How long raters go on coming, after a storm, to a study that ends when it is decided."""
 COMMAND_S = 120
 LOOK_S = 0.5
 MOST_HISTORIES = 3
+
+ENDS = "every study ends that can, and every complete dialogue counts"
 
 Say = Callable[[str], None]
 
 
 class Crowd:
-    """Raters who come one after another, so many at a time, until it is late; then those who are here finish."""
+    """Raters who come one after another, so many at a time, until it is late; then those who are here finish, and somebody
+    new comes only to what ends when it is decided."""
 
     def __init__(self, chosen: Sequence[Script], seed: int, until: float, on_end: Say) -> None:
         self.raters: list[StormRater] = []
@@ -50,14 +55,25 @@ class Crowd:
 
     def present(self) -> list[StormRater]:
         """Those at a page now, the earliest first."""
-        return [rater for rater in self.raters if rater.book.ended is None]
+        return [rater for rater in self.raters if rater.book.ended is None and rater.has_page]
+
+    def _there(self) -> list[Script]:
+        """Studies to which somebody new may come now."""
+        now = time.monotonic()
+        return [
+            script
+            for script in self._chosen
+            if now < self._until + ENDING_S * script.is_decided and not script.study.has_ended()
+        ]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody new comes, to no study."""
+        return not self._there()
 
     async def stream(self, place: int) -> None:
         """One place in the crowd: when somebody ends, the next one comes."""
-        while time.monotonic() < self._until:
-            there = [script for script in self._chosen if not script.study.has_ended()]
-            if not there:
-                return
+        while there := self._there():
             script = there[place % len(there)]
             rater = StormRater(script.study, f"w{len(self.raters) + 1}", script.behaviour, self._seed)
             self.raters.append(rater)
@@ -80,7 +96,7 @@ async def storm(
     ``logs``: where to keep what the launches said, and what happened to each worker. ``chromium``: the program; a person
     with a browser is among the raters then.
     """
-    mark, wanted = uuid4().hex, most_wanted(seconds)
+    mark = uuid4().hex
     studies: list[StormStudy] = []
     person: BrowserRater | None = None
     disk = Disk(folder / "disk", lambda: [study.pid for study in studies if study.pid is not None])
@@ -88,16 +104,17 @@ async def storm(
     data_dir = folder / "disk" / "data"
     with disk:
         try:
-            chosen = scripts(folder, data_dir, server, environment(folder / "home", mark), wanted)
+            chosen = scripts(folder, data_dir, server, environment(folder / "home", mark), seconds, seed)
             studies += [script.study for script in chosen]
             say(f"{len(studies)} studies begin; the disk is {disk.how}")
             await studies[0].start()  # it makes the database
             await asyncio.gather(*(study.start() for study in studies[1:]))
             crowd = Crowd(chosen, seed, time.monotonic() + seconds, say)
-            judging = next(study for study in studies if study.task == "pw_dialog")
+            judging = next(study for study in studies if study.task_name == "storm-pw-dialog")
             person = None if chromium is None else BrowserRater(judging, folder, chromium, seed)
             kill_browser = (lambda: False) if person is None else person.kill
-            weather = Weather(studies, disk, data_dir / "database.db", server, crowd.present, kill_browser)
+            deciding = next(script.study for script in chosen if script.is_decided)
+            weather = Weather(studies, disk, data_dir / "database.db", server, crowd.present, kill_browser, deciding)
             streams = [asyncio.create_task(crowd.stream(place)) for place in range(places)]
             watch = asyncio.create_task(_watch_for_hanging(crowd, weather))
             if person is not None:
@@ -112,9 +129,10 @@ async def storm(
             if person is not None:
                 await asyncio.to_thread(person.give_up, HEALED_S)
                 books += person.books
-            await asyncio.gather(*(study.stop() for study in studies))
             report = StormReport(seed, seconds, disk.how, events=dict(weather.done))
-            await _check(report, studies, books, weather, data_dir, mark, wanted, say)
+            report.problems[ENDS] = checks.has_ended(deciding.task_name, deciding.has_ended())
+            await asyncio.gather(*(study.stop() for study in studies))
+            await _check(report, chosen, books, weather, data_dir, mark, say)
             if logs is not None:
                 _keep(logs / f"seed-{seed}", studies, books, weather, data_dir)
             return report
@@ -134,14 +152,16 @@ async def _watch_for_hanging(crowd: Crowd, weather: Weather) -> None:
         if time.monotonic() - began > 2 * LOOK_S:
             continue  # the machine has no time for anybody
         for rater in crowd.present():
-            if not weather.touches(rater):
+            if rater.study.has_ended():
+                rater.find_closed()
+            elif not weather.touches(rater):
                 rater.book.waits_in_calm(LOOK_S)
 
 
 async def _finish(crowd: Crowd, streams: Sequence[asyncio.Task[None]], say: Say) -> None:
     """Give everybody time; who is still there then hangs."""
     late = time.monotonic() + HEALED_S
-    while crowd.present() and time.monotonic() < late:
+    while not crowd.is_over or (crowd.present() and time.monotonic() < late):
         await asyncio.wait(streams, timeout=1.0)
         for rater in crowd.present():
             if rater.study.has_ended():
@@ -157,15 +177,15 @@ async def _finish(crowd: Crowd, streams: Sequence[asyncio.Task[None]], say: Say)
 
 async def _check(
     report: StormReport,
-    studies: Sequence[StormStudy],
+    chosen: Sequence[Script],
     books: Sequence[Notebook],
     weather: Weather,
     data_dir: Path,
     mark: str,
-    wanted: int,
     say: Say,
 ) -> None:
     """Every check; statuses twice: a launch's next start mends what the one before may have left."""
+    studies = [script.study for script in chosen]
     report.problems["every status is right when a launch has ended"] = [
         problem for study in studies for problem in checks.left_at_work(data_dir, study.task_name, study.fate.ended)
     ]
@@ -181,7 +201,8 @@ async def _check(
     problems["nobody hangs"] = checks.nobody_hangs(books)
     problems["whoever came back went on in the middle, asked nothing twice"] = checks.found_as_it_was(books)
     problems["nobody speaks for another worker"] = weather.thefts
-    for study in studies:
+    for script in chosen:
+        study = script.study
         records = read_records(data_dir, study.task_name)
         grouped = checks.by_worker(records)
         mine = [book for book in books if book.study == study.task_name]
@@ -191,8 +212,10 @@ async def _check(
         )
         problems["every worker was told the truth"] += checks.told_the_truth(mine, grouped, names)
         problems.setdefault("every unit's state is possible", []).extend(
-            checks.units_are_possible(data_dir, study.task_name, records, wanted, study.fate.ended)
+            checks.units_are_possible(data_dir, study.task_name, records, script.wanted, study.fate.ended)
         )
+        if script.is_decided:
+            problems[ENDS] += checks.every_dialogue_counts(data_dir, study.task_name)
         problems.setdefault("pay's books agree", []).extend(checks.books_agree(data_dir, study.task_name, records))
         problems.setdefault("no traceback but what faults explain", []).extend(checks.unexplained(study.log))
         problems.setdefault("launches end cleanly", []).extend(f"{study.task_name}: {how}" for how in study.fate.exits)

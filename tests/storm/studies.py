@@ -1,8 +1,10 @@
-"""The studies of a storm: chats that are rated turn by turn, finished dialogues, units of several chats."""
+"""The studies of a storm: chats that are rated turn by turn, finished dialogues, units of several chats, and one study that
+ends when it is decided."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -19,11 +21,18 @@ from storm.study import StormStudy
 AWAY_AFTER_S = 25
 """After how much silence a rater counts as gone."""
 THINK_S = 0.35
+DECIDING = "deciding"
+"""What the study is called that ends when it is decided."""
 
 
 def most_wanted(seconds: float) -> int:
     """What a study asks for of each group: the quickest has it all near the end of a storm, the others never."""
     return round(150 + 3 * seconds)
+
+
+def most_decided(seconds: float) -> int:
+    """The cap of the study that ends when it is decided, which its raters reach soon after a storm."""
+    return round(10 + 0.5 * seconds)
 
 
 @dataclass(frozen=True)
@@ -32,12 +41,20 @@ class Script:
 
     study: StormStudy
     behaviour: Behaviour
+    wanted: int
+    """Of each group, at most."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it ends when it is decided; the others ask for more than they get."""
+        return self.study.task_name.endswith(DECIDING)
 
 
 def scripts(
-    folder: Path, data_dir: Path, server: KillableServer, environment: Mapping[str, str], wanted: int
+    folder: Path, data_dir: Path, server: KillableServer, environment: Mapping[str, str], seconds: float, seed: int
 ) -> list[Script]:
-    """Not launched yet; all of them in one data directory. ``wanted``: of each group."""
+    """Not launched yet; all of them in one data directory. Which engine decides follows from the seed."""
+    wanted = most_wanted(seconds)
     blueprints: dict[str, dict[str, object]] = {
         "sata": {
             "setting": "sata_user",
@@ -62,12 +79,38 @@ def scripts(
     }
     practices = {"sata": _practice("sata", "appropriate")}
     return [
-        Script(
-            StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment)),
-            Behaviour(practice=practices.get(task), think_s=THINK_S),
-        )
-        for task, blueprint in blueprints.items()
+        _deciding(folder, data_dir, environment, most_decided(seconds), judging=seed % 2 == 0),
+        *(
+            Script(
+                StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment)),
+                Behaviour(practice=practices.get(task), think_s=THINK_S),
+                wanted,
+            )
+            for task, blueprint in blueprints.items()
+        ),
     ]
+
+
+def _deciding(folder: Path, data_dir: Path, environment: Mapping[str, str], cap: int, *, judging: bool) -> Script:
+    """Its raters like both models equally well, so that it ends at its cap."""
+    of_engine: dict[str, object] = {"models": "[eliza,retrieval]", "turns": 2}
+    if judging:
+        files = (
+            _chats(folder, name, reply, math.ceil(math.sqrt(cap)))
+            for name, reply in (("long", "Do go on!"), ("short", "No."))
+        )
+        of_engine = {"dialogues": f"[{','.join(map(str, files))}]", "items_per_unit": 3}
+    blueprint = {
+        **of_engine,
+        "stop": "decided",
+        "margin": 0.1,
+        "max_dialogues": cap,
+        "answer_timeout_s": AWAY_AFTER_S,
+        "onboarding_qualification": "null",
+    }
+    task = "pw_dialog" if judging else "pw_turn"
+    study = StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment), DECIDING)
+    return Script(study, Behaviour(think_s=THINK_S), cap)
 
 
 def _settings(blueprint: Mapping[str, object]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,12 +19,12 @@ from pathlib import Path
 
 from mephisto_tasks.stored.task_lock import running_task_run
 
-UP_S = 60.0
+UP_S = 120.0
 STOP_S = 40.0
 TRIES = 8
 """How often somebody launches again where a launch does not come up, because the disk is full, say."""
 AGAIN_S = 1.0
-ALL_THERE = "are there already"
+ALL_THERE = re.compile(r"are there already|is reached|answer reached")
 """What a launch says that finds nothing to do."""
 
 
@@ -43,14 +44,21 @@ class Fate:
 class StormStudy:
     """One task in a data directory that it may share with others.
 
-    ``settings``: hydra's. ``environment``: of the process; by it the process and its children are known.
+    ``settings``: hydra's. ``environment``: of the process; by it the process and its children are known. ``name``: of the
+    study, where it is not that of its task.
     """
 
     def __init__(
-        self, task: str, settings: Sequence[str], folder: Path, data_dir: Path, environment: dict[str, str]
+        self,
+        task: str,
+        settings: Sequence[str],
+        folder: Path,
+        data_dir: Path,
+        environment: dict[str, str],
+        name: str = "",
     ) -> None:
         self.task = task
-        self.task_name = f"storm-{task.replace('_', '-')}"
+        self.task_name = f"storm-{(name or task).replace('_', '-')}"
         self.data_dir = data_dir
         self.port = _free_port()
         self.fate = Fate()
@@ -81,8 +89,13 @@ class StormStudy:
         return self._busy.locked() or self.pid is None
 
     async def start(self) -> None:
-        """Launch; again and again where it does not come up, as somebody would who mends what the error says."""
+        """Launch; again and again where it does not come up, as somebody would who mends what the error says.
+
+        Nothing where two faults at once have each brought it back: the first of them has launched it.
+        """
         async with self._busy:
+            if self.pid is not None:
+                return
             for _ in range(TRIES):
                 await asyncio.to_thread(self._start)
                 if await self._comes_up():
@@ -93,7 +106,7 @@ class StormStudy:
                 if self._process.poll() is None:
                     self._process.kill()
                 await asyncio.to_thread(self._gather)
-                if ALL_THERE in self._last_words():
+                if ALL_THERE.search(self._last_words()):
                     self.over = True
                     return
                 self.fate.failed.append(self._last_words())
@@ -119,29 +132,29 @@ class StormStudy:
         await asyncio.sleep(down_s)
         await self.start()
 
-    async def stop_and_start(self, down_s: float) -> None:
-        """Ctrl-C, and launched again after a while."""
-        await self.stop()
+    async def stop_and_start(self, down_s: float, by: signal.Signals = signal.SIGINT) -> None:
+        """Ctrl-C or SIGTERM, and launched again after a while."""
+        await self.stop(by)
         await asyncio.sleep(down_s)
         if not self.over:
             await self.start()
 
-    async def stop(self) -> None:
-        """Ctrl-C; how it ended is noted."""
+    async def stop(self, by: signal.Signals = signal.SIGINT) -> None:
+        """Ctrl-C or SIGTERM; how it ended is noted."""
         async with self._busy:
             if self.has_ended() or self.pid is None:
                 return
             self._ended_by_us = True
             assert self._process is not None
             began = time.monotonic()
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(by)
             while self._process.poll() is None and time.monotonic() - began < STOP_S:
                 await asyncio.sleep(0.05)
             if self._process.poll() is None:
-                self.fate.exits.append(f"was still there {STOP_S:g} s after Ctrl-C")
+                self.fate.exits.append(f"was still there {STOP_S:g} s after {by.name}")
                 self._process.kill()
             elif self._process.returncode != 0:
-                self.fate.exits.append(f"ended with status {self._process.returncode} after Ctrl-C")
+                self.fate.exits.append(f"ended with status {self._process.returncode} after {by.name}")
             else:
                 self._ended()
             await asyncio.to_thread(self._gather)

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from mephisto_tasks.stored.deciding_lines import keep_events
 from parlai_humaneval.protocol.page.steps import Card, ChooseStep, PageState
 from parlai_humaneval.protocol.records.dialogue import Candidate, ContextRecord, DialogueRecord, Turn
 from parlai_humaneval.protocol.records.judgement import Rated
+from parlai_humaneval.sequential.events import Outcome
+from parlai_humaneval.sequential.rule import StoppingRule
+from parlai_humaneval.sequential.study import SequentialStudy
 from storm import checks, disk, facts
 from storm.facts import Fact
 from storm.notebook import Notebook, Sent
@@ -36,6 +40,8 @@ def test_every_big_thing_happens_in_every_minute(seed: int) -> None:
         for kind in (
             "kill_launcher",
             "stop_launcher",
+            "kill_deciding",
+            "end_deciding",
             "freeze_launcher",
             "kill_server",
             "full_disk",
@@ -154,6 +160,21 @@ def test_who_waits_while_nothing_is_wrong_hangs_though_a_later_fault_wakes_them_
             patient.has_it()
             patient.waits()
     assert checks.nobody_hangs([patient]) == []
+
+
+def test_a_study_that_waits_for_somebody_and_a_dialogue_that_does_not_count_are_seen(tmp_path: Path) -> None:
+    """The log of a study that ends when it is decided, without its end, and with an answer of which there is no record."""
+    study = SequentialStudy(StoppingRule(models=("a", "b"), margin=0.2, max_dialogues=8), seed=1)
+    study.arrive("ghost", at=0.0)
+    study.arrive("quick", at=1.0)
+    study.answer("quick", 0, Outcome(picks=(1, 1), turns=2), at=2.0)
+    keep_events(tmp_path, "study", study.log)
+    assert checks.every_dialogue_counts(tmp_path, "study") == [
+        "ghost waits to be folded in",
+        "quick waits to be folded in",
+        "quick has 0 complete dialogues, and 1 count",
+    ]
+    assert checks.has_ended("study", ended=False) == ["study has not ended, though raters go on coming"]
 
 
 def test_a_fact_is_the_same_as_it_is_sent_and_as_it_is_stored() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from killable_server import KillableServer
 
@@ -34,6 +36,7 @@ class Weather:
         server: KillableServer,
         present: Callable[[], Sequence[StormRater]],
         kill_browser: Callable[[], bool],
+        deciding: StormStudy,
     ) -> None:
         self.done: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
@@ -45,6 +48,7 @@ class Weather:
         self._server = server
         self._present = present
         self._kill_browser = kill_browser
+        self._deciding = deciding
         self._began = time.monotonic()
         self._of_all = 0
         self._of_raters: Counter[str] = Counter()
@@ -75,9 +79,10 @@ class Weather:
             finally:
                 self._of_raters[rater.book.worker] -= 1
             return
-        study = self._studies[int(event.who * len(self._studies))]
-        self._note(event, study.task_name if "launcher" in event.kind else "")
-        whole = "launcher" not in event.kind
+        of_deciding = event.kind in ("kill_deciding", "end_deciding")
+        study = self._deciding if of_deciding else self._studies[int(event.who * len(self._studies))]
+        whole = "launcher" not in event.kind and not of_deciding
+        self._note(event, "" if whole else study.task_name)
         self._of_all += whole
         try:
             await self._to_all(event, study)
@@ -139,6 +144,10 @@ class Weather:
                 await study.kill(event.lasts_s)
             case "stop_launcher":
                 await study.stop_and_start(event.lasts_s)
+            case "kill_deciding":
+                await self._cut_off(study, study.kill(event.lasts_s))
+            case "end_deciding":
+                await self._cut_off(study, study.stop_and_start(event.lasts_s, signal.SIGTERM))
             case "freeze_launcher":
                 await study.freeze(event.lasts_s)
             case "kill_server":
@@ -152,6 +161,14 @@ class Weather:
             case "kill_browser":
                 if not self._kill_browser():
                     self.missed[event.kind] += 1
+
+    async def _cut_off(self, study: StormStudy, ending: Coroutine[Any, Any, None]) -> None:
+        """A launch ends, and is launched again; of the raters inside, the one who came first never comes back."""
+        inside = [rater for rater in self._present() if rater.study is study and rater.book.answers]
+        launching = asyncio.create_task(ending)
+        if inside:
+            inside[0].leave()
+        await launching
 
     async def _fill(self, seconds: float) -> None:
         await asyncio.to_thread(self._disk.fill)

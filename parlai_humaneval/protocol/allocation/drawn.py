@@ -26,7 +26,7 @@ class Draw(Protocol):
         """What a dialogue that is drawn now may be about; nothing when the answer is reached."""
 
     def came(self, worker: str) -> bool:
-        """Whether the worker has taken part."""
+        """Whether the worker has taken part. Not where what was drawn for them was never shown: then they can go on."""
 
     def draw(self, worker: str, dialogues: int) -> list[Models]:
         """Note that a worker came, and draw what so many dialogues, at most, are about; nothing where none is free."""
@@ -39,6 +39,11 @@ class Draw(Protocol):
 
     def come_back(self, worker: str) -> bool:
         """Note that a worker goes on with what they left; False: it does not count any more."""
+
+
+def has_room(draw: Draw, worker: str) -> bool:
+    """Whether a worker who has not taken part can begin now: something is free, or was drawn for them before."""
+    return draw.free > 0 or draw.can_go_on(worker)
 
 
 class DrawnAllocator(Allocator):
@@ -93,7 +98,7 @@ class DrawnAllocator(Allocator):
         return max(1, min(self._per_unit, len(self._draw.open_groups())))
 
     def _available(self, worker: str) -> list[Cell]:
-        if self._is_through(worker) or self._draw.free < 1:
+        if self._is_through(worker) or not has_room(self._draw, worker):
             return []
         return [self._cell(group) for group in self._draw.open_groups()]
 
@@ -116,7 +121,7 @@ class DrawnAllocator(Allocator):
             self._must_be_new(unit)
             if not self._available(worker):
                 return None
-            number = min(self.per_unit, self._draw.free)
+            number = max(1, min(self.per_unit, self._draw.free))
         groups = self._draw.draw(worker, number)  # which is written down, however long that takes
         if not groups:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from parlai_humaneval.protocol.allocation.drawn import Draw
+from parlai_humaneval.protocol.allocation.drawn import Draw, has_room
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.allocation.item_pool import CellKey
 from parlai_humaneval.protocol.allocation.item_sessions import Session, WorkerPast
@@ -69,7 +69,8 @@ class DrawnItemAllocator(ItemAllocator):
 
     def _is_available(self, worker: str) -> bool:
         past = self._workers[worker]
-        return self._draw.free > 0 and not self._is_through(worker, past) and self._can_judge_all(past, ever=False)
+        room = has_room(self._draw, worker) and not self._is_through(worker, past)
+        return room and self._can_judge_all(past, ever=False)
 
     def has_done_all(self, worker: str) -> bool:
         with self._lock:

@@ -18,7 +18,9 @@ from servers.mturk import DENIED, StandIn
 from test_commands_as_processes import arguments as command_line
 from test_commands_as_processes import environment
 
+from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.commands.requester import requester
+from mephisto_tasks.study.launching import Launched
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +125,18 @@ def _forget_one(data_dir: Path) -> None:
     database = next(data_dir.rglob("mturk.db"))
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("DELETE FROM hits WHERE rowid = (SELECT max(rowid) FROM hits)")
+
+
+def test_a_launch_that_ends_before_everything_is_collected_says_why_by_its_exit_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards scripts that launch: HITs can be used up while units are left, and a status of 0 said that all was well."""
+    why = "2 units of work must still be done, and all HITs that were agreed to are used up"
+    monkeypatch.setattr(Launched, "is_done", lambda run: True)
+    for unfinished, status in ((why, 1), (None, 0)):
+        monkeypatch.setattr(Launched, "unfinished", lambda run, said=unfinished: said)
+        done = CliRunner().invoke(
+            launch, ["pw_turn", "models=[eliza,retrieval]", "port=0", "--data-dir", str(tmp_path)]
+        )
+        assert done.exit_code == status, done.output
+        assert (why in " ".join(done.output.split())) == bool(status)

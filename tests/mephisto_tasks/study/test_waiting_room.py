@@ -15,9 +15,9 @@ def room() -> WaitingRoom:
     return WaitingRoom(Floor())
 
 
-def comes_in(room: WaitingRoom, who: str, inside: int, *, goes_on: bool = False) -> bool:
+def comes_in(room: WaitingRoom, who: str, inside: int, *, goes_on: bool = False, kept: bool = False) -> bool:
     """Asks at the door of a study with two places."""
-    full = room.full(who, inside, 2, lambda: goes_on)
+    full = room.full(who, inside, 2, lambda: goes_on, kept=kept)
     if full is None:
         room.leave(who)
     return full is None
@@ -30,6 +30,13 @@ def test_who_comes_back_to_a_dialogue_goes_in_before_newcomers(room: WaitingRoom
     assert comes_in(room, "returns", 1, goes_on=True)
     assert not comes_in(room, "new", 2)
     assert comes_in(room, "new", 1), "nothing is kept any more"
+
+
+def test_what_is_left_is_kept_for_those_who_were_cut_off(room: WaitingRoom) -> None:
+    """Guards newcomers to a study that is launched again near its end: they wait for a moment, and are not turned away."""
+    assert not comes_in(room, "new", 0, kept=True)
+    assert comes_in(room, "returns", 0, goes_on=True, kept=True)
+    assert comes_in(room, "new", 1)
 
 
 def test_more_places_than_those_kept_are_for_everybody(room: WaitingRoom) -> None:

@@ -251,8 +251,9 @@ class Study(ABC):
         """Complete dialogues (judgements), and how many it will be; at most, where answers decide."""
         return so_far(self.progress(), self.deciding_now())
 
-    def note_ended(self, page: PageSession, name: str) -> None:
-        """A dialogue or judgement of this name came to its end on a page: where answers decide, it counts from now on."""
+    def note_answers(self, page: PageSession, name: str) -> None:
+        """A dialogue or judgement of this name came to its end on a page, or a dialogue another turn further: where answers
+        decide, it counts from now on, as far as it goes."""
         if self.course is None:
             return
         from mephisto_tasks.deciding.outcomes import note_record  # tables take a while to load

@@ -56,6 +56,7 @@ class Standing(BaseModel):
         fixed: dialogues of a fixed plan, each pair a study of its own, with 95 % power for the margin in any of them, at the
             variance that was seen; ``fixed_pooled``: of one plan for all models together (Bradley–Terry).
         timed_out: workers who ran out of time.
+        cut_off: dialogues that their workers left in the middle, and that count as far as they went.
         warnings: what speaks against trusting the answer.
         ended: why nobody else is needed; None while the study goes on.
     """
@@ -73,6 +74,7 @@ class Standing(BaseModel):
     fixed: float
     fixed_pooled: float
     timed_out: int
+    cut_off: int = 0
     warnings: tuple[str, ...]
     ended: Literal["decided", "cap"] | None
 

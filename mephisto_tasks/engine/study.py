@@ -266,8 +266,10 @@ class Study(ABC):
         """How far the answer is; None where the study does not end by it."""
         if self.course is None:
             return None
-        margin = self.course.rule.margin
-        return DecidingNow(standing=self.course.standing(), margin=margin, forecast=self.course.forecast())
+        margin, standing, forecast = self.course.rule.margin, self.course.standing(), self.course.forecast()
+        if forecast is not None:  # it was made a while ago
+            forecast = forecast.after(standing.answered + standing.in_flight, standing.cap)
+        return DecidingNow(standing=standing, margin=margin, forecast=forecast)
 
     @abstractmethod
     def practice_loop(

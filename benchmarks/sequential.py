@@ -4,7 +4,7 @@ Thousands of made-up studies, of two to ten models, through the code that a live
 that was begun, with those in flight at the end; a fixed plan finds a gap of the margin with 95 % power in any one of all
 pairs, which are corrected for. Where workers give one dialogue each, the plan needs no allowance for workers. False claims
 are of equal models only, all of whose claims that one is better are wrong, by crowds as bad as any that we know of: few who
-give most of the answers, people who leave, and quick ones who prefer the first model.
+give most of the answers, people who leave, for whatever reason, and quick ones who prefer the first model.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ SHARE = "of studies"
 @dataclass(frozen=True)
 class Task:
     """Some studies of one truth and crowd. ``strengths``: of the models, in log-odds; ``goal``: of the ratio to the plan of
-    single pairs, and to the pooled one; ``at_margin``: are neighbours just so far apart?"""
+    single pairs, and to the pooled one; ``at_margin``: are neighbours just so far apart? ``cap``: of dialogues, where it is
+    not so high that it hides no long study."""
 
     name: str
     strengths: tuple[float, ...]
@@ -52,6 +53,7 @@ class Task:
     goal: float | None = None
     pooled_goal: float | None = None
     at_margin: bool = False
+    cap: int | None = None
 
     @property
     def rule(self) -> StoppingRule:
@@ -62,7 +64,7 @@ class Task:
             max_dialogues=10**6,
         )
         plan = fixed_plan(rule, variance=self.crowd.share_variance())
-        return rule.model_copy(update={"max_dialogues": math.ceil(CAP * plan)})
+        return rule.model_copy(update={"max_dialogues": self.cap or math.ceil(CAP * plan)})
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def needed(quick: bool) -> list[Task]:
 def equal_models(quick: bool) -> list[Task]:
     """What should claim nothing: all models equal, under every crowd."""
     sizes = ((2, 4000), (4, 1500), (6, 800), (10, 200))
-    return [
+    tasks = [
         Task(
             f"{models} equal models, ICC {icc:g}",
             (0.0,) * models,
@@ -119,6 +121,22 @@ def equal_models(quick: bool) -> list[Task]:
         )
         for models, studies in (sizes[:2] if quick else sizes)
         for icc in (ICCS[1:2] if quick else ICCS)
+    ]
+    return [*tasks, *leaving(quick)]
+
+
+def leaving(quick: bool) -> list[Task]:
+    """What should claim nothing either: equal models, where half the raters leave in mid-dialogue, each for a reason."""
+    reasons = (
+        ("for no reason", Crowd(quit=0.1)),
+        ("a little by taste", Crowd(quit=0.1, quit_by_taste=0.2)),
+        ("by taste", Crowd(quit=0.1, quit_by_taste=0.7)),
+        ("by their last choice", Crowd(quit=0.1, quit_by_choice=0.7)),
+    )
+    return [
+        Task(f"{models} equal models, raters leave {why}", (0.0,) * models, crowd, 40 if quick else studies, cap=cap)
+        for models, studies, cap in ((2, 2000, 900), *(() if quick else ((4, 2000, 600),)))
+        for why, crowd in reasons
     ]
 
 
@@ -199,9 +217,13 @@ def _ratios(task: Task, measured: Measured) -> Iterator[Figure]:
 
 
 def _better_claims(task: Task, measured: Measured) -> Figure:
+    crowd = task.crowd
     note = (
-        "some 3 dialogues a worker, heavy-tailed; one in ten leaves before each; half a standard deviation of log time by "
-        f"preference; {IN_FLIGHT} in flight; peer: {ALPHA:g} and two standard errors"
+        "one dialogue a worker; chance .1 of leaving before each turn but the first, × exp(−a·taste + b·last choice), with "
+        f"a {crowd.quit_by_taste:g} and b ±{crowd.quit_by_choice:g}; peer: {ALPHA:g} and two standard errors"
+        if crowd.quit
+        else "some 3 dialogues a worker, heavy-tailed; one in ten leaves before each; half a standard deviation of log time "
+        f"by preference; {IN_FLIGHT} in flight; peer: {ALPHA:g} and two standard errors"
     )
     return _claims(f"one is called better: {task.name}", measured.better, note)
 

@@ -40,7 +40,8 @@ Examples:
 
 \b
 --page prints a secret link to a page of this machine, with buttons to pause, resume, collect more, stop
-a pair or retire a model. Looking does nothing to the study. Ctrl-C ends looking, and not the study.
+a pair or retire a model. Looking does nothing to the study. Ctrl-C or q ends looking, and not the study;
+arrow keys scroll where the terminal is too low.
 """
 EVERY_S = 2.0
 LINE_S = 60.0
@@ -203,17 +204,27 @@ def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
 
 
 def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
-    """Drawn anew again and again, in place."""
+    """Drawn again and again, in place, as much as the terminal holds; keys scroll."""
     from rich.live import Live
 
-    from mephisto_tasks.watching.terminal import shown
+    from mephisto_tasks.watching.keys import pressed_keys
+    from mephisto_tasks.watching.terminal import Window, shown
 
     screen = console()
-    with Live(shown(standing, screen, links=pages.links), console=screen, auto_refresh=False) as live:
-        while not stop.wait(EVERY_S):
-            standing = observer.standing()
-            pages.show(standing, observer)
-            live.update(shown(standing, screen, links=pages.links), refresh=True)
+    with pressed_keys() as keys:
+        window = Window(shown(standing, screen, links=pages.links), keys=keys.can_be_read)
+        with Live(window, console=screen, auto_refresh=False) as live:
+            while not stop.is_set():
+                key = keys.wait(EVERY_S, stop)
+                if key == "quit":
+                    break
+                if key is None:
+                    standing = observer.standing()
+                    pages.show(standing, observer)
+                    window.content = shown(standing, screen, links=pages.links)
+                else:
+                    window.press(key)
+                live.refresh()
 
 
 def _lines(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:

@@ -176,12 +176,26 @@ class Course:
         """
         name = self._name_of(worker)
         with self._lock:
-            drawn, answered = self._drawn.get(name, ()), self._answered[name]
-            place = next((place for place in self._about(name, models) if place not in answered), None)
-            answer = None if place is None else outcome(drawn[place])
+            place = self._next(name, models)
+            answer = None if place is None else outcome(self._drawn[name][place])
             if place is not None and answer is not None:
                 self._study.answer(name, place, answer, at=self._clock())
-                answered.add(place)
+                self._answered[name].add(place)
+        self._write()
+
+    def choose(
+        self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None], whole: int
+    ) -> None:
+        """Note what a worker has chosen so far in a dialogue about these models, which has so many turns as a ``whole``.
+
+        ``outcome``: see :meth:`note`.
+        """
+        name = self._name_of(worker)
+        with self._lock:
+            place = self._next(name, models)
+            chosen = None if place is None else outcome(self._drawn[name][place])
+            if place is not None and chosen is not None:
+                self._study.choose(name, place, chosen, whole=whole, at=self._clock())
         self._write()
 
     def noted(self, worker: str, models: Iterable[str]) -> int:
@@ -189,6 +203,10 @@ class Course:
         name = self._name_of(worker)
         with self._lock:
             return len(self._answered[name].intersection(self._about(name, models)))
+
+    def _next(self, name: str, models: Iterable[str]) -> int | None:
+        """The place of a worker's first dialogue about these models that is not noted yet."""
+        return next((place for place in self._about(name, models) if place not in self._answered[name]), None)
 
     def _about(self, name: str, models: Iterable[str]) -> list[int]:
         """Places of a worker's dialogues about these models."""
@@ -229,7 +247,7 @@ class Course:
     def standing(self) -> Standing:
         """What is known now."""
         with self._lock:
-            events = len(self._study.log)
+            events = len(self._study.log) - self._study.turns
             if self._standing is None or self._standing[0] != events:  # its intervals take a tenth of a second
                 self._standing = events, self._study.standing()
             return self._standing[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 
 from mephisto_tasks.deciding.course import Course
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
@@ -15,8 +16,13 @@ Models = tuple[str, ...]
 
 
 def note_record(course: Course, worker: str, record: Rated) -> None:
-    """Count a finished dialogue or judgement of a worker; attention checks are never counted."""
-    course.note(worker, _models(record), lambda drawn: outcome_of(record, drawn))
+    """Count a finished dialogue or judgement of a worker, or as much of a dialogue as there is; attention checks are never
+    counted."""
+    models, of_record = _models(record), partial(outcome_of, record)
+    if record.status == "complete":
+        course.note(worker, models, of_record)
+    elif isinstance(record, DialogueRecord):
+        course.choose(worker, models, of_record, whole=int(record.settings["turns"]))
 
 
 def note_missing(course: Course, finished: Iterable[tuple[str, Rated]]) -> None:

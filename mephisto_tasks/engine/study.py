@@ -271,8 +271,9 @@ class Study(ABC):
         """Complete dialogues (judgements), and how many it will be; at most, where answers decide."""
         return so_far(self.progress(), self.deciding_now())
 
-    def note_ended(self, page: PageSession, name: str) -> None:
-        """A dialogue or judgement of this name came to its end on a page: where answers decide, it counts from now on."""
+    def note_answers(self, page: PageSession, name: str) -> None:
+        """A dialogue or judgement of this name came to its end on a page, or a dialogue another turn further: where answers
+        decide, it counts from now on, as far as it goes."""
         if self.course is None:
             return
         from mephisto_tasks.deciding.outcomes import note_record  # tables take a while to load
@@ -285,8 +286,10 @@ class Study(ABC):
         """How far the answer is; None where the study does not end by it."""
         if self.course is None:
             return None
-        margin = self.course.rule.margin
-        return DecidingNow(standing=self.course.standing(), margin=margin, forecast=self.course.forecast())
+        margin, standing, forecast = self.course.rule.margin, self.course.standing(), self.course.forecast()
+        if forecast is not None:  # it was made a while ago
+            forecast = forecast.after(standing.answered + standing.in_flight, standing.cap)
+        return DecidingNow(standing=standing, margin=margin, forecast=forecast)
 
     @abstractmethod
     def practice_loop(

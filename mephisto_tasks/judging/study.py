@@ -237,7 +237,7 @@ class HeldBatch(HeldUnit[PlannedItem]):
         study.note_shown_item(self._agent, part)
         self.world.run()
         study.note_judged_item(self._agent, self._plan, part)
-        study.note_ended(self.page, item.judgement_id)
+        study.note_answers(self.page, item.judgement_id)
 
     def progress_at(self, part: PlannedItem) -> Progress:
         unit = "pair" if self._study.config.show == "pair" else "conversation"

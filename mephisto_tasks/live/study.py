@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.engine import study as engine
@@ -243,12 +244,13 @@ class HeldConversations(HeldUnit[Plan]):
 
     def hold(self, part: Plan) -> None:
         world = self.world = self._study.world(self._unit, part, self.page)
+        world.after_turn = partial(self._study.note_answers, self.page, part.dialogue_id)
         try:
             world.run()
         finally:
             if world.rated_turns:
                 self.begun.append(part.cell)
-        self._study.note_ended(self.page, part.dialogue_id)
+        self._study.note_answers(self.page, part.dialogue_id)
 
     def progress_at(self, part: Plan) -> Progress | None:
         if self._unit.conversations > 1:

@@ -87,6 +87,8 @@ class ConversationWorld:
         self.plan = plan
         self.page = page
         self.rated_turns = 0
+        self.after_turn: Callable[[], None] = lambda: None
+        """Is called when another turn is rated."""
         self.finished = False
         self._session = unit.session
         self._conversations = unit.conversations
@@ -204,6 +206,7 @@ class ConversationWorld:
                 return verdict, True
             rating.rate(turn, self._candidates(speaker, turn))
             self.rated_turns += 1
+            self.after_turn()
         return None, False
 
     def _count(self, turn: int) -> None:

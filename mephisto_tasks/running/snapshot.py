@@ -66,7 +66,7 @@ class DecidingNow(_Part):
     """Dialogues to go; None: not foreseen yet, or nothing to foresee."""
 
     def __str__(self) -> str:
-        """“4 of 6 pairs open; about 203 dialogues to go (80 %: 131–429)”."""
+        """“4 of 6 pairs open; about 203 more dialogues (80 %: 131–429)”."""
         forecast = "" if self.forecast is None or self.standing.ended else f"; {self.forecast}"
         return f"{self.standing}{forecast}"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -44,11 +45,48 @@ STYLES: dict[State, str] = {
 
 
 def shown(standing: Standing, console: Console, *, links: Sequence[str] = (), once: bool = False) -> Group:
-    """Everything, the most important first: what a low screen does not hold is left out.
+    """Everything, the most important first.
 
     ``links``: lines near the top. ``once``: it is printed, and not drawn anew: tables may be long.
     """
     return Group(*_parts(standing, console.width, links, once))
+
+
+class Window:
+    """As many lines of something as a terminal is high; keys move it.
+
+    ``keys``: whether any can be pressed, which the last line then names; else it says what else shows the rest.
+    """
+
+    def __init__(self, content: RenderableType, *, keys: bool) -> None:
+        self.content, self._keys = content, keys
+        self._top = self._lines = self._room = 0
+
+    def press(self, key: str) -> None:
+        """Move by a key of :mod:`.keys`; others do nothing."""
+        steps = {"up": -1, "down": 1, "page up": -self._room, "page down": self._room, "home": -self._lines}
+        self._top = max(0, min(self._top + (self._lines if key == "end" else steps.get(key, 0)), self._last_top))
+
+    @property
+    def _last_top(self) -> int:
+        return max(0, self._lines - self._room)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self.content, options.update(height=None), pad=False)
+        height = max(2, console.height - 1)  # the cursor stays below
+        self._lines, self._room = len(lines), len(lines) if len(lines) <= height else height - 1
+        self._top = min(self._top, self._last_top)
+        end = Segment.line()
+        for line in lines[self._top : self._top + self._room]:
+            yield from (*line, end)
+        if self._room < self._lines:
+            yield Text(self._foot(console.width), style="reverse", no_wrap=True, overflow="ellipsis", end="")
+
+    def _foot(self, width: int) -> str:
+        above, below = self._top, self._lines - self._top - self._room
+        hidden = ", ".join(f"{count} more {where}" for count, where in ((above, "above"), (below, "below")) if count)
+        how = "↑ ↓ PgUp PgDn scroll, q quits" if self._keys else "a taller terminal or --once shows them"
+        return f" Lines: {hidden}. {how} "[:width]
 
 
 def _parts(standing: Standing, width: int, links: Sequence[str], once: bool) -> Iterator[RenderableType]:

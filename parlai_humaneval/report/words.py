@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from parlai_humaneval.report.document import DialogueCount, Excluded, Facts, SectionLeftOut
 from parlai_humaneval.report.section import Summary
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
-from parlai_humaneval.statistics.wording import counted, seconds_words
+from parlai_humaneval.statistics.wording import counted, percent, seconds_words
 
 NAMED = 20
 """As many workers are named in a line."""
+MANY_LEFT = 0.1
+"""Share of dialogues that were left in the middle, from which on that is warned of."""
 
 CHECKS_IN_DOCS = "Which answers count"
 """Title of the documentation's page that says what each check means."""
@@ -94,7 +96,21 @@ def _unfinished(facts: Facts) -> str:
             )
             parts.append(f"{done}{count.running:,} running)")
     counts = " and left out" if not facts.include_partial else ""
-    return f"Unfinished{counts}: {'; '.join(parts)}." if parts else ""
+    return f"Unfinished{counts}: {'; '.join(parts)}.{_of_taste(facts)}" if parts else ""
+
+
+def _of_taste(facts: Facts) -> str:
+    """What leaving many dialogues out may do to the answer; empty where few were left, or they count."""
+    dialogues = facts.raters.dialogues
+    if facts.include_partial or dialogues is None:
+        return ""
+    share = dialogues.partial / max(1, dialogues.complete + dialogues.partial)
+    if share <= MANY_LEFT:
+        return ""
+    return (
+        f" Raters left {percent(share)} of dialogues in the middle. If raters with other tastes leave more often, that "
+        "alone can tell equal models apart: compare with --include-partial."
+    )
 
 
 def raters_line(facts: Facts) -> str:

@@ -44,7 +44,9 @@ class Outcome(_Record):
 class Began(_Record):
     """The study began, with this rule; all that is drawn by chance follows from the ``seed``.
 
-    ``technique``, ``setting``, ``metric``: what was asked, where that is known.
+    ``technique``, ``setting``, ``metric``: what was asked, where that is known. ``cut_off``: what becomes of dialogues whose
+    workers leave in the middle of them: they are ``filled`` (see :class:`.Evidence`), or ``left_out``, as studies did that
+    began before there was a choice.
     """
 
     event: Literal["began"] = "began"
@@ -53,6 +55,7 @@ class Began(_Record):
     technique: str = ""
     setting: str = ""
     metric: str = ""
+    cut_off: Literal["left_out", "filled"] = "left_out"
 
 
 class Extended(_Record):
@@ -90,6 +93,25 @@ class Answered(_Record):
     dialogue: int
     outcome: Outcome
     late: bool = False
+
+
+class Chose(_Record):
+    """A worker answered another turn of a dialogue that they have not finished; it counts as far as it goes if they leave.
+
+    ``outcome``: of all turns so far, of the ``whole`` number of turns that such a dialogue has.
+    """
+
+    event: Literal["chose"] = "chose"
+    at: float
+    worker: str
+    dialogue: int
+    outcome: Outcome
+    whole: int = Field(ge=1)
+
+    @property
+    def done(self) -> float:
+        """The part of the dialogue that was answered."""
+        return min(1.0, self.outcome.turns / self.whole)
 
 
 class Left(_Record):
@@ -152,7 +174,7 @@ class Ended(_Record):
 
 
 Event = Annotated[
-    Union[Began, Extended, Arrived, Answered, Left, Returned, Looked, Folded, Claimed, Ended],  # noqa: UP007  # “|” of ten is harder to read
+    Union[Began, Extended, Arrived, Answered, Chose, Left, Returned, Looked, Folded, Claimed, Ended],  # noqa: UP007  # “|” of eleven is harder to read
     Field(discriminator="event"),
 ]
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])

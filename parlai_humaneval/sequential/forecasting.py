@@ -42,6 +42,7 @@ def forecast(
         capped=float((~done.decided).mean()),
         simulations=simulations,
         seed=seed,
+        begun=begun,
     )
 
 

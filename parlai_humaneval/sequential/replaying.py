@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from parlai_humaneval.statistics.slider_scores import standardised
 from parlai_humaneval.statistics.spotting import bot_contests, judged_segments
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups, merged
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.counting import finished, is_set, on_sliders
+from parlai_humaneval.tables.counting import finished, is_set, on_sliders, taken_as_finished
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -132,13 +132,15 @@ class _Material:
     Attributes:
         workers: of each row, their number in the order of arrival.
         shares: rows × pairs; nan of what the row does not show.
-        sizes: dialogues of each row: one, or of scores all that a worker rated.
+        done: of each row, which part of the dialogue was answered.
+        sizes: dialogues of each row: one, or of scores all that a worker rated; one that was cut off counts as none.
     """
 
     names: dict[str, str]
     models: tuple[str, ...]
     workers: Ints
     shares: Floats
+    done: Floats
     sizes: Ints
     by_rows: bool
 
@@ -155,7 +157,8 @@ def replay_sequential(
     """Replay collected data as a study that stops when every two models are decided; one result a kind of data.
 
     Workers are folded in once each, in the order in which they came. From the data of a worker, only dialogues of pairs
-    count that were open when they came. Read are turns at which something was chosen of several replies, comparisons,
+    count that were open when they came. Dialogues that were left in the middle count as far as they went (see
+    :class:`.Evidence`). Read are turns at which something was chosen of several replies, comparisons,
     segments of bots that were judged side by side, and slider ratings of several models by the same worker.
 
     Args:
@@ -280,7 +283,7 @@ class _Run:
 def _run(rule: StoppingRule, material: _Material, orders: Ints) -> _Run:
     """One study an order of the workers (a row of ``orders``)."""
     n, pairs = len(orders), pairs_of(len(rule.models)).count
-    shown, shares, dialogue = _by_worker(material)
+    shown, shares, done, dialogue = _by_worker(material)
     studies = Studies(rule, n)
     needed, passed, workers = np.zeros((3, n), dtype=np.int64)
     after = np.full((n, pairs), -1)
@@ -298,7 +301,7 @@ def _run(rule: StoppingRule, material: _Material, orders: Ints) -> _Run:
         workers[rows] += 1
         moment = np.full(len(rows), float(place))
         numbers = studies.admit(rows, np.where(still, columns, -1), moment)
-        studies.answer(rows, numbers, np.where(still, shares[who], np.nan))
+        studies.answer(rows, numbers, np.where(still, shares[who], np.nan), done[who])
         studies.end(rows, numbers, moment)
         studies.advance(rows, moment)
         closed = open_pairs & ~studies.decisions.open()
@@ -308,29 +311,30 @@ def _run(rule: StoppingRule, material: _Material, orders: Ints) -> _Run:
 
 def _in_a_circle(rule: StoppingRule, material: _Material, studies: Studies) -> Iterator[str]:
     """A warning where all data, also those that were passed over, contradict each other or the first study's claims."""
-    pairs, (shown, shares, _) = pairs_of(len(rule.models)), _by_worker(material)
+    pairs, (shown, shares, done, _) = pairs_of(len(rule.models)), _by_worker(material)
     whole = Evidence(1, len(rule.models), rule.margin, pooled=rule.is_pooled)
     anything = np.ones((1, pairs.count), dtype=bool)
     for worker in range(len(shown)):
-        whole.fold(np.zeros(1, dtype=np.int64), shown[[worker]], shares[[worker]], anything)
+        whole.fold(np.zeros(1, dtype=np.int64), shown[[worker]], shares[[worker]], anything, done[[worker]])
     found = np.flatnonzero(contradictions(whole, studies.decisions.better[:1], rule.alpha)[0])
     if found.size:
         names = (f"{rule.models[pairs.first[pair]]} and {rule.models[pairs.second[pair]]}" for pair in found)
         yield IN_A_CIRCLE.format(pairs="; of ".join(names))
 
 
-def _by_worker(material: _Material) -> tuple[Ints, Floats, Ints]:
-    """Workers × what they judged: the pair (−1: none), its share, and a number for the dialogue, from 0 for each worker."""
+def _by_worker(material: _Material) -> tuple[Ints, Floats, Floats, Ints]:
+    """Workers × what they judged: the pair (−1: none), its share, the part of the dialogue that was answered, and a number
+    for the dialogue, from 0 for each worker."""
     row, pair = np.nonzero(~np.isnan(material.shares))
     worker = material.workers[row]
     order = np.argsort(worker, kind="stable")
     row, pair, worker = row[order], pair[order], worker[order]
     place = np.arange(len(worker)) - np.searchsorted(worker, worker)
     shape = int(material.workers.max()) + 1, int(place.max(initial=-1)) + 1
-    shown, dialogue, shares = np.full(shape, -1), np.full(shape, -1), np.full(shape, np.nan)
+    shown, dialogue, (shares, done) = np.full(shape, -1), np.full(shape, -1), np.full((2, *shape), np.nan)
     shown[worker, place], dialogue[worker, place] = pair, row
-    shares[worker, place] = material.shares[row, pair]
-    return shown, shares, dialogue
+    shares[worker, place], done[worker, place] = material.shares[row, pair], material.done[row]
+    return shown, shares, done, dialogue
 
 
 def _dialogues(row: Ints, counted: npt.NDArray[np.bool_], sizes: Ints) -> Ints:
@@ -349,9 +353,12 @@ def _materials(tables: Tables) -> Iterator[_Material]:
 
 
 def _of_turns(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
+    """Also of dialogues that were left in the middle, where the length of those that were finished says what is missing."""
     groups = sorted(
-        (group for group in choice_groups(tables) if group.kind != "single"), key=lambda group: group.family
+        (group for group in choice_groups(taken_as_finished(tables)) if group.kind != "single"),
+        key=lambda group: group.family,
     )
+    ended = {each for group in choice_groups(tables) for each in group.turns.dialogues}
     for (technique, setting, metric), alike in groupby(groups, key=lambda group: group.family):
         group = merged(list(alike))
         chosen = pd.DataFrame(group.turns.chosen, columns=group.models)
@@ -364,8 +371,20 @@ def _of_turns(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
         pairs = pairs_of(len(group.models))
         lead = (picks[:, pairs.first] - picks[:, pairs.second]) / turns[:, None]
         both = shown[:, pairs.first] & shown[:, pairs.second]
+        is_whole = sums.index.get_level_values(1).isin(ended)
+        whole = float(np.median(turns[is_whole])) if is_whole.any() else np.inf
+        done = np.where(is_whole, 1.0, np.minimum(turns / whole, 1.0))
         names = {"technique": technique, "setting": setting, "metric": metric, "kind": "turns"}
-        yield _material(names, tuple(group.models), workers, np.where(both, (1 + lead) / 2, np.nan), times)
+        material = _material(
+            names,
+            tuple(group.models),
+            workers,
+            np.where(both, (1 + lead) / 2, np.nan),
+            times,
+            is_whole.astype(np.int64),
+        )
+        if is_whole.any():
+            yield replace(material, done=done)
 
 
 def _pairs_together(group: ChoiceGroup) -> tuple[str, str, str, str]:
@@ -449,7 +468,8 @@ def _material(
     order = met if by_rows else sorted(met, key=lambda worker: times[worker])
     number = {worker: place for place, worker in enumerate(order)}
     came = np.array([number[str(worker)] for worker in workers])
-    return _Material(names, models, came, shares, np.ones_like(came) if sizes is None else sizes, by_rows)
+    sizes = np.ones_like(came) if sizes is None else sizes
+    return _Material(names, models, came, shares, np.ones(len(came)), sizes, by_rows)
 
 
 def _arrivals(tables: Tables) -> dict[str, int]:

@@ -35,6 +35,10 @@ class Crowd:
         heavy_tail: standard deviation of the logarithm of that number; 0: all give equally many.
         most: the largest number of dialogues of a worker.
         leave: chance of leaving, before each dialogue but the first.
+        quit: chance of leaving before each turn but the very first one.
+        quit_by_taste: by how much the logarithm of that chance is lower for somebody who likes the first model of the pair
+            more than others do, by one standard deviation.
+        quit_by_choice: by how much it is higher after a turn that the first model won, and lower after one that it lost.
         haste: by how much faster (in the logarithm of seconds) somebody is who likes the first model more than others do, by
             one standard deviation.
         in_flight: raters at a time.
@@ -47,6 +51,9 @@ class Crowd:
     heavy_tail: float = 0.0
     most: int = 12
     leave: float = 0.0
+    quit: float = 0.0
+    quit_by_taste: float = 0.0
+    quit_by_choice: float = 0.0
     haste: float = 0.0
     in_flight: int = IN_FLIGHT
     ties: float = 0.0
@@ -56,6 +63,9 @@ class Crowd:
             raise ValueError(
                 f"an ICC of {self.icc:g} and a share of ties of {self.ties:g}: turns that are no tie cannot be so much alike"
             )
+
+        if not 0 <= self.quit < 1:
+            raise ValueError(f"a chance of {self.quit:g} of leaving before a turn: give one from 0, below 1")
 
     def share_variance(self, rate: float = 0.5) -> float:
         """Variance of the share of turns of a dialogue that is won at this mean rate."""
@@ -194,18 +204,44 @@ class Crowded:
             np.cumprod(self.rng.random(shown.shape) >= self.crowd.leave * (np.arange(shown.shape[1]) > 0), axis=1) > 0
         )
         shares[~stays] = np.nan
-        spent = np.where(np.isnan(shares), 0.0, self._seconds(shown.shape, likes)).cumsum(axis=1)
+        shares, done = self._until_quit(shown, shares, likes)
+        spent = np.where(np.isnan(shares), 0.0, done * self._seconds(shown.shape, likes)).cumsum(axis=1)
         allowed, through = self._allowed(shown), spent[:, -1]
         in_time = np.where(spent <= allowed[:, None], shares, np.nan)
-        self.enter(come, shown[come], in_time[come], now[come], (now + through)[come])
+        self.enter(come, shown[come], in_time[come], now[come], (now + through)[come], done[come])
         self.free_at[come, slot[come]] = (now + np.minimum(through, allowed))[come]
-        self.begun[come] += (~np.isnan(shares[come])).sum(axis=1)
+        self.begun[come] += (~np.isnan(shares[come]) & (done[come] == 1)).sum(axis=1)
 
-    def enter(self, rows: Ints, shown: Ints, shares: Floats, now: Floats, ended: Floats) -> None:
-        """Note one worker of each study: what they were shown, what they answered in time, and when they were through."""
+    def enter(self, rows: Ints, shown: Ints, shares: Floats, now: Floats, ended: Floats, done: Floats) -> None:
+        """Note one worker of each study: what they were shown, what they answered in time, which part of each dialogue, and
+        when they were through."""
         numbers = self.studies.admit(rows, shown, now + self._allowed(shown))
-        self.studies.answer(rows, numbers, shares)
+        self.studies.answer(rows, numbers, shares, done)
         self.studies.end(rows, numbers, ended)
+
+    def _until_quit(self, shown: Ints, shares: Floats, likes: Floats) -> tuple[Floats, Floats]:
+        """Of what workers would answer, what they do before they leave in mid-dialogue: shares of those turns, and which
+        part of each dialogue's."""
+        crowd, (n, dialogues) = self.crowd, shown.shape
+        if not crowd.quit:
+            return shares, np.ones_like(shares)
+        halves = np.round(np.nan_to_num(shares) * 2 * crowd.turns)[..., None] - 2 * np.arange(crowd.turns)
+        turns = self.rng.permuted(np.clip(halves, 0, 2) / 2, axis=2)
+        log_chance = -crowd.quit_by_taste * np.repeat(self._liking(shown, likes), crowd.turns, axis=1)
+        before = turns.reshape(n, -1)[:, :-1]
+        log_chance[:, 1:] += crowd.quit_by_choice * (2 * before - 1)
+        leaves = self.rng.random(log_chance.shape) < crowd.quit * np.exp(log_chance)
+        leaves[:, 0] = False
+        stays = (np.cumsum(leaves, axis=1) == 0).reshape(n, dialogues, crowd.turns)
+        answered = stays.sum(axis=2)
+        won = np.divide((turns * stays).sum(axis=2), answered, out=np.full(shown.shape, np.nan), where=answered > 0)
+        return np.where(np.isnan(shares), np.nan, won), answered / crowd.turns
+
+    def _liking(self, shown: Ints, likes: Floats) -> Floats:
+        """By how many standard deviations workers like the first model of each shown pair more than others do."""
+        rows, pair = np.arange(len(shown))[:, None], np.maximum(shown, 0)
+        liking = likes[rows, self.pairs.first[pair]] - likes[rows, self.pairs.second[pair]]
+        return np.asarray(liking / np.sqrt(2), dtype=float)
 
     def _allowed(self, shown: Ints) -> Floats:
         """Seconds that workers have for these dialogues."""
@@ -223,8 +259,7 @@ class Crowded:
     def _shares(self, shown: Ints, likes: Floats) -> Floats:
         """What the first model of each shown pair wins, by workers who like each model so much more than others do."""
         rows, pair = np.arange(len(shown))[:, None], np.maximum(shown, 0)
-        liking = (likes[rows, self.pairs.first[pair]] - likes[rows, self.pairs.second[pair]]) / np.sqrt(2)
-        step = np.minimum((ndtr(liking) * _STEPS).astype(np.int64), _STEPS - 1)
+        step = np.minimum((ndtr(self._liking(shown, likes)) * _STEPS).astype(np.int64), _STEPS - 1)
         turns, ties = self.crowd.turns, self.crowd.ties
         decided = turns - self.rng.binomial(turns, ties, shown.shape) if ties else np.full(shown.shape, turns)
         won = self.rng.binomial(decided, self.chances[rows, pair, step])

@@ -56,6 +56,7 @@ class Standing(BaseModel):
         fixed: dialogues of a fixed plan, each pair a study of its own, with 95 % power for the margin in any of them, at the
             variance that was seen; ``fixed_pooled``: of one plan for all models together (Bradley–Terry).
         timed_out: workers who ran out of time.
+        cut_off: dialogues that their workers left in the middle, and that count as far as they went.
         warnings: what speaks against trusting the answer.
         ended: why nobody else is needed; None while the study goes on.
     """
@@ -73,6 +74,7 @@ class Standing(BaseModel):
     fixed: float
     fixed_pooled: float
     timed_out: int
+    cut_off: int = 0
     warnings: tuple[str, ...]
     ended: Literal["decided", "cap"] | None
 
@@ -107,6 +109,7 @@ class Forecast(BaseModel):
     """Dialogues to go until the answer or the cap.
 
     Attributes:
+        begun: dialogues that were finished or under way when this was foreseen, which are not to go.
         expected: on average.
         low, high: between which four in five of the simulated studies end.
         capped: share of them that end at the cap, with pairs open.
@@ -120,9 +123,16 @@ class Forecast(BaseModel):
     capped: float
     simulations: int
     seed: int
+    begun: int = 0
+
+    def after(self, begun: int, cap: int) -> Forecast:
+        """What is to go by the same forecast once so many dialogues have begun: never more than the cap leaves."""
+        left, since = max(0, cap - begun), begun - self.begun
+        low, expected, high = (min(max(0, given - since), left) for given in (self.low, self.expected, self.high))
+        return self.model_copy(update={"begun": begun, "low": low, "expected": expected, "high": high})
 
     def __str__(self) -> str:
         if self.capped >= MOST_LIKELY:
-            return f"will most likely end at the cap, {counted(self.high, 'dialogue')} from now"
+            return f"will most likely end at the cap, after {counted(self.high, 'more dialogue')}"
         cap = f"; {percent(self.capped)} would end at the cap" if self.capped else ""
-        return f"about {self.expected:.0f} dialogues to go (80 %: {self.low}–{self.high}{cap})"
+        return f"about {counted(round(self.expected), 'more dialogue')} (80 %: {self.low}–{self.high}{cap})"

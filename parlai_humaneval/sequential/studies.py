@@ -56,12 +56,14 @@ class Studies:
         folded: studies; of those, the first so many are folded in.
         ended: studies × workers; when each of them was through, infinite of those who are not.
         dropped: so many of the first workers are folded in everywhere, and no longer held.
+
+    ``filled``: what those who leave do not answer is filled (see :class:`.Evidence`), which older studies did not do.
     """
 
-    def __init__(self, rule: StoppingRule, studies: int = 1) -> None:
+    def __init__(self, rule: StoppingRule, studies: int = 1, *, filled: bool = True) -> None:
         self.rule, models = rule, len(rule.models)
         panels = rule.shown == "panel"
-        self.evidence = Evidence(studies, models, rule.margin, pooled=rule.is_pooled, panels=panels)
+        self.evidence = Evidence(studies, models, rule.margin, pooled=rule.is_pooled, panels=panels, filled=filled)
         self.decisions = Decisions(
             studies,
             models,
@@ -73,7 +75,7 @@ class Studies:
         self.arrived, self.folded = np.zeros((2, studies), dtype=np.int64)
         self.dropped = 0
         self._shown = np.full((studies, 0, 0), -1)
-        self._shares = np.full((studies, 0, 0), np.nan)
+        self._shares, self._done = np.full((2, studies, 0, 0), np.nan)
         self._due, self.ended = np.full((2, studies, 0), np.inf)
         self._likely = np.zeros((studies, 0, self.evidence.pairs.count), dtype=bool)
 
@@ -86,7 +88,7 @@ class Studies:
         """Keep only these studies, in this order; a study may be taken several times."""
         self.evidence.take(rows)
         self.decisions.take(rows)
-        for name in ("arrived", "folded", "_shown", "_shares", "_due", "ended", "_likely"):
+        for name in ("arrived", "folded", "_shown", "_shares", "_done", "_due", "ended", "_likely"):
             setattr(self, name, getattr(self, name)[rows])
 
     def admit(self, rows: Ints, shown: Ints, due: Floats) -> Ints:
@@ -103,9 +105,14 @@ class Studies:
         self.arrived[rows] += 1
         return numbers
 
-    def answer(self, rows: Ints, numbers: Ints, shares: Floats) -> None:
-        """Note what workers answered: studies × dialogues, nan for what they did not."""
-        self._shares[rows, numbers - self.dropped, : shares.shape[1]] = shares
+    def answer(self, rows: Ints, numbers: Ints, shares: Floats, done: Floats | None = None) -> None:
+        """Note what workers answered: studies × dialogues, nan for what they did not.
+
+        ``done``: which part of each dialogue; without it each that has a share was finished.
+        """
+        held = numbers - self.dropped
+        self._shares[rows, held, : shares.shape[1]] = shares
+        self._done[rows, held, : shares.shape[1]] = np.where(np.isnan(shares), np.nan, 1.0 if done is None else done)
 
     def end(self, rows: Ints, numbers: Ints, at: Floats) -> None:
         """Note when workers finished or left."""
@@ -133,29 +140,36 @@ class Studies:
     def fold(self, rows: Ints, numbers: Ints) -> None:
         """Fold these workers into their studies, and decide what can be."""
         held = numbers - self.dropped
-        self.evidence.fold(rows, self._shown[rows, held], self._shares[rows, held], self._likely[rows, held])
+        shown, shares, done = (table[rows, held] for table in (self._shown, self._shares, self._done))
+        self.evidence.fold(rows, shown, shares, self._likely[rows, held], done)
         self.decisions.look(rows, self.evidence)
 
     def drop_folded(self) -> None:
         """Hold no longer who is folded in everywhere: long simulations would fill the memory."""
         gone = (int(self.folded.min()) if self.count else self.dropped) - self.dropped
-        for name in ("_shown", "_shares", "_due", "ended", "_likely"):
+        for name in ("_shown", "_shares", "_done", "_due", "ended", "_likely"):
             setattr(self, name, getattr(self, name)[:, gone:])
         self.dropped += gone
 
     def of_pair(self, row: int, pair: int) -> tuple[Floats, Floats, Floats]:
-        """Of a study's pair: each folded worker's mean share, in the order of arrival, of how many dialogues, and of how
-        many that they were shown.
+        """Of a study's pair: each folded worker's mean share, in the order of arrival, of how many dialogues, one that was
+        cut off in part, and of how many that they were shown.
 
         Only of those who are held.
         """
         folded = int(self.folded[row]) - self.dropped
         shown = self._shown[row, :folded] == pair
-        shares = np.where(shown, self._shares[row, :folded], np.nan)
-        terms = (~np.isnan(shares)).sum(axis=1)
+        done = np.nan_to_num(np.where(shown, self._done[row, :folded], 0.0))
+        terms = done.sum(axis=1)
         judged = terms > 0
-        means = np.nansum(shares[judged], axis=1) / terms[judged]
-        return means, terms[judged].astype(float), shown[judged].sum(axis=1).astype(float)
+        means = (np.nan_to_num(self._shares[row, :folded]) * done).sum(axis=1)[judged] / terms[judged]
+        return means, terms[judged], shown[judged].sum(axis=1).astype(float)
+
+    def dialogues_of(self, row: int, pair: int) -> int:
+        """Dialogues of a study's pair of which anything is folded in; only of workers who are held."""
+        folded = int(self.folded[row]) - self.dropped
+        answered = ~np.isnan(self._shares[row, :folded]) & (self._shown[row, :folded] == pair)
+        return int(answered.sum())
 
     def contradicted(self) -> Flags:
         """Studies × pairs; where what was learnt contradicts itself (see :func:`contradictions`)."""
@@ -173,4 +187,6 @@ class Studies:
         if more or wider:
             grown = ((0, 0), (0, more), (0, wider))
             self._shown = np.pad(self._shown, grown, constant_values=-1)
-            self._shares = np.pad(self._shares, grown, constant_values=np.nan)
+            self._shares, self._done = (
+                np.pad(table, grown, constant_values=np.nan) for table in (self._shares, self._done)
+            )

@@ -19,6 +19,7 @@ from parlai_humaneval.sequential.events import (
     Answered,
     Arrived,
     Began,
+    Chose,
     Claimed,
     Ended,
     Event,
@@ -50,7 +51,8 @@ _ONE = np.zeros(1, dtype=np.int64)
 MANY_TIMED_OUT = 0.05
 """From this share on, those who ran out of time may make the answer one about the quick."""
 
-
+MANY_LEFT = 0.1
+"""From so many dialogues (workers) for each worker on, those who leave are warned of."""
 MOST_ALIKE = 0.8
 """Of turns of one worker, in simulations: whoever came."""
 
@@ -69,8 +71,12 @@ class _Worker:
     places: list[list[int]]
     """Of each dialogue, its columns among the worker's shares."""
     shares: Floats
+    done: Floats
+    """Of the same shape; the part of each dialogue that was answered."""
     due: float
     outcomes: dict[int, Outcome] = field(default_factory=dict)
+    so_far: dict[int, Outcome] = field(default_factory=dict)
+    """Of dialogues, what was chosen in them before they were finished."""
     late: int = 0
     """Of the outcomes, those that are no evidence."""
     overdue: bool = False
@@ -91,7 +97,9 @@ class SequentialStudy:
         log: all that happened; it only ever grows.
         ended: why nobody else is needed; None as long as somebody is.
         answered, in_flight, folded: dialogues that were finished, that were begun and may still be, and that are evidence.
-        timed_out: workers who ran out of time.
+        cut_off: dialogues that their workers left in the middle, and that are evidence as far as they went.
+        turns: that were noted before their dialogues were finished; they change nothing until their worker is folded in.
+        timed_out, unheard: workers who ran out of time, and who left before they had chosen anything.
 
     >>> rule = StoppingRule(models=('A', 'B'), margin=0.2, max_dialogues=200)
     >>> study = SequentialStudy(rule, seed=1)
@@ -106,14 +114,25 @@ class SequentialStudy:
     def __init__(
         self, rule: StoppingRule, *, seed: int = 0, technique: str = "", setting: str = "", metric: str = ""
     ) -> None:
-        self.rule, self.seed = rule, seed
-        self.began = Began(rule=rule, seed=seed, technique=technique, setting=setting, metric=metric)
-        self.log: list[Event] = [self.began]
-        self.studies = Studies(rule)
+        asked = {"technique": technique, "setting": setting, "metric": metric}
+        self._begin(Began(rule=rule, seed=seed, cut_off="filled", **asked))
+
+    @classmethod
+    def of(cls, began: Began) -> SequentialStudy:
+        """The study that began so, by an earlier version perhaps, and in which nobody has come yet."""
+        study = cls.__new__(cls)
+        study._begin(began)
+        return study
+
+    def _begin(self, began: Began) -> None:
+        self.rule, self.seed, self.began = began.rule, began.seed, began
+        self.log: list[Event] = [began]
+        self.studies = Studies(began.rule, filled=began.cut_off == "filled")
         self.pairs = self.studies.evidence.pairs
         self.now = 0.0
         self.ended: Literal["decided", "cap"] | None = None
-        self.answered, self.in_flight, self.folded, self.timed_out = 0, 0, 0, 0
+        self.answered, self.in_flight, self.folded = 0, 0, 0
+        self.cut_off, self.timed_out, self.unheard, self.turns = 0, 0, 0, 0
         self._workers: dict[str, _Worker] = {}
         self._order: list[str] = []
 
@@ -157,7 +176,8 @@ class SequentialStudy:
         number = int(self.studies.admit(_ONE, columns[None], np.array([due]))[0])
         ends = np.cumsum([len(each) for each in shown])
         places = [list(range(end - len(each), end)) for end, each in zip(ends, shown, strict=True)]
-        self._workers[worker] = _Worker(number, groups, places, np.full(len(columns), np.nan), due)
+        shares, done = np.full((2, len(columns)), np.nan)
+        self._workers[worker] = _Worker(number, groups, places, shares, done, due)
         self._order.append(worker)
         self.in_flight += len(groups)
         self.log.append(event)
@@ -185,13 +205,36 @@ class SequentialStudy:
         came.late += late
         self.log.append(Answered(at=self.now, worker=worker, dialogue=dialogue, outcome=outcome, late=late))
         if not late:
-            places = [self.rule.models.index(model) for model in came.dialogues[dialogue]]
-            columns = came.places[dialogue]
-            pairs = [(i, j) for i in range(len(places)) for j in range(i + 1, len(places))]
-            for column, (i, j) in zip(columns, pairs, strict=True):
-                came.shares[column] = outcome.share(i, j)
-            self.studies.answer(_ONE, np.array([came.number]), came.shares[None])
+            self._count(came, dialogue, outcome, 1.0)
             self._if_through(came)
+
+    def choose(self, worker: str, dialogue: int, outcome: Outcome, *, whole: int, at: float) -> None:
+        """Note what a worker has chosen so far in a dialogue that they have not finished; see :class:`.Chose`.
+
+        Nothing is noted that is no evidence: after they left or ran out of time, or after the study's end; nor in studies
+        that leave such dialogues out.
+
+        Raises:
+            StudyError: nobody such came, there is no such dialogue, or it was finished.
+        """
+        came = self._came(worker)
+        self._check(worker, came, dialogue, outcome)
+        self.look(at=at)
+        late = came.folded or came.gone or self.now >= came.due or self.ended is not None
+        if not late and self.studies.evidence.filled and came.so_far.get(dialogue) != outcome:
+            event = Chose(at=self.now, worker=worker, dialogue=dialogue, outcome=outcome, whole=whole)
+            came.so_far[dialogue] = outcome
+            self.turns += 1
+            self.log.append(event)
+            self._count(came, dialogue, outcome, event.done)
+
+    def _count(self, came: _Worker, dialogue: int, outcome: Outcome, done: float) -> None:
+        """Have this part of a worker's dialogue count, in place of what counted of it before."""
+        places = [self.rule.models.index(model) for model in came.dialogues[dialogue]]
+        pairs = [(i, j) for i in range(len(places)) for j in range(i + 1, len(places))]
+        for column, (i, j) in zip(came.places[dialogue], pairs, strict=True):
+            came.shares[column], came.done[column] = outcome.share(i, j), done
+        self.studies.answer(_ONE, np.array([came.number]), came.shares[None], came.done[None])
 
     def finish(self, worker: str, outcomes: Sequence[Outcome], *, at: float) -> None:
         """Note what came of all of a worker's dialogues that were not answered yet.
@@ -308,6 +351,7 @@ class SequentialStudy:
             fixed=fixed_plan(rule, variance=variance),
             fixed_pooled=fixed_plan(rule, variance=variance, pooled=True),
             timed_out=self.timed_out,
+            cut_off=self.cut_off,
             warnings=tuple(self._warnings()),
             ended=self.ended,
         )
@@ -356,12 +400,13 @@ class SequentialStudy:
     def strengths(self) -> Strengths | None:
         """Of all models, “after optional stopping”; None before there is anything to go by.
 
-        All answers count, also those that came after the answer was reached, which nothing was stopped by.
+        All answers count, also those that came after the answer was reached, which nothing was stopped by, and turns of
+        dialogues that were never finished.
         """
         answered = (
             (worker, came.dialogues[number], outcome)
             for worker, came in self._workers.items()
-            for number, outcome in sorted(came.outcomes.items())
+            for number, outcome in sorted({**came.so_far, **came.outcomes}.items())
         )
         return strengths_after_stopping(answered, level=1 - self.rule.alpha)
 
@@ -431,6 +476,9 @@ class SequentialStudy:
             self.in_flight -= 0 if came.is_through else len(came.dialogues) - len(came.outcomes)
             evidence = len(came.outcomes) - came.late
             self.folded += evidence
+            begun = {place for place, columns in enumerate(came.places) if not np.isnan(came.shares[columns]).any()}
+            self.cut_off += len(begun - came.outcomes.keys())
+            self.unheard += not begun
             self.log.append(Folded(worker=worker, dialogues=evidence, timed_out=timed_out))
             claimed = self._note_claims(claimed)
             if not self._open_pairs.any():
@@ -468,9 +516,7 @@ class SequentialStudy:
         i, j = self._ends(pair)
         decisions, models = self.studies.decisions, self.rule.models
         shares, terms, asked = self.studies.of_pair(0, pair)
-        low, high = share_interval(
-            shares, terms, asked=asked, margin=self.rule.margin, level=1 - self.rule.alpha, last=True
-        )
+        low, high = self._interval(shares, terms, asked)
         better = bool(decisions.better[0, i, j]), bool(decisions.better[0, j, i])
         equal = bool(decisions.equal[0, pair])
         return PairStanding(
@@ -479,11 +525,23 @@ class SequentialStudy:
             decided="first" if better[0] else "second" if better[1] else "equal" if equal else None,
             through=bool(decisions.through[0, i, j] | decisions.through[0, j, i]),
             workers=len(shares),
-            dialogues=int(terms.sum()),
+            dialogues=self.studies.dialogues_of(0, pair),
             share=float(shares @ terms / terms.sum()) if len(shares) else None,
-            low=float(low[0]) if len(shares) else 0.0,
-            high=float(high[0]) if len(shares) else 1.0,
+            low=low,
+            high=high,
         )
+
+    def _interval(self, shares: Floats, terms: Floats, asked: Floats) -> tuple[float, float]:
+        """It holds all that an interval by either filling holds (see :class:`.Evidence`)."""
+        if not len(shares):
+            return 0.0, 1.0
+        is_cut = self.studies.evidence.filled and bool((terms < asked).any())
+        margin, level = self.rule.margin, 1 - self.rule.alpha
+        ends = [
+            share_interval(shares, filled, asked=asked, margin=margin, level=level, last=True)
+            for filled in ((terms, asked) if is_cut else (terms,))
+        ]
+        return min(float(low[0]) for low, _ in ends), max(float(high[0]) for _, high in ends)
 
     def _warnings(self) -> list[str]:
         said = [self._contradiction(int(pair)) for pair in np.flatnonzero(self.studies.contradicted()[0])]
@@ -493,6 +551,23 @@ class SequentialStudy:
                 f"{counted(self.timed_out, 'worker')} ({share:.0%}) ran out of time, and what they answered later is no "
                 "evidence: if slow workers prefer other models, the answer is one about the quick. Give more time in your "
                 "next study; that of this one is fixed"
+            )
+        said += self._warnings_of_leaving()
+        return said
+
+    def _warnings_of_leaving(self) -> list[str]:
+        """Where many left in the middle, what that costs; where many did before they chose anything, what nobody knows."""
+        workers, said = max(1, int(self.studies.folded[0])), []
+        if self.studies.evidence.filled and self.cut_off > MANY_LEFT * workers:
+            said.append(
+                f"raters left {counted(self.cut_off, 'dialogue')} in the middle: the missing turns are filled in two ways, "
+                "and only what holds by both is decided, which takes more dialogues. Where leaving depends both on a "
+                "rater's taste and on their last choice, neither way is right"
+            )
+        if self.studies.evidence.filled and self.unheard > MANY_LEFT * workers:
+            said.append(
+                f"{counted(self.unheard, 'rater')} of {workers:,} left before they had chosen anything, and count for no "
+                "model: if raters with other tastes leave so early, the answer is one about those who stay"
             )
         return said
 
@@ -531,9 +606,7 @@ def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: b
         raise ReplayError("the log does not begin with the beginning of a study: it is cut off, or of something else")
     if rule is not None:
         log[0].rule.refuse_change(rule)
-    began = log[0]
-    asked = {"technique": began.technique, "setting": began.setting, "metric": began.metric}
-    study = SequentialStudy(began.rule, seed=began.seed, **asked)
+    study = SequentialStudy.of(log[0])
     for event in log[1:]:
         _again(study, event)
     for place, (now, before) in enumerate(zip(study.log, log, strict=False)):
@@ -551,6 +624,8 @@ def _again(study: SequentialStudy, event: Event) -> None:
             study.arrive(event.worker, event.asked, at=event.at)
         elif isinstance(event, Answered):
             study.answer(event.worker, event.dialogue, event.outcome, at=event.at)
+        elif isinstance(event, Chose):
+            study.choose(event.worker, event.dialogue, event.outcome, whole=event.whole, at=event.at)
         elif isinstance(event, Left):
             study.leave(event.worker, at=event.at)
         elif isinstance(event, Returned):

@@ -50,7 +50,8 @@ class Bets:
 
         The capital grows fastest with the mean ÷ mean square of the outcome, and must never be staked as a whole.
         """
-        scale = np.divide(terms.mean, terms.square * variance, out=np.zeros_like(terms.mean), where=terms.mean > 0)
+        mean, spread = np.broadcast_arrays(terms.mean, terms.square * variance)
+        scale = np.divide(mean, spread, out=np.zeros_like(spread), where=mean > 0)
         cap = self.most / 2 / np.maximum(terms.bound, 0.25)
         return np.minimum(self.gains * scale[..., None], cap[..., None])
 
@@ -68,6 +69,10 @@ class Terms:
     mean: Floats
     square: Floats
     bound: Floats
+
+    def of_each(self) -> Terms:
+        """The same, with an axis for several variances after the first one."""
+        return Terms(*(np.expand_dims(each, 1) for each in (self.mean, self.square, self.bound)))
 
 
 def direct_terms(n: Floats) -> Terms:
@@ -198,9 +203,9 @@ def share_interval(
     All means that no bet has spoken against so far: the same bets as in :func:`order_evidence`, made against each mean, so
     that one half lies outside just when A or B is called better at α = 1 − ``level``. Ends never move apart.
 
-    ``terms``: dialogues behind each share; without it one each. ``asked``: that each worker was given, where some left:
-    stakes go by these, as who likes one model may leave sooner. ``margin``: the gap for which the bets are meant. ``last``:
-    only after the last worker, which is quicker.
+    ``terms``: dialogues behind each share, a part of one where its worker left; without it one each. ``asked``: that each
+    worker was given, where some left: stakes go by these, as who likes one model may leave sooner. ``margin``: the gap for
+    which the bets are meant. ``last``: only after the last worker, which is quicker.
 
     Assumes independent workers, whose order does not depend on their answers, with one mean share at all times.
 
@@ -212,8 +217,10 @@ def share_interval(
     """
     y = _shares(shares)
     n = np.ones(len(y)) if terms is None else np.asarray(terms, dtype=float)
-    if n.shape != y.shape or (n < 1).any():
-        raise ValueError("terms must hold the number of dialogues behind each share, 1 or more")
+    if n.shape != y.shape or not (n > 0).all():
+        raise ValueError(
+            "terms must hold the number of dialogues behind each share, 1 or more, or the part of one that was answered"
+        )
     given = n if asked is None else np.asarray(asked, dtype=float)
     if given.shape != n.shape or (given < n).any():
         raise ValueError("asked must hold the number of dialogues that each worker was given, no fewer than terms")

@@ -56,7 +56,8 @@ class GroupView:
     standing: GroupStanding
     title: str
     of: str
-    button: Button
+    button: Button | None
+    """None: there is nothing to stop."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,9 @@ class Drawer:
             "decided_warnings": decided_warnings(standing),
             "decided": draw.plain(decided_table(standing)) if standing.deciding is not None else None,
             "decided_figures": [self._figure(figure, draw) for figure in decided_figures(standing)],
-            "groups": [_group(group, number) for number, group in enumerate(standing.groups)],
+            "groups": [_group(standing, group, number) for number, group in enumerate(standing.groups)],
             "groups_title": COLLECTED,
-            "models": [_model(standing, name, number) for number, name in enumerate(_models(standing))],
+            "models": list(_models(standing)),
             "more_asks": cost_of_more(standing),
             "pause": _pause_or_resume(standing),
             "progress": progress_words(standing),
@@ -132,10 +133,20 @@ def _json(order: Order) -> str:
 
 
 def _pause_or_resume(standing: Standing) -> Button | None:
-    """None where nobody new is needed: the study has its answer, or has reached its cap."""
-    if standing.state == "paused":
+    """None where nobody new comes in anyway: nothing runs, all is there, or the answer is reached.
+
+    Whoever paused the study before its launch ended can still take that back: it holds for the next launch.
+    """
+    if standing.state == "paused" or (not standing.is_alive and _was_paused(standing)):
         return _resume()
-    return None if standing.deciding is not None and standing.deciding.standing.ended else _pause()
+    is_over = standing.deciding is not None and standing.deciding.standing.ended is not None
+    is_needed = standing.is_alive and standing.state != "ending" and standing.remaining != 0 and not is_over
+    return _pause() if is_needed else None
+
+
+def _was_paused(standing: Standing) -> bool:
+    kinds = [order.kind for order in standing.orders if order.kind in ("pause", "resume")]
+    return kinds[-1:] == ["pause"]
 
 
 def _pause() -> Button:
@@ -149,27 +160,33 @@ def _resume() -> Button:
     return Button("resume", "Resume", "New workers may come in again.", _json(Resume()))
 
 
-def _group(group: GroupStanding, number: int) -> GroupView:
+def _group(standing: Standing, group: GroupStanding, number: int) -> GroupView:
+    """A group can be stopped while a launch gives it out; what was stopped can go on, from the next launch on at least."""
     title, of = " vs ".join(group.models), ", ".join(filter(None, (group.metric, group.setting)))
     named = f"{title} ({of})"
-    if group.stopped is None:
+    is_given_out = standing.is_alive and (group.wanted is None or group.completed < group.wanted)
+    button: Button | None = None
+    if group.stopped is None and is_given_out:
         asks = f"No new ones of {named} are given out; those under way finish. What is there stays and counts."
         order: Order = StopGroup(models=group.models, setting=group.setting)
         button = Button(f"group-{number}", "Stop", asks, _json(order), f"Stop {named}")
-    else:
+    elif group.stopped is not None:
         asks = f"New ones of {named} are given out again."
         order = ResumeGroup(models=group.models, setting=group.setting)
         button = Button(f"group-{number}", "Go on", asks, _json(order), f"Go on with {named}")
     return GroupView(group, title, of, button)
 
 
-def _models(standing: Standing) -> list[str]:
-    return sorted({model for group in standing.groups for model in group.models})
-
-
-def _model(standing: Standing, name: str, number: int) -> ModelView:
+def _models(standing: Standing) -> Iterator[ModelView]:
+    """Models that can be retired, while a launch runs, and those that were retired."""
     retired: Mapping[str, bool] = {one.model: one.retired for one in standing.models}
-    if retired.get(name, False):
+    for number, name in enumerate(sorted({model for group in standing.groups for model in group.models})):
+        if standing.is_alive or retired.get(name, False):
+            yield _model(name, number, is_retired=retired.get(name, False))
+
+
+def _model(name: str, number: int, *, is_retired: bool) -> ModelView:
+    if is_retired:
         button = Button(
             f"model-{number}", "Bring back", f"Groups with {name} are given out again.", _json(RestoreModel(model=name))
         )

@@ -72,6 +72,7 @@ class DecidedStudy(StudyPart):
     ``dialogues``: that were finished, of ``evidence`` that count. ``of_fixed``, ``of_pooled``: of ``fixed`` and
     ``fixed_pooled`` dialogues, which a fixed plan needs that makes each pair a study of its own, and one that estimates all
     models together. ``warnings``: what speaks against trusting the answer.
+    ``cut_off``: dialogues that their workers left in the middle, which count as far as they went.
     """
 
     models: list[str]
@@ -94,6 +95,7 @@ class DecidedStudy(StudyPart):
     fixed_pooled: float | None = None
     of_pooled: float | None = None
     timed_out: int | None = None
+    cut_off: int = 0
     warnings: list[str] = Field(default_factory=list)
 
 
@@ -358,6 +360,7 @@ def _study(names: Mapping[str, str], study: SequentialStudy, standing: Standing)
         fixed_pooled=standing.fixed_pooled,
         of_pooled=standing.answered / standing.fixed_pooled,
         timed_out=standing.timed_out,
+        cut_off=standing.cut_off,
         warnings=[sentence(warning) for warning in standing.warnings],
     )
 
@@ -511,6 +514,13 @@ def _took_words(study: DecidedStudy) -> str:
     """How much there is, beside fixed plans; before all is decided nothing is saved against one."""
     begins = "It took" if study.ended is not None else "There is" if study.dialogues == 1 else "There are"
     took = f"{begins} {_dialogues_words(study.dialogues or 0, study.evidence or 0, study.workers or 0)}."
+    if study.cut_off:
+        verb = (
+            "was left in the middle and counts as far as it"
+            if study.cut_off == 1
+            else ("were left in the middle and count as far as they")
+        )
+        took += f" {study.cut_off:,} more {verb} went."
     shares = (study.of_fixed, study.of_pooled) if study.ended == "decided" else (None, None)
     apart, pooled = (f" ({percent(share)} of it)" if share is not None else "" for share in shares)
     return (

@@ -132,14 +132,14 @@ def test_while_it_runs_every_number_may_be_looked_at(tmp_path: Path, going: Sequ
         seen = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
         once = " ".join(watched(tmp_path, "--task-name", STORED, "--once").split())
         whole = json.loads(watched(tmp_path, "--task-name", STORED, "--json"))
-    assert seen.headline == "1 of 1 pairs open; about 203 dialogues to go (80 %: 131–429)."
+    assert seen.headline == "1 of 1 pairs open; about 203 more dialogues (80 %: 131–429)."
     assert (seen.answers, seen.looking) == ([], WHENEVER)
     assert progress_words(seen) == "5 of at most 40 conversations are complete"
     (row,) = decided_table(seen).rows
     pair = standing.pairs[0]
     assert (row["anytime_low"], row["anytime_high"], row["state"]) == (pair.low, pair.high, "open")
     for words in (
-        "about 203 dialogues to go (80 %: 131–429)",
+        "about 203 more dialogues (80 %: 131–429)",
         "look whenever you like",
         "5 of at most 40",
         "pause|resume --",

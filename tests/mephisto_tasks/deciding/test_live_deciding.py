@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mephisto_tasks.config_error import ConfigError
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.running.orders import More, Pause, RetireModel, StopGroup, give
 from mephisto_tasks.stored.deciding_lines import deciding_events, log_file
-from parlai_humaneval.sequential.events import Answered, Arrived, Began, Ended, Extended, Left, Returned
+from parlai_humaneval.sequential.events import Answered, Arrived, Began, Chose, Ended, Extended, Left, Returned
 from parlai_humaneval.sequential.study import replay
 
 DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.3, "max_dialogues": 60}
@@ -93,6 +94,32 @@ async def test_who_leaves_makes_room_and_who_comes_back_in_time_counts(start: La
     log = deciding_events(run.data_dir, TASK)
     assert [type(event) for event in log if isinstance(event, (Left, Returned))] == [Left, Returned]
     assert not any(event.late for event in log if isinstance(event, Answered))
+
+
+async def test_what_a_rater_chose_before_they_left_counts(start: Launch, data_dir: Path) -> None:
+    """Guards leaving by taste: two turns of a dialogue that is never finished are evidence, turn by turn in the log; who
+    comes back to it counts with all of it, and nothing is noted twice."""
+    async with start(**DECIDED, turns=4, disconnect_after_s=1) as run:
+        ahead = Rater(run, "ahead")
+        await ahead.__aenter__()
+        for name in ("leaver", "comes-back"):
+            async with Rater(run, name) as rater:
+                await rater.talk_until("choose", turn=3)
+        await eventually(lambda: len(run.live_run.task_runner.running_units) == 1)
+        async with Rater(run, "comes-back") as rater:
+            await rater.finish()
+        await ahead.finish()
+        await ahead.__aexit__(None, None, None)
+        now = run.study.deciding_now()
+        assert now is not None
+        assert (now.standing.workers, now.standing.dialogues, now.standing.cut_off) == (3, 2, 1)
+        (pair,) = now.standing.pairs
+        assert (pair.workers, pair.dialogues) == (3, 3)
+    log = deciding_events(data_dir, TASK)
+    chosen = Counter((event.worker, event.outcome.turns, event.whole) for event in log if isinstance(event, Chose))
+    assert set(chosen.values()) == {1}
+    assert sorted(Counter(worker for worker, _, _ in chosen).values())[0] == 2
+    assert replay(log).standing() == now.standing
 
 
 async def test_a_later_launch_goes_on_with_the_evidence(start: Launch) -> None:

@@ -20,7 +20,7 @@ from mephisto_tasks.commands.steer import steer
 from mephisto_tasks.commands.watch import given_by_page, watch
 from mephisto_tasks.running.orders import More, RetireModel, orders
 from mephisto_tasks.running.run_settings import RunSettings, flat, note_settings
-from mephisto_tasks.running.snapshot import GroupNow, Snapshot, write_snapshot
+from mephisto_tasks.running.snapshot import GroupNow, OrderResult, Snapshot, write_snapshot
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.watching import served
 from mephisto_tasks.watching.blinding import BLIND_NAMES, BlindNamesError, kept_blind_names
@@ -28,6 +28,7 @@ from mephisto_tasks.watching.observing import Observer
 from mephisto_tasks.watching.page.drawing import Drawer
 from mephisto_tasks.watching.page.server import Told
 from mephisto_tasks.watching.served import LeaderboardPage
+from mephisto_tasks.watching.standing import GroupStanding
 from mephisto_tasks.watching.terminal import plain, steering
 from parlai_humaneval.report.draw.leaderboard import to_fragment
 
@@ -156,6 +157,45 @@ def test_the_page_escapes_what_others_wrote(stored: Path) -> None:
     assert "<img" not in html
     assert html.count("&lt;img src=x") >= 8
     assert plain("red \x1b[31malert\x07\u202e") == "red �[31malert��"
+
+
+@pytest.mark.parametrize(
+    ("changes", "offered"),
+    [
+        ({}, {"pause", "more", "group-0", "group-1", "model-0", "model-1", "model-2"}),
+        ({"state": "paused"}, {"resume", "more", "group-0", "group-1", "model-0", "model-1", "model-2"}),
+        ({"state": "starting"}, {"pause", "more", "group-0", "group-1", "model-0", "model-1", "model-2"}),
+        ({"state": "ending"}, {"more", "group-0", "group-1", "model-0", "model-1", "model-2"}),
+        ({"remaining": 0}, {"more", "group-0", "group-1", "model-0", "model-1", "model-2"}),
+        ({"state": "ended"}, {"more", "group-1"}),
+        ({"state": "cut_off"}, {"more", "group-1"}),
+        ({"state": "not_running"}, {"more", "group-1"}),
+        ({"state": "ended", "orders": ["pause"]}, {"resume", "more", "group-1"}),
+        ({"state": "ended", "orders": ["pause", "more", "resume"]}, {"more", "group-1"}),
+    ],
+)
+def test_only_buttons_that_do_something_are_there(stored: Path, changes: dict[str, Any], offered: set[str]) -> None:
+    """Guards the page of a study of which nothing runs: no Pause, no Stop, no Retire; what the next launch would follow
+    stays. A pair that has all that was asked for has no Stop either; one that was stopped can go on."""
+    groups = [
+        GroupStanding(
+            label=f"{models}", models=models, metric="m", setting="", completed=done, wanted=4, stopped=stopped
+        )
+        for models, done, stopped in (
+            (["alpha", "beta"], 3, None),
+            (["alpha", "gamma"], 2, "stopped"),
+            (["beta", "gamma"], 4, None),
+        )
+    ]
+    orders = [
+        OrderResult(order_id=str(at), kind=kind, at=at, by="page", done=True, text="")
+        for at, kind in enumerate(changes.get("orders", []))
+    ]
+    standing = Observer(stored, TASK, draws=100).standing()
+    told = {"state": "running", "remaining": 3, **changes, "groups": groups, "orders": orders}
+    html = Drawer().fragment(standing.model_copy(update=told))
+    assert set(re.findall(r'<button type="button" id="([\w-]+)"', html)) == offered
+    assert ("hold from the next launch on" in html) is (told["state"] in ("ended", "cut_off", "not_running"))
 
 
 def test_an_old_standing_is_said_to_be_old(stored: Path) -> None:

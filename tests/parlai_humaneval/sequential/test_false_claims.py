@@ -44,20 +44,20 @@ class Contented(Crowded):
 class ByDialogue(Crowded):
     """Takes each dialogue for a worker of its own."""
 
-    def enter(self, rows: Ints, shown: Ints, shares: Floats, now: Floats, ended: Floats) -> None:
+    def enter(self, rows: Ints, shown: Ints, shares: Floats, now: Floats, ended: Floats, done: Floats) -> None:
         for number in range(shown.shape[1]):
-            super().enter(rows, shown[:, [number]], shares[:, [number]], now, ended)
+            super().enter(rows, shown[:, [number]], shares[:, [number]], now, ended, done[:, [number]])
 
 
 class ByTurn(Crowded):
     """Takes each turn for a worker of its own."""
 
-    def enter(self, rows: Ints, shown: Ints, shares: Floats, now: Floats, ended: Floats) -> None:
+    def enter(self, rows: Ints, shown: Ints, shares: Floats, now: Floats, ended: Floats, done: Floats) -> None:
         for number in range(shown.shape[1]):
             won = np.round(shares[:, [number]] * self.crowd.turns)
             turns = self.rng.permuted(np.arange(self.crowd.turns) < won, axis=1).astype(float)
             for turn in range(self.crowd.turns):
-                super().enter(rows, shown[:, [number]], turns[:, [turn]], now, ended)
+                super().enter(rows, shown[:, [number]], turns[:, [turn]], now, ended, done[:, [number]])
 
 
 class ByCompletion(Crowded):

@@ -247,16 +247,28 @@ def test_the_forecast_gets_shorter_as_the_study_goes_on() -> None:
     begun = study.answered + study.in_flight
     taken = driven(SequentialStudy(rule(), seed=3)).answered - begun
     assert forecast.low / 2 <= taken <= forecast.high * 2
-    assert "dialogues to go (80 %: " in str(forecast)
+    assert "more dialogues (80 %: " in str(forecast)
 
 
 def test_a_forecast_of_the_cap_says_so() -> None:
     """Where nearly all simulated studies end at the cap, a range of one number foresees nothing."""
     foreseen: dict[str, Any] = {"expected": 30.0, "low": 30, "high": 30, "simulations": 200, "seed": 0}
-    assert str(Forecast(capped=1.0, **foreseen)) == "will most likely end at the cap, 30 dialogues from now"
+    assert str(Forecast(capped=1.0, **foreseen)) == "will most likely end at the cap, after 30 more dialogues"
     assert str(Forecast(capped=0.25, **foreseen | {"low": 12})) == (
-        "about 30 dialogues to go (80 %: 12–30; 25 % would end at the cap)"
+        "about 30 more dialogues (80 %: 12–30; 25 % would end at the cap)"
     )
+
+
+def test_a_forecast_is_never_of_more_dialogues_than_are_left() -> None:
+    """It was made when 11 of 60 had begun, and 41 have since; when some leave, their places are to be filled again."""
+    made = Forecast(expected=49.0, low=20, high=49, capped=1.0, simulations=200, seed=0, begun=11)
+    later = made.after(41, cap=60)
+    assert (later.low, later.expected, later.high) == (0, 19, 19)
+    assert str(later) == "will most likely end at the cap, after 19 more dialogues"
+    assert str(made.after(60, cap=60).model_copy(update={"capped": 0.0})) == "about 0 more dialogues (80 %: 0–0)"
+    assert made.after(9, cap=60).high == 51
+    study = driven(SequentialStudy(rule(max_dialogues=60), seed=3), workers=20)
+    assert study.forecast(simulations=10).begun == study.answered + study.in_flight
 
 
 def test_strengths_are_labelled(ended: SequentialStudy) -> None:

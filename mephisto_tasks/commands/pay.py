@@ -102,13 +102,14 @@ def pay(
     """What every worker did, earned and is owed; with --send it is paid, each payment exactly once.
 
     Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
-    after whatever went wrong.
+    after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
     """
     if sending + auditing + bool(settled) > 1:
         raise click.UsageError("choose one of --send, --settled and --audit")
     if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {Path(csv_file).parent}", param_hint="--csv")
     directory = data_dir_of(data_dir)
+    refused = False
     with clear_errors():
         from mephisto_tasks.pay.books import open_books, terms_of
         from mephisto_tasks.pay.ledger import only_payer
@@ -128,7 +129,9 @@ def pay(
             books = open_now()
         elif sending:
             with only_payer(directory, task_name):
-                books = _sent(directory, open_now(), yes, as_json)
+                proposed = open_now()
+                books = _sent(directory, proposed, yes, as_json)
+                refused = books.refused_of(proposed)
         else:
             books = open_now()
         if auditing:
@@ -139,12 +142,14 @@ def pay(
             note_written(directory, [task_name], "table", [Path(csv_file)])
         if as_json:
             say_json(as_data(books))
-            return
-        if not sending:
-            show(books)
-            if books.to_send:
-                click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
-        show_remaining(books)
+        else:
+            if not sending:
+                show(books)
+                if books.to_send:
+                    click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
+            show_remaining(books)
+    if refused:  # all else was sent; a script that runs this learns that somebody must look
+        raise SystemExit(1)
 
 
 def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:

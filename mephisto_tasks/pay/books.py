@@ -121,6 +121,12 @@ class Books:
     def to_send(self) -> list[Payment]:
         return [payment for account in self.accounts for payment in account.to_send]
 
+    def refused_of(self, proposed: Books) -> bool:
+        """Whether something that the ``proposed`` books wanted to send was refused, or could not be looked at."""
+        settled = {payment.token for payment in self.payments if payment.state in SETTLED}
+        not_sent = any(payment.token not in settled for payment in proposed.to_send)
+        return not_sent or any(one.refused for one in self.remaining)
+
     def fees_of(self, payments: Iterable[Payment]) -> Decimal:
         """What crowds' sites take beside these payments."""
         of_account: dict[str, list[Payment]] = defaultdict(list)

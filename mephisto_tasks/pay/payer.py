@@ -43,11 +43,15 @@ class Owed:
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is owed and cannot be sent now, and why: a sentence that says what to do."""
+    """What is owed and cannot be sent now, and why: a sentence that says what to do.
+
+    ``refused``: the crowd's site refused to say, or to do, what is needed.
+    """
 
     owed: Owed
     amount: Decimal
     why: str
+    refused: bool = False
 
     @property
     def worker(self) -> str:

@@ -33,6 +33,7 @@ NOT_ALLOWED = (
 )
 NO_MONEY = "the MTurk account has not enough money for it. Add some at requester.mturk.com/account, and launch again"
 THROTTLED = "MTurk says that it is asked too often, though we waited between tries. Try again in a few minutes"
+NOT_HANDED_IN = "its worker has not handed this assignment in: they are still at work, returned it, or were too slow"
 UNREACHABLE = "MTurk could not be reached ({why}). Check the network, and AWS_ENDPOINT_URL_MTURK if it is set"
 
 _BY_CODE = {
@@ -68,6 +69,7 @@ _BY_CODE = {
     ),
 }
 _BY_MESSAGE = (
+    (re.compile(r"status of: Reviewable,"), NOT_HANDED_IN),
     (re.compile(r"signature (has )?expired|not yet current|clock", re.I), WRONG_CLOCK),
     (re.compile(r"scoped to (a valid|correct) region", re.I), WRONG_REGION),
     (re.compile(r"insufficient funds", re.I), NO_MONEY),

@@ -297,12 +297,18 @@ def _assignment_view(assignment: Assignment) -> Params:
 
 
 def _own_assignment(account: Account, assignment_id: str) -> Assignment:
-    """Of work that was handed in; what workers still do is nobody's business."""
-    for hit in account.hits.values():
-        for assignment in hit.assignments:
-            if assignment.id == assignment_id and assignment.status in (SUBMITTED, *REVIEWED):
-                return assignment
-    raise does_not_exist("Assignment", assignment_id)
+    """Of work that was handed in. One that a worker has, or gave back, is in the wrong state; it is not unknown.
+
+    GetAssignment answers “…can be called with a status of: Reviewable,Approved,Rejected”
+    (github.com/TurkServer/turkserver-meteor/issues/56).
+    """
+    same = [one for hit in account.hits.values() for one in hit.assignments if one.id == assignment_id]
+    if not same:
+        raise does_not_exist("Assignment", assignment_id)
+    for assignment in same:
+        if assignment.status in (SUBMITTED, *REVIEWED):
+            return assignment
+    raise _wrong_state("Reviewable", *REVIEWED)
 
 
 @operation
@@ -321,7 +327,7 @@ def list_assignments_for_hit(crowd: Crowd, account: Account, params: Params) -> 
 
 def _wrong_state(*allowed: str) -> Exception:
     return request_error(
-        "InvalidAssignmentState", f"This operation can be called with a status of: {', '.join(allowed)}"
+        "InvalidAssignmentState", f"This operation can be called with a status of: {','.join(allowed)}"
     )
 
 

@@ -102,7 +102,9 @@ def test_a_hit_from_made_to_paid(mturk: StandIn, client: Any) -> None:
         "Unassignable", 1, 0,
     )  # fmt: skip
     assert client.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
-    assert refused(client.get_assignment, AssignmentId=assignment)[1] == "AssignmentDoesNotExist"
+    _, code, said = refused(client.get_assignment, AssignmentId=assignment)
+    assert code == "InvalidAssignmentState"
+    assert said.startswith("This operation can be called with a status of: Reviewable,Approved,Rejected")
     mturk.crowd.submit(assignment, {"answer": "<yes & no>"})
     (handed_in,) = client.list_assignments_for_hit(HITId=hit_id)["Assignments"]
     assert handed_in["AssignmentStatus"] == "Submitted"
@@ -128,6 +130,7 @@ def test_given_back_and_too_slow(mturk: StandIn, client: Any) -> None:
     hit_id = new_hit(client)
     first = mturk.crowd.accept("A1", hit_id).id
     mturk.crowd.give_back(first)
+    assert refused(client.get_assignment, AssignmentId=first)[1] == "InvalidAssignmentState"
     assert hit(client, hit_id)["HITStatus"] == "Assignable"
     assert mturk.crowd.accept("A2", hit_id).id == first
     mturk.clock.move(601)

@@ -22,6 +22,7 @@ from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.workers.eligibility import PREFIX
 from mephisto_tasks.workers.mturk_requirements import (
+    COUNTRY_WITH_PARTS,
     MOST_REQUIREMENTS,
     UnknownQualification,
     mturk_requirements,
@@ -50,10 +51,18 @@ class MTurkPlace(Place):
         """MTurk is asked where rules name qualifications of the account.
 
         Raises:
-            ConfigError: a qualification does not exist on MTurk, or there are too many requirements.
+            ConfigError: a qualification does not exist on MTurk, it does not know a place, or there are too many
+                requirements.
             MTurkError: MTurk cannot be asked.
         """
         provider, blueprint = str(self.provider._provider_type), self.config.mephisto.blueprint
+        for code in rules.locales:
+            country, _, part = code.partition("-")
+            if part and country != COUNTRY_WITH_PARTS:
+                raise ConfigError(
+                    f"{PREFIX}locales: MTurk knows parts of {COUNTRY_WITH_PARTS} only, not {code!r}; write {country!r}, and "
+                    "ask for the part of the country in the practice"
+                )
         sandbox = provider == SANDBOX
 
         def id_of(name: str) -> str:

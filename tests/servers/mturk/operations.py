@@ -41,6 +41,7 @@ TOKEN_S = DAY_S
 OVERRIDE_S = 30 * DAY_S
 """How long a rejection can be taken back."""
 MOST_MAILS = 100
+MOST_LETTERS = (("Title", 128), ("Description", 2000), ("Keywords", 1000))
 HIT_TYPE_FIELDS = (
     "AutoApprovalDelayInSeconds",
     "AssignmentDurationInSeconds",
@@ -107,6 +108,9 @@ def create_hit_type(crowd: Crowd, account: Account, params: Params) -> Params:
 def _hit_type(crowd: Crowd, account: Account, params: Params) -> HitType:
     """The type with these values: they make one type, however often it is made."""
     check_requirements(params.get("QualificationRequirements") or [], crowd.qualification_types)
+    for name, most in MOST_LETTERS:
+        if len(params.get(name, "")) > most:
+            raise invalid(f"The value is invalid for {name}. It must be no longer than {most} characters.")
     if params["AssignmentDurationInSeconds"] < 30:
         raise invalid("AssignmentDurationInSeconds must be at least 30.")
     fields = {name: params[name] for name in HIT_TYPE_FIELDS if name in params}

@@ -279,6 +279,12 @@ def test_a_hit_type_that_makes_no_sense(client: Any) -> None:
     """A qualification that does not exist, and a page that no browser would load in MTurk's frame."""
     gone = {**ADULT, "QualificationTypeId": "3NONE"}
     assert refused(new_type, client=client, QualificationRequirements=[gone])[1] == "QualificationTypeDoesNotExist"
+    places = [{"Country": "CA", "Subdivision": "ON"}]
+    ontario = {"QualificationTypeId": "00000000000000000071", "Comparator": "In", "LocaleValues": places}
+    assert refused(new_type, client=client, QualificationRequirements=[ontario])[1] == "ParameterValidationError"
+    for name, most in (("Title", 128), ("Description", 2000), ("Keywords", 1000)):
+        assert refused(new_type, client=client, **{name: "x" * (most + 1)})[1] == "ParameterValidationError"
+        new_type(client=client, **{name: "x" * most})
     wrong = {**ADULT, "Comparator": "Exists"}
     assert refused(new_type, client=client, QualificationRequirements=[wrong])[1] == "ParameterValidationError"
     hit_type = new_type(client)

@@ -33,6 +33,7 @@ Examples:
   parlai-humaneval pay --task-name pw-turn-preference
   parlai-humaneval pay --task-name pw-turn-preference --send
   parlai-humaneval pay --task-name pw-turn-preference --partial full --minimum 12 --csv pay.csv
+  parlai-humaneval pay --task-name pw-turn-preference --submissions prolific_export.csv --send
   parlai-humaneval pay --task-name pw-turn-preference --audit
 """
 
@@ -79,7 +80,16 @@ class Dollars(click.ParamType):
 @click.option("--send", "sending", is_flag=True, help="Pay, after a question. Without it nothing is changed anywhere.")
 @click.option("--yes", is_flag=True, help="With --send: do not ask.")
 @click.option(
-    "--settled", multiple=True, metavar="PSEUDONYM", help="Note that what remains for this worker was paid otherwise."
+    "--settled",
+    multiple=True,
+    metavar="PSEUDONYM",
+    help="Note that what remains for this worker, or was written into a file for them, is paid.",
+)
+@click.option(
+    "--submissions",
+    type=click.Path(dir_okay=False, path_type=str),
+    help="The panel's export of submissions (CSV). Its statuses are noted: nothing is approved that was returned or timed "
+    "out there, and what the panel has approved counts as paid.",
 )
 @click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
@@ -94,6 +104,7 @@ def pay(
     sending: bool,
     yes: bool,
     settled: tuple[str, ...],
+    submissions: str | None,
     auditing: bool,
     csv_file: str | None,
     data_dir: str | None,
@@ -117,6 +128,10 @@ def pay(
         from mephisto_tasks.pay.sending import settle
         from mephisto_tasks.stored.written_files import note_written
 
+        if submissions is not None:
+            from mephisto_tasks.crowds.link.submissions import note_statuses
+
+            note_statuses(directory, task_name, Path(submissions))
         terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
 
         def open_now() -> Books:
@@ -272,7 +287,7 @@ def show_workers(books: Books) -> None:
         click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
 
 
-SELDOM = ("at work", "practice")
+SELDOM = ("at work", "practice", "written")
 """Columns that are shown where there is something in them."""
 
 
@@ -285,6 +300,7 @@ def _cells(line: WorkerPay) -> dict[str, str]:
         "minutes": f"{line.seconds / 60:.1f}",
         "due": f"${line.due}",
         "paid": f"${line.paid}",
+        "written": f"${line.written}" if line.written else "",
         "an hour": "" if line.hourly is None else f"${line.hourly}",
     }
 

@@ -16,7 +16,7 @@ from statistics import median
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.crowds.mturk.names import SANDBOX
-from mephisto_tasks.pay.ledger import OPEN, SETTLED, Kind, Ledger, Payment
+from mephisto_tasks.pay.ledger import OPEN, PAID, SETTLED, Kind, Ledger, Payment
 from mephisto_tasks.pay.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.pay.policy import Due, PayError, Terms, due, failed_checks
 from mephisto_tasks.pay.work import CENT, Work, work_done
@@ -48,6 +48,8 @@ class WorkerPay(BaseModel):
     seconds: float
     due: Decimal
     paid: Decimal
+    written: Decimal = NOTHING
+    """Into files, and not known to be paid."""
 
     @property
     def hourly(self) -> Decimal | None:
@@ -84,7 +86,7 @@ class Books:
     terms: Terms
     dues: list[Due]
     payments: list[Payment]
-    """Of the ledger."""
+    """Of the ledger, those that the site says are paid as confirmed; it is told so when something is sent."""
     accounts: list[Account]
 
     @cached_property
@@ -96,15 +98,19 @@ class Books:
                 lines[one.work.worker].append(one)
         found = [payment for account in self.accounts for payment in account.proposal.found]
         paid: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-        for payment in [*(one for one in self.payments if one.state in SETTLED), *found]:
+        for payment in [*(one for one in self.payments if one.state in PAID), *found]:
             paid[payment.worker] += payment.amount
-        return [_line(worker, dues, paid[worker]) for worker, dues in lines.items()]
+        written: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+        for payment in self.payments:
+            if payment.state == "written":
+                written[payment.worker] += payment.amount
+        return [_line(worker, dues, paid[worker], written[worker]) for worker, dues in lines.items()]
 
     @property
     def in_sandbox(self) -> tuple[Decimal, Decimal]:
         """Of what people are owed, and of what the ledger says was paid: what is in MTurk's sandbox, and no real money."""
         owed = [one.amount for one in self.dues if one.work.provider == SANDBOX and not one.work.simulated]
-        paid = [one.amount for one in self.payments if one.state in SETTLED and one.account.startswith(f"{SANDBOX}:")]
+        paid = [one.amount for one in self.payments if one.state in PAID and one.account.startswith(f"{SANDBOX}:")]
         return sum(owed, NOTHING), sum(paid, NOTHING)
 
     @property
@@ -236,6 +242,8 @@ def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, wit
         owed = _owed([one for one in dues if one.work.task_run_id in runs], here)
         resumed = [payment for payment in here if payment.state in OPEN]
         accounts.append(Account(payer, payer.propose(owed), resumed))
+    confirmed = {one.token: one for account in accounts for one in account.proposal.confirmed}
+    payments = [confirmed.get(payment.token, payment) for payment in payments]
     return Books(task_name, terms, dues, payments, accounts)
 
 
@@ -296,7 +304,7 @@ def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:
     return owed
 
 
-def _line(worker: str, dues: Sequence[Due], paid: Decimal) -> WorkerPay:
+def _line(worker: str, dues: Sequence[Due], paid: Decimal, written: Decimal) -> WorkerPay:
     works: list[Work] = [one.work for one in dues]
     count = [work.outcome for work in works].count
     return WorkerPay(
@@ -309,4 +317,5 @@ def _line(worker: str, dues: Sequence[Due], paid: Decimal) -> WorkerPay:
         seconds=sum(work.seconds + work.practice_seconds for work in works if work.outcome != "running"),
         due=sum((one.amount for one in dues), NOTHING),
         paid=paid,
+        written=written,
     )

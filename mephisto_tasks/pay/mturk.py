@@ -444,11 +444,16 @@ class MTurkPayer:
         return [*self._unread.values(), *differences]
 
     def _audit_approvals(self, payments: Sequence[Payment]) -> Iterator[str]:
-        noted = {payment.assignment for payment in payments if payment.kind == "approval" and payment.state in _PAID}
+        approvals = [
+            payment.assignment for payment in payments if payment.kind == "approval" and payment.state in _PAID
+        ]
+        forgotten = approvals.count("")
+        noted = {*approvals} - {""}
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
         for name in sorted(noted - approved):
             yield f"the ledger has assignment {name} as approved, and MTurk does not"
-        for name in sorted(approved - noted):
+        # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
+        for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
             yield f"MTurk has assignment {name} as approved, and the ledger does not: by hand, or by itself after a while"
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
@@ -467,7 +472,7 @@ class MTurkPayer:
             for payment in noted[assignment]:
                 amounts = [Decimal(bonus["BonusAmount"]) for bonus in listed if reference(payment) in bonus["Reason"]]
                 yield from _compared(payment, amounts)
-            ours = [reference(payment) for payment in noted[assignment]]
+            ours = [reference(payment) for payment in payments]
             for bonus in listed:
                 if not any(name in bonus["Reason"] for name in ours):
                     yield f"MTurk has a bonus of ${bonus['BonusAmount']} by assignment {assignment}, and the ledger does not"

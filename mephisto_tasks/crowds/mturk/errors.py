@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from botocore import exceptions as aws
 
 from mephisto_tasks.crowds.contract import CrowdError
+from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
 
 REGION = "us-east-1"
 """The only region in which MTurk is."""
@@ -98,12 +99,18 @@ def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
     """The sentence for an error of botocore's."""
     if isinstance(error, aws.ClientError):
         code = turk_code(error)
-        return MTurkError(f"cannot {what}: {_of_response(error, code)}", code)
+        answers_as_ever = code.startswith("AWS.MechanicalTurk.") or "Throttl" in code
+        return MTurkError(f"cannot {what}: {_of_response(error, code)}{'' if answers_as_ever else closed()}", code)
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError, aws.ProfileNotFound)):
-        return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}")
+        return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}{closed()}")
     if isinstance(error, (aws.ConnectionError, aws.HTTPClientError)):
-        return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=_first_line(error))}")
+        return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=_first_line(error))}{closed()}")
     return MTurkError(f"cannot {what}: {_first_line(error)}")
+
+
+def closed() -> str:
+    """What is added where Amazon's own MTurk does not answer as it did."""
+    return f". {CLOSED}" if asks_amazon() else ""
 
 
 def turk_code(error: aws.ClientError) -> str:

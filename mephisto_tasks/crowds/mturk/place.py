@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 from mephisto_tasks.crowds.done_elsewhere import done_elsewhere
 from mephisto_tasks.crowds.mturk.client import client_for, worker_site
+from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.following import following
 from mephisto_tasks.crowds.mturk.hits import group_of, study_mark
@@ -45,7 +46,8 @@ class MTurkPlace(Place):
             total = total_of(self.config.mephisto, units, masters=rules.masters, mark=mark)
             elsewhere = done_elsewhere(self.data_dir, self.task_name, str(self.provider._provider_type))
             self._required = self._requirements(rules)
-        agreed(total.model_copy(update={"remark": elsewhere}), agree)
+        remarks = [*([f"{CLOSED}."] if asks_amazon() else []), *([] if elsewhere is None else [elsewhere])]
+        agreed(total.model_copy(update={"remark": " ".join(remarks) or None}), agree)
 
     def _requirements(self, rules: WorkerRules) -> list[dict[str, Any]]:
         """MTurk is asked where rules name qualifications of the account.

@@ -27,6 +27,7 @@ from parlai_humaneval.tables.formulas import write_rows
 if TYPE_CHECKING:
     from mephisto_tasks.pay.books import Books, WorkerPay
     from mephisto_tasks.pay.ledger import Payment
+    from mephisto_tasks.pay.payer import Payer
 
 EPILOG = """\b
 Examples:
@@ -136,7 +137,8 @@ def pay(
 
         def open_now() -> Books:
             with waiting_for(READING, on_screens_only=True):
-                return open_books(directory, task_name, terms, payer_of, withhold)
+                noting = bool(settled)
+                return open_books(directory, task_name, terms, payer_of, withhold, without_sites=noting)
 
         if settled:
             with only_payer(directory, task_name):
@@ -320,11 +322,7 @@ def show_remaining(books: Books) -> None:
 
 def _show_audit(books: Books, as_json: bool) -> None:
     """Differences as sentences; exit code 1 where there are any."""
-    differences = [
-        difference
-        for account in books.accounts
-        for difference in account.payer.audit([p for p in books.payments if p.account == account.payer.account])
-    ]
+    differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
     paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
     if as_json:
         say_json({"ledger_total": str(paid), "differences": differences})
@@ -338,6 +336,16 @@ def _show_audit(books: Books, as_json: bool) -> None:
             click.echo(f"The ledger ({counted(len(books.payments), 'payment')}, ${paid}) and {witnesses} agree.")
     if differences:
         raise SystemExit(1)
+
+
+def _audited(books: Books, payer: Payer) -> list[str]:
+    """What a payer's site says otherwise than the ledger; that it cannot be asked, where it cannot."""
+    from mephisto_tasks.crowds.contract import CrowdError
+
+    try:
+        return payer.audit([payment for payment in books.payments if payment.account == payer.account])
+    except CrowdError as error:
+        return [str(error)]
 
 
 def _write_csv(books: Books, path: Path) -> None:

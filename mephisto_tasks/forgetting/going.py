@@ -201,7 +201,7 @@ class Places:
         return sorted(name for name in held if name in self._blocking or name.startswith(BLOCKED_EVERYWHERE))
 
 
-def rows_of(path: Path, table: str, sql: str, values: Sequence[object]) -> list[tuple[object, ...]]:
+def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
     """Rows of an SQLite file; none where it, or the table, is not there."""
     if not path.is_file() or not query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table]):
         return []

@@ -15,6 +15,7 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.contract import CrowdError
 from mephisto_tasks.crowds.mturk.names import SANDBOX
 from mephisto_tasks.pay.ledger import OPEN, PAID, SETTLED, Kind, Ledger, Payment
 from mephisto_tasks.pay.payer import Owed, Payer, Proposal, Remaining
@@ -71,7 +72,7 @@ class Account:
     payer: Payer
     proposal: Proposal
     resumed: list[Payment]
-    """Begun by an earlier run, and not known to have ended."""
+    """Begun by an earlier run, and not known to have ended; none where the site cannot be asked."""
 
     @property
     def to_send(self) -> list[Payment]:
@@ -215,7 +216,15 @@ class Books:
         return replace(self, payments=payments, accounts=accounts)
 
 
-def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, withhold: Collection[str] = ()) -> Books:
+def open_books(
+    data_dir: Path,
+    task_name: str,
+    terms: Terms,
+    payers: Payers,
+    withhold: Collection[str] = (),
+    *,
+    without_sites: bool = False,
+) -> Books:
     """The books as they stand, with what is proposed. Crowds' sites are asked; nothing is changed.
 
     Args:
@@ -224,8 +233,11 @@ def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, wit
         terms: how.
         payers: who.
         withhold: checks whose failure withholds pay. Nothing is withheld unless somebody asks for it.
+        without_sites: open them, too, where no crowd's site can be asked, to note what was paid otherwise. Where only some
+            cannot be asked (one that has closed), what they owe remains, and the others pay.
 
     Raises:
+        CrowdError: no crowd's site can be asked.
         ResultsError: no such task.
         CheckError: an unknown check.
         PayError: a ledger or an amount that cannot be used.
@@ -235,13 +247,20 @@ def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, wit
     dues = [due(work, terms, withheld) for work in works]
     payments = Ledger(data_dir, task_name).payments()
     requesters = _requesters(data_dir, task_name)
-    accounts = []
+    accounts, refusals = [], []
     for (provider, requester), runs in requesters.items():
         payer = payers(data_dir, task_name, provider, requester, runs)
         here = [payment for payment in payments if payment.account == payer.account]
         owed = _owed([one for one in dues if one.work.task_run_id in runs], here)
         resumed = [payment for payment in here if payment.state in OPEN]
-        accounts.append(Account(payer, payer.propose(owed), resumed))
+        try:
+            accounts.append(Account(payer, payer.propose(owed), resumed))
+        except CrowdError as error:
+            left = [Remaining(one, one.left, str(error), refused=True) for one in owed if one.left > 0]
+            refusals += [error] if left or resumed else []
+            accounts.append(Account(payer, Proposal(remaining=left), []))
+    if refusals and len(refusals) == len(accounts) and not without_sites:
+        raise refusals[0]
     confirmed = {one.token: one for account in accounts for one in account.proposal.confirmed}
     payments = [confirmed.get(payment.token, payment) for payment in payments]
     return Books(task_name, terms, dues, payments, accounts)

@@ -36,7 +36,8 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
     """
     ledger = Ledger(data_dir, books.task_name)
     for account in books.accounts:
-        account.payer.check(account.to_send)
+        if account.to_send:  # a site that has closed is asked nothing
+            account.payer.check(account.to_send)
 
     def note(payment: Payment, state: State, words: str) -> None:
         ledger.note(payment.token, state, words)

@@ -25,6 +25,7 @@ from mephisto_tasks.pay.files import FilePayer
 from mephisto_tasks.pay.ledger import Ledger
 from mephisto_tasks.stored.results import stored_agents
 from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.workers.known_workers import known_workers
 from parlai_humaneval.cli import main
 
 
@@ -303,6 +304,45 @@ def test_a_list_by_hand_is_settled_once_paid(local: Path) -> None:
     assert (settled["workers"][0]["paid"], settled["workers"][0]["written"]) == ("1.00", "0.00")
     assert [one["state"] for one in settled["ledger"]] == ["by_hand", "written"]
     assert "nothing remains to be paid" in refused(local, "--settled", worker["worker"])
+
+
+def test_a_site_that_has_closed_keeps_nobody_from_being_paid_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial in MTurk's sandbox, and people of this machine: those are paid, and what remains can be noted."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    tried = StoredStudy(tmp_path / "data", provider="mturk_sandbox", requester="lab_sandbox", reward=1.0)
+    tried.add(TASK, "ATRY_sandbox", whole("t"))
+    assert "Amazon closed MTurk" in refused(tried.data_dir), "there is nobody else to pay"
+    study = StoredStudy(tmp_path / "data", requester="here", reward=1.0)
+    study.add(TASK, "ann", whole("a"))
+    set_status(study.data_dir, "disconnect")
+    result = pay(study.data_dir, "--send", "--yes")
+    assert (result.exit_code, "Amazon closed MTurk" in result.stdout) == (1, True)
+    assert len(files(study.data_dir)) == 1
+    (remains,) = as_json(study.data_dir)["remaining"]
+    assert as_json(study.data_dir, "--settled", remains["worker"])["remaining"] == []
+    audit = pay(study.data_dir, "--audit")
+    assert (audit.exit_code, "Amazon closed MTurk" in audit.stdout) == (1, True)
+
+
+def test_what_a_closed_site_owes_is_noted_once_it_is_paid_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", "https://mturk.example")
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    study = StoredStudy(tmp_path / "data", provider="mturk", requester="lab", reward=1.0)
+    study.add(TASK, "AANN", whole("a"))
+    worker = next(iter(known_workers(study.data_dir)))
+    settled = as_json(study.data_dir, "--settled", worker)
+    assert (settled["remaining"], settled["workers"][0]["paid"]) == ([], "1.00")
+    assert as_json(study.data_dir)["remaining"] == [], "nothing is owed there any more, so that nobody has to be asked"
 
 
 def test_a_lost_ledger_pays_nobody_by_a_second_file(prolific: Path) -> None:

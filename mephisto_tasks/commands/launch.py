@@ -99,8 +99,7 @@ def launch(
 
     place=WORD says where raters come from, with any conf: local (this machine), link (a panel such as Prolific, or
     invitations), mturk_sandbox or mturk. mturk spends real money: the total is shown first, and asked about. Amazon closed
-    MTurk on 30 September 2026: recruit raters through a panel such as Prolific (place=link panel=prolific) or by invitation
-    (place=link).
+    MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link).
 
     Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """

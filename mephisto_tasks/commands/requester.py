@@ -39,8 +39,8 @@ NO_TERMINAL = (
 def requester() -> None:
     """Register accounts of MTurk, or of a site that speaks its protocol, and list them.
 
-    Amazon closed MTurk on 30 September 2026: recruit raters through a panel such as Prolific (place=link panel=prolific) or
-    by invitation (place=link). Neither needs an account here.
+    Amazon closed MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link). Neither needs an
+    account here.
     """
 
 

@@ -10,10 +10,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-CLOSED = (
-    "Amazon closed MTurk on 30 September 2026: recruit raters through a panel such as Prolific (place=link panel=prolific) "
-    "or by invitation (place=link)"
-)
+CLOSED = "Amazon closed MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link)"
 ENDPOINT_ENV = ("AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL")
 AMAZONS_HOST = re.compile(r"^mturk-requester(?P<sandbox>-sandbox)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com$")
 

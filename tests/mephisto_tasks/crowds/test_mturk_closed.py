@@ -65,7 +65,7 @@ def test_a_launch_there_ends_with_what_to_use_instead(amazons: None, tmp_path: P
     )
     assert "there are no AWS keys" in told
     assert CLOSED.partition(":")[0] in told
-    assert "place=link panel=prolific" in told
+    assert "place=link" in told
 
 
 def test_doctor_says_it(amazons: None, tmp_path: Path) -> None:

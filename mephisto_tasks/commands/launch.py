@@ -43,9 +43,6 @@ Examples (settings with brackets need quotes in most shells):
   parlai-humaneval launch pw_turn metric=humanness turns=4 'models=[eliza,retrieval]' port=3005
   parlai-humaneval launch pw_turn place=link panel=prolific completion_code=C1A2B3 \\
       'models=[a,b]' public_url=https://my.host
-  parlai-humaneval launch pw_turn place=mturk_sandbox 'models=[a,b]' \\
-      requester_name=me public_url=https://my.host
-  parlai-humaneval launch sata conf=liu2023_mm place=mturk … --total
   parlai-humaneval launch pw_turn conf=./my_study.yaml
   parlai-humaneval launch pw_turn 'models=[a,b,c]' stop=decided margin=0.1 max_dialogues=600
   parlai-humaneval launch sata conf=liu2023_mm embedded=true
@@ -101,7 +98,8 @@ def launch(
     SETTING=VALUE, such as turns=4. The long names that are stored (mephisto.blueprint.turns=4) can be typed, too.
 
     place=WORD says where raters come from, with any conf: local (this machine), link (a panel such as Prolific, or
-    invitations), mturk_sandbox or mturk. mturk spends real money: the total is shown first, and asked about.
+    invitations), mturk_sandbox or mturk. mturk spends real money: the total is shown first, and asked about. Amazon closed
+    MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link).
 
     Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """

@@ -27,12 +27,14 @@ from parlai_humaneval.tables.formulas import write_rows
 if TYPE_CHECKING:
     from mephisto_tasks.pay.books import Books, WorkerPay
     from mephisto_tasks.pay.ledger import Payment
+    from mephisto_tasks.pay.payer import Payer
 
 EPILOG = """\b
 Examples:
   parlai-humaneval pay --task-name pw-turn-preference
   parlai-humaneval pay --task-name pw-turn-preference --send
   parlai-humaneval pay --task-name pw-turn-preference --partial full --minimum 12 --csv pay.csv
+  parlai-humaneval pay --task-name pw-turn-preference --submissions prolific_export.csv --send
   parlai-humaneval pay --task-name pw-turn-preference --audit
 """
 
@@ -79,7 +81,16 @@ class Dollars(click.ParamType):
 @click.option("--send", "sending", is_flag=True, help="Pay, after a question. Without it nothing is changed anywhere.")
 @click.option("--yes", is_flag=True, help="With --send: do not ask.")
 @click.option(
-    "--settled", multiple=True, metavar="PSEUDONYM", help="Note that what remains for this worker was paid otherwise."
+    "--settled",
+    multiple=True,
+    metavar="PSEUDONYM",
+    help="Note that what remains for this worker, or was written into a file for them, is paid.",
+)
+@click.option(
+    "--submissions",
+    type=click.Path(dir_okay=False, path_type=str),
+    help="The panel's export of submissions (CSV). Its statuses are noted: nothing is approved that was returned or timed "
+    "out there, and what the panel has approved counts as paid.",
 )
 @click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
@@ -94,6 +105,7 @@ def pay(
     sending: bool,
     yes: bool,
     settled: tuple[str, ...],
+    submissions: str | None,
     auditing: bool,
     csv_file: str | None,
     data_dir: str | None,
@@ -102,13 +114,14 @@ def pay(
     """What every worker did, earned and is owed; with --send it is paid, each payment exactly once.
 
     Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
-    after whatever went wrong.
+    after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
     """
     if sending + auditing + bool(settled) > 1:
         raise click.UsageError("choose one of --send, --settled and --audit")
     if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {Path(csv_file).parent}", param_hint="--csv")
     directory = data_dir_of(data_dir)
+    refused = False
     with clear_errors():
         from mephisto_tasks.pay.books import open_books, terms_of
         from mephisto_tasks.pay.ledger import only_payer
@@ -116,11 +129,16 @@ def pay(
         from mephisto_tasks.pay.sending import settle
         from mephisto_tasks.stored.written_files import note_written
 
+        if submissions is not None:
+            from mephisto_tasks.crowds.link.submissions import note_statuses
+
+            note_statuses(directory, task_name, Path(submissions))
         terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
 
         def open_now() -> Books:
             with waiting_for(READING, on_screens_only=True):
-                return open_books(directory, task_name, terms, payer_of, withhold)
+                noting = bool(settled)
+                return open_books(directory, task_name, terms, payer_of, withhold, without_sites=noting)
 
         if settled:
             with only_payer(directory, task_name):
@@ -128,7 +146,9 @@ def pay(
             books = open_now()
         elif sending:
             with only_payer(directory, task_name):
-                books = _sent(directory, open_now(), yes, as_json)
+                proposed = open_now()
+                books = _sent(directory, proposed, yes, as_json)
+                refused = books.refused_of(proposed)
         else:
             books = open_now()
         if auditing:
@@ -139,12 +159,14 @@ def pay(
             note_written(directory, [task_name], "table", [Path(csv_file)])
         if as_json:
             say_json(as_data(books))
-            return
-        if not sending:
-            show(books)
-            if books.to_send:
-                click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
-        show_remaining(books)
+        else:
+            if not sending:
+                show(books)
+                if books.to_send:
+                    click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
+            show_remaining(books)
+    if refused:  # all else was sent; a script that runs this learns that somebody must look
+        raise SystemExit(1)
 
 
 def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
@@ -267,7 +289,7 @@ def show_workers(books: Books) -> None:
         click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
 
 
-SELDOM = ("at work", "practice")
+SELDOM = ("at work", "practice", "written")
 """Columns that are shown where there is something in them."""
 
 
@@ -280,6 +302,7 @@ def _cells(line: WorkerPay) -> dict[str, str]:
         "minutes": f"{line.seconds / 60:.1f}",
         "due": f"${line.due}",
         "paid": f"${line.paid}",
+        "written": f"${line.written}" if line.written else "",
         "an hour": "" if line.hourly is None else f"${line.hourly}",
     }
 
@@ -299,11 +322,7 @@ def show_remaining(books: Books) -> None:
 
 def _show_audit(books: Books, as_json: bool) -> None:
     """Differences as sentences; exit code 1 where there are any."""
-    differences = [
-        difference
-        for account in books.accounts
-        for difference in account.payer.audit([p for p in books.payments if p.account == account.payer.account])
-    ]
+    differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
     paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
     if as_json:
         say_json({"ledger_total": str(paid), "differences": differences})
@@ -317,6 +336,16 @@ def _show_audit(books: Books, as_json: bool) -> None:
             click.echo(f"The ledger ({counted(len(books.payments), 'payment')}, ${paid}) and {witnesses} agree.")
     if differences:
         raise SystemExit(1)
+
+
+def _audited(books: Books, payer: Payer) -> list[str]:
+    """What a payer's site says otherwise than the ledger; that it cannot be asked, where it cannot."""
+    from mephisto_tasks.crowds.contract import CrowdError
+
+    try:
+        return payer.audit([payment for payment in books.payments if payment.account == payer.account])
+    except CrowdError as error:
+        return [str(error)]
 
 
 def _write_csv(books: Books, path: Path) -> None:

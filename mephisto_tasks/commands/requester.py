@@ -37,7 +37,11 @@ NO_TERMINAL = (
 
 @click.group(cls=SuggestingGroup, epilog=EPILOG)
 def requester() -> None:
-    """Register the MTurk accounts that launch tasks, and list them."""
+    """Register accounts of MTurk, or of a site that speaks its protocol, and list them.
+
+    Amazon closed MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link). Neither needs an
+    account here.
+    """
 
 
 @requester.command(epilog=EPILOG)
@@ -60,11 +64,15 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
                 raise click.ClickException(NO_TERMINAL.format(name=name))
             key_id = access_key_id or click.prompt("AWS access key id")
             keys = (key_id.strip(), click.prompt("AWS secret access key", hide_input=True).strip())
+        from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
+
         stored = register(data_dir_of(data_dir), name, provider, keys)
         only_here = keys is None and not has_profile(name)
     if only_here:
         click.echo("Its keys are those of the environment, and are not kept: set them wherever you launch.")
     click.echo(f"Registered. Launch with:  place={provider} requester_name={stored}")
+    if asks_amazon():
+        click.echo(f"{CLOSED}.", err=True)
     click.echo(f"See whether MTurk knows it:  parlai-humaneval requester check {stored}")
 
 

@@ -25,7 +25,8 @@ Example:
 def returned(task_name: str, file: str, data_dir: str | None, as_json: bool) -> None:
     """Free what returned and timed-out submissions hold, as the panel's export lists them (Prolific: RETURNED, TIMED-OUT).
 
-    A running launch gives their places to other people within seconds. Reading the same file again changes nothing.
+    A running launch gives their places to other people within seconds. Reading the same file again changes nothing. All
+    statuses are noted: `pay` approves nothing that was returned or timed out.
     """
     with clear_errors():
         from mephisto_tasks.crowds.link.submissions import free_returned, read_submissions

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from mephisto_tasks.forgetting import traces
 from mephisto_tasks.forgetting.going import Going, as_they_are_now
 from mephisto_tasks.forgetting.outside import Outside, outside
-from mephisto_tasks.pay.ledger import OPEN, SETTLED, Ledger, Payment, only_payer
+from mephisto_tasks.pay.ledger import OPEN, PAID, Ledger, Payment, only_payer
 from mephisto_tasks.pay.work import work_done
 from mephisto_tasks.stored.judge_lines import FILE as JUDGES_FILE
 from mephisto_tasks.stored.judge_lines import JudgingElsewhere, only_judging
@@ -84,7 +84,7 @@ def planned(data_dir: Path, person: Going) -> Planned:
         practices=len(person.practices),
         judged_by_others=sum(1 for _ in traces.judging_files(data_dir, person)),
         kept_paid=len(theirs),
-        unpaid=_unpaid(data_dir, person, sum((one.amount for one in theirs if one.state in SETTLED), Decimal("0.00"))),
+        unpaid=_unpaid(data_dir, person, sum((one.amount for one in theirs if one.state in PAID), Decimal("0.00"))),
         blocks=person.blocks,
         last_seen=person.last_seen,
         files=outside(data_dir, person, traces.invited_as(data_dir, person), dry=True),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mephisto_tasks.crowds.mturk.names import PROVIDERS
+from mephisto_tasks.pay.ledger import LEDGER
 from mephisto_tasks.stored.launch_settings import blueprint_of_newest
-from mephisto_tasks.stored.results import check_task, query, task_names
+from mephisto_tasks.stored.results import check_task, query, query_file, task_names
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.workers.kept_out import BLOCKED_EVERYWHERE
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers, names_of, seconds
@@ -38,7 +40,8 @@ class Going(BaseModel):
 
     ``stands_for``: what stands in the ledger in place of the pseudonym; drawn by lot, so that no key leads back from it.
     ``dialogues``: ids of those that the worker held, which others may have judged. ``blocks``: qualifications that keep
-    the worker out. ``last_seen``: seconds since the epoch. ``asked``: the one task that was asked for; None: all.
+    the worker out. ``outside_ids``: of their participations at the crowd's site (submissions, assignments), by which it
+    finds the person. ``last_seen``: seconds since the epoch. ``asked``: the one task that was asked for; None: all.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,6 +55,7 @@ class Going(BaseModel):
     parts: list[Part]
     dialogues: list[str]
     blocks: list[str]
+    outside_ids: list[str] = []
     last_seen: float
     asked: str | None = None
     stands_for: str = Field(default_factory=lambda: f"forgotten-{secrets.token_hex(6)}")
@@ -71,6 +75,7 @@ class Going(BaseModel):
                 "tasks": list(dict.fromkeys([*self.tasks, *newer.tasks])),
                 "parts": list(dict.fromkeys([*self.parts, *newer.parts])),
                 "dialogues": list(dict.fromkeys([*self.dialogues, *newer.dialogues])),
+                "outside_ids": list(dict.fromkeys([*self.outside_ids, *newer.outside_ids])),
                 "blocks": self.blocks,
                 "stands_for": self.stands_for,
             }
@@ -138,6 +143,7 @@ class Places:
                 if event["event"] == "started"
             ],
             blocks=self._blocks(known) if everywhere else [],
+            outside_ids=self._outside_ids(known, wanted, [part.agent_id for part, _ in here if part.unit_id]),
             # The database may be younger than what it holds, where it was imported.
             last_seen=max(times or [at for _, at in here] or [known.since]),
             asked=task_name,
@@ -157,10 +163,49 @@ class Places:
         marks = [form.encode() for form in (known.pseudonym, known.name) if len(form) >= SHORTEST]
         return [task for task, files in self._files.items() if any(mark in file for file in files for mark in marks)]
 
+    def _outside_ids(self, known: KnownWorker, tasks: Collection[str], agents: Collection[str]) -> list[str]:
+        """What crowds' sites call the worker's participations in these tasks."""
+        of_visits = rows_of(
+            self.data_dir / "link" / "link.db",
+            "visits",
+            "SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN "
+            "(SELECT value FROM json_each(?))",
+            [known.name, json.dumps(list(tasks))],
+        )
+        of_hits = [
+            row
+            for provider in PROVIDERS
+            for row in rows_of(
+                self.data_dir / provider / "mturk.db",
+                "agent_assignments",
+                "SELECT assignment_id FROM agent_assignments WHERE agent_id IN (SELECT value FROM json_each(?))",
+                [json.dumps(list(agents))],
+            )
+        ]
+        paid = [
+            row
+            for task in tasks
+            for row in rows_of(
+                study_folder(self.data_dir, task) / LEDGER,
+                "payments",
+                "SELECT assignment FROM payments WHERE worker = ? AND assignment != agent_id",
+                [known.pseudonym],
+            )
+        ]
+        ids = (str(value) for row in (*of_visits, *of_hits, *paid) for value in row)
+        return list(dict.fromkeys(one for one in ids if one))
+
     def _blocks(self, known: KnownWorker) -> list[str]:
         """Qualifications that a worker holds, and that keep them out of studies."""
         held = {str(row[0]) for row in query(self.data_dir, _GRANTED, [known.worker_id])}
         return sorted(name for name in held if name in self._blocking or name.startswith(BLOCKED_EVERYWHERE))
+
+
+def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
+    """Rows of an SQLite file; none where it, or the table, is not there."""
+    if not path.is_file() or not query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table]):
+        return []
+    return query_file(path, sql, values)
 
 
 def _events(folder: Path) -> list[dict[str, Any]]:

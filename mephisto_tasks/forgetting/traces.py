@@ -6,17 +6,19 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.forgetting.going import RUNS, SHORTEST, Going
+from mephisto_tasks.forgetting.going import RUNS, SHORTEST, Going, rows_of
 from mephisto_tasks.forgetting.sqlite_files import Statement, erase
+from mephisto_tasks.pay.ledger import LEDGER
 from mephisto_tasks.stored.judge_lines import drop_judged
 from mephisto_tasks.stored.lines_file import drop_lines
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.workers.browser_book import FILE as BROWSERS
 from mephisto_tasks.workers.browser_book import names_of
+from mephisto_tasks.workers.known_workers import names_of as names_of_worker
 from parlai_humaneval.private_files import write_private
 
 DELETED = "[deleted]"
@@ -199,27 +201,42 @@ def invited_as(data_dir: Path, person: Going) -> list[str]:
 
 
 def payments(data_dir: Path, person: Going, called: Sequence[str]) -> int:
-    """The ledger, and the files by which was paid: amounts and dates stay, and nobody's name beside them.
+    """The ledger, and the files by which was paid: amounts and dates stay, and nothing by which anybody finds the person.
 
     ``called``: names and addresses under which the worker was invited.
     """
     changed = 0
+    names = {person.pseudonym, *names_of_worker(person.name), *called, *person.outside_ids}
     for task in person.tasks:
         folder = study_folder(data_dir, task)
-        values = (person.stands_for, person.pseudonym)
-        changed += erase(
-            folder / "ledger.db",
-            [("UPDATE payments SET worker = ?, worker_id = '', agent_id = '' WHERE worker = ?", values)],
+        # The files first: only the ledger, and what was noted as this began, knows the ids that are in them.
+        found = rows_of(
+            folder / LEDGER, "payments", "SELECT session FROM payments WHERE worker = ?", [person.pseudonym]
         )
-        for path in sorted((folder / "payments").glob("*.csv")):
-            _renamed(path, dict.fromkeys((*person.forms, *called), person.stands_for))
+        units = {str(session) for (session,) in found}
+        for path in sorted([*(folder / "payments").glob("*.csv"), *(folder / "payments").glob("*.txt")]):
+            _renamed(path, names, units, person.stands_for)
+        # What a site said of a payment may name its submission; where the file is may stay.
+        changed += erase(
+            folder / LEDGER,
+            [
+                (
+                    "UPDATE payments SET worker = ?, worker_id = '', agent_id = '', session = '', assignment = '', "
+                    "words = CASE state WHEN 'written' THEN words ELSE '' END WHERE worker = ?",
+                    (person.stands_for, person.pseudonym),
+                )
+            ],
+        )
     return changed
 
 
-def _renamed(path: Path, names: Mapping[str, str]) -> bool:
-    """Cells of a file of payments that are a worker's name get another; no other cell is touched."""
+def _renamed(path: Path, names: Collection[str], units: Collection[str], stands_for: str) -> bool:
+    """In a file of payments, cells that are a worker's name get another, and units in their rows go; nothing else does."""
     rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
-    clean = [[names.get(cell.removeprefix("'"), cell) for cell in row] for row in rows]
+    clean = []
+    for row in rows:
+        named = [stands_for if cell.removeprefix("'") in names else cell for cell in row]
+        clean.append(named if named == row else ["" if cell in units else cell for cell in named])
     if clean != rows:
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows(clean)
@@ -228,11 +245,11 @@ def _renamed(path: Path, names: Mapping[str, str]) -> bool:
 
 
 def left_over(data_dir: Path, person: Going, called: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Files of the data directory in which the worker's name or pseudonym stands still.
+    """Files of the data directory in which the worker's name, pseudonym or one of their participations stands still.
 
     ``others``: names of other workers, of which the name may be a part.
     """
-    marks = [form.encode() for form in (*person.forms, *called) if len(form) >= SHORTEST]
+    marks = [form.encode() for form in (*person.forms, *called, *person.outside_ids) if len(form) >= SHORTEST]
     longer = [other.encode() for other in others if any(mark.decode() in other for mark in marks)]
     found = []
     for path in sorted(data_dir.rglob("*")):

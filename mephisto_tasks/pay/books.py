@@ -15,8 +15,9 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.contract import CrowdError
 from mephisto_tasks.crowds.mturk.names import SANDBOX
-from mephisto_tasks.pay.ledger import OPEN, SETTLED, Kind, Ledger, Payment
+from mephisto_tasks.pay.ledger import OPEN, PAID, SETTLED, Kind, Ledger, Payment
 from mephisto_tasks.pay.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.pay.policy import Due, PayError, Terms, due, failed_checks
 from mephisto_tasks.pay.work import CENT, Work, work_done
@@ -48,6 +49,8 @@ class WorkerPay(BaseModel):
     seconds: float
     due: Decimal
     paid: Decimal
+    written: Decimal = NOTHING
+    """Into files, and not known to be paid."""
 
     @property
     def hourly(self) -> Decimal | None:
@@ -69,7 +72,7 @@ class Account:
     payer: Payer
     proposal: Proposal
     resumed: list[Payment]
-    """Begun by an earlier run, and not known to have ended."""
+    """Begun by an earlier run, and not known to have ended; none where the site cannot be asked."""
 
     @property
     def to_send(self) -> list[Payment]:
@@ -84,7 +87,7 @@ class Books:
     terms: Terms
     dues: list[Due]
     payments: list[Payment]
-    """Of the ledger."""
+    """Of the ledger, those that the site says are paid as confirmed; it is told so when something is sent."""
     accounts: list[Account]
 
     @cached_property
@@ -96,15 +99,19 @@ class Books:
                 lines[one.work.worker].append(one)
         found = [payment for account in self.accounts for payment in account.proposal.found]
         paid: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-        for payment in [*(one for one in self.payments if one.state in SETTLED), *found]:
+        for payment in [*(one for one in self.payments if one.state in PAID), *found]:
             paid[payment.worker] += payment.amount
-        return [_line(worker, dues, paid[worker]) for worker, dues in lines.items()]
+        written: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+        for payment in self.payments:
+            if payment.state == "written":
+                written[payment.worker] += payment.amount
+        return [_line(worker, dues, paid[worker], written[worker]) for worker, dues in lines.items()]
 
     @property
     def in_sandbox(self) -> tuple[Decimal, Decimal]:
         """Of what people are owed, and of what the ledger says was paid: what is in MTurk's sandbox, and no real money."""
         owed = [one.amount for one in self.dues if one.work.provider == SANDBOX and not one.work.simulated]
-        paid = [one.amount for one in self.payments if one.state in SETTLED and one.account.startswith(f"{SANDBOX}:")]
+        paid = [one.amount for one in self.payments if one.state in PAID and one.account.startswith(f"{SANDBOX}:")]
         return sum(owed, NOTHING), sum(paid, NOTHING)
 
     @property
@@ -120,6 +127,12 @@ class Books:
     @property
     def to_send(self) -> list[Payment]:
         return [payment for account in self.accounts for payment in account.to_send]
+
+    def refused_of(self, proposed: Books) -> bool:
+        """Whether something that the ``proposed`` books wanted to send was refused, or could not be looked at."""
+        settled = {payment.token for payment in self.payments if payment.state in SETTLED}
+        not_sent = any(payment.token not in settled for payment in proposed.to_send)
+        return not_sent or any(one.refused for one in self.remaining)
 
     def fees_of(self, payments: Iterable[Payment]) -> Decimal:
         """What crowds' sites take beside these payments."""
@@ -203,7 +216,15 @@ class Books:
         return replace(self, payments=payments, accounts=accounts)
 
 
-def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, withhold: Collection[str] = ()) -> Books:
+def open_books(
+    data_dir: Path,
+    task_name: str,
+    terms: Terms,
+    payers: Payers,
+    withhold: Collection[str] = (),
+    *,
+    without_sites: bool = False,
+) -> Books:
     """The books as they stand, with what is proposed. Crowds' sites are asked; nothing is changed.
 
     Args:
@@ -212,8 +233,11 @@ def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, wit
         terms: how.
         payers: who.
         withhold: checks whose failure withholds pay. Nothing is withheld unless somebody asks for it.
+        without_sites: open them, too, where no crowd's site can be asked, to note what was paid otherwise. Where only some
+            cannot be asked (one that has closed), what they owe remains, and the others pay.
 
     Raises:
+        CrowdError: no crowd's site can be asked.
         ResultsError: no such task.
         CheckError: an unknown check.
         PayError: a ledger or an amount that cannot be used.
@@ -223,13 +247,22 @@ def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, wit
     dues = [due(work, terms, withheld) for work in works]
     payments = Ledger(data_dir, task_name).payments()
     requesters = _requesters(data_dir, task_name)
-    accounts = []
+    accounts, refusals = [], []
     for (provider, requester), runs in requesters.items():
         payer = payers(data_dir, task_name, provider, requester, runs)
         here = [payment for payment in payments if payment.account == payer.account]
         owed = _owed([one for one in dues if one.work.task_run_id in runs], here)
         resumed = [payment for payment in here if payment.state in OPEN]
-        accounts.append(Account(payer, payer.propose(owed), resumed))
+        try:
+            accounts.append(Account(payer, payer.propose(owed), resumed))
+        except CrowdError as error:
+            left = [Remaining(one, one.left, str(error), refused=True) for one in owed if one.left > 0]
+            refusals += [error] if left or resumed else []
+            accounts.append(Account(payer, Proposal(remaining=left), []))
+    if refusals and len(refusals) == len(accounts) and not without_sites:
+        raise refusals[0]
+    confirmed = {one.token: one for account in accounts for one in account.proposal.confirmed}
+    payments = [confirmed.get(payment.token, payment) for payment in payments]
     return Books(task_name, terms, dues, payments, accounts)
 
 
@@ -290,7 +323,7 @@ def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:
     return owed
 
 
-def _line(worker: str, dues: Sequence[Due], paid: Decimal) -> WorkerPay:
+def _line(worker: str, dues: Sequence[Due], paid: Decimal, written: Decimal) -> WorkerPay:
     works: list[Work] = [one.work for one in dues]
     count = [work.outcome for work in works].count
     return WorkerPay(
@@ -303,4 +336,5 @@ def _line(worker: str, dues: Sequence[Due], paid: Decimal) -> WorkerPay:
         seconds=sum(work.seconds + work.practice_seconds for work in works if work.outcome != "running"),
         due=sum((one.amount for one in dues), NOTHING),
         paid=paid,
+        written=written,
     )

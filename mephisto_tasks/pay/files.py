@@ -1,7 +1,8 @@
 """Paying by file: what a panel's site takes (approvals, bonuses), or a list for whoever pays by hand.
 
-A payment counts as made when its file is written, so that a second run does not write it again; who pays by the file sees to
-the rest. Files stand in the study's folder, readable for their owner only: they name people by the ids that the panel knows.
+A payment that is written into a file is not written again, and not yet paid: the panel's list of submissions confirms its
+approvals, and a person all else. Nothing is approved that the panel does not list as finished. Files stand in the study's
+folder, readable for their owner only: they name people by the ids that the panel knows.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from mephisto_tasks.pay.ledger import Ledger, Payment
-from mephisto_tasks.pay.payer import Note, Owed, Proposal
+from mephisto_tasks.pay.payer import Note, Owed, Proposal, Remaining
 from mephisto_tasks.pay.policy import PayError
 from mephisto_tasks.stored.results import query
 from mephisto_tasks.stored.study_folder import study_folder
 from parlai_humaneval.private_files import write_private
 from parlai_humaneval.tables.formulas import write_rows
+
+if TYPE_CHECKING:  # they load what only who launches by link needs
+    from mephisto_tasks.crowds.link.datastore import Visit
+    from mephisto_tasks.crowds.link.panel_statuses import Meaning
 
 FOLDER = "payments"
 """In the study's folder."""
@@ -31,10 +37,29 @@ BY_PANEL = (
     "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Who did not come back to the panel as "
     "complete has all that they are owed among the bonuses: do not approve those submissions as well"
 )
-BY_HAND = (
-    "You pay ${total} of this by hand: --send writes a list of who is owed what in {folder}, and the ledger has it as paid "
-    "from then on"
+NOT_ASKED = (
+    "{panel}: no list of its submissions was read, so that the approvals may hold some that were returned there, or timed "
+    "out. Download its export and add --submissions FILE"
 )
+BY_HAND = (
+    "You pay ${total} of this by hand: --send writes a list of who is owed what in {folder}. The ledger has it as written; "
+    "once you have paid a worker, --settled notes it as paid"
+)
+DECIDE = "Decide what is right, do it on the panel's site, and note it with --settled {worker}"
+AS_LISTED: dict[Meaning, str] = {
+    "at_work": "{panel} lists submission {session} as {status}: it is not handed in yet. Once it is, read a newer list with "
+    "--submissions FILE",
+    "over": "{panel} lists submission {session} as {status}, although the work is complete here: it is not approved. "
+    + DECIDE,
+    "rejected": "{panel} lists submission {session} as {status}: nothing is paid for it. " + DECIDE,
+    "unknown": "{panel} lists submission {session} as {status}, a status that this program does not know: nothing is paid "
+    "for it. " + DECIDE,
+}
+UNLISTED = (
+    "{panel}'s list has other submissions of the study, and not {session}: nothing is paid for it. Read a newer list with "
+    "--submissions FILE"
+)
+CONFIRMED = "{panel} lists the submission as {status}"
 
 
 _NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")
@@ -46,6 +71,7 @@ class Participation:
     """As a panel knows it.
 
     ``site``: the panel and its study, as files are named. ``handed_in``: the worker went back to the panel as complete.
+    ``status``: the panel's word, ``meaning`` what it means; both None where no list of its study was read.
     """
 
     agent_id: str
@@ -54,11 +80,31 @@ class Participation:
     session: str
     site: str
     handed_in: bool
+    panel: str = ""
+    status: str | None = None
+    meaning: Meaning | Literal["unlisted"] | None = None
+
+    def words(self, worker: str) -> str:
+        """Why a person must decide."""
+        words = UNLISTED if self.meaning == "unlisted" or self.meaning is None else AS_LISTED[self.meaning]
+        return words.format(panel=self.panel, session=self.session, status=self.status or "nothing", worker=worker)
 
 
 def participations(data_dir: Path, task_name: str) -> list[Participation]:
     """Those of a task, whose sessions a panel counts; oldest first."""
     from mephisto_tasks.crowds.link.datastore import sessions  # loads what only who launches by link needs
+    from mephisto_tasks.crowds.link.submissions import meanings
+
+    visits = [visit for visit in sessions(data_dir, task_name) if visit.session]
+    if not visits:
+        return []
+    meaning = meanings(data_dir, task_name)
+    listed = {(visit.arrival.door, visit.study) for visit in visits if visit.panel_status is not None}
+
+    def means(visit: Visit) -> Meaning | Literal["unlisted"] | None:
+        if visit.panel_status is not None:
+            return meaning(visit.arrival.door, visit.panel_status)
+        return "unlisted" if (visit.arrival.door, visit.study) in listed else None
 
     return [
         Participation(
@@ -68,9 +114,11 @@ def participations(data_dir: Path, task_name: str) -> list[Participation]:
             session=visit.session,
             site=f"{visit.arrival.door}-{re.sub('[^A-Za-z0-9]+', '_', visit.study)[:40]}".rstrip("-_"),
             handed_in=visit.status == "complete",
+            panel=visit.arrival.door,
+            status=visit.panel_status,
+            meaning=means(visit),
         )
-        for visit in sessions(data_dir, task_name)
-        if visit.session
+        for visit in visits
     ]
 
 
@@ -95,20 +143,34 @@ class FilePayer:
         self._invited = names_of_invited(data_dir, task_name) if provider == "link" else {}
         self._of_agents = {one.agent_id: one for one in came if one.agent_id}
         self._of_workers = {one.worker_name: one for one in came}
-        self._known = {payment.file for payment in Ledger(data_dir, task_name).payments()}
+        self._of_sessions = {one.session: one for one in came}
+        ledger = Ledger(data_dir, task_name).payments()
+        self._approvals = [
+            one for one in ledger if one.kind == "approval" and one.state == "written" and one.account == self.account
+        ]
+        self._known = {payment.file for payment in ledger}
         numbers = [int(match[1]) for name in self._known if (match := _NUMBERED.search(name))]
         self._number = max(numbers, default=0) + 1
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
         proposal = Proposal()
+        dues = {one.due.key: one for one in owed}
+        for approval in self._approvals:
+            self._look_at(approval, dues.get((approval.worker_id, approval.session)), proposal)
         for one in owed:
             if one.left > 0:
-                proposal.payments += self._payments(one)
+                self._propose(one, proposal)
         by_hand = [payment.amount for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
         panels = {payment.file.partition("-")[0] for payment in proposal.payments}
         proposal.notes += [
             BY_PANEL.format(panel=panel, folder=self._folder) for panel in sorted(panels - {BY_HAND_FILE})
         ]
+        unasked = {
+            payment.file.partition("-")[0]
+            for payment in proposal.payments
+            if payment.kind == "approval" and self._of_sessions[payment.assignment].meaning is None
+        }
+        proposal.notes += [NOT_ASKED.format(panel=panel) for panel in sorted(unasked)]
         if by_hand:
             proposal.notes.append(BY_HAND.format(total=sum(by_hand), folder=self._folder))
         return proposal
@@ -117,21 +179,39 @@ class FilePayer:
         """How the worker came for this; for what has no unit (a practice), how they came last."""
         return self._of_agents.get(agent_id) or self._of_workers.get(self._names[worker_id])
 
-    def _payments(self, owed: Owed) -> list[Payment]:
+    def _look_at(self, approval: Payment, owed: Owed | None, proposal: Proposal) -> None:
+        """What the panel says of an approval that was written into a file, which it may have taken or not."""
+        came = self._of_sessions.get(approval.assignment)
+        if came is None or came.meaning in (None, "finished"):
+            return
+        if came.meaning == "paid":
+            words = CONFIRMED.format(panel=came.panel, status=came.status)
+            proposal.confirmed.append(approval.model_copy(update={"state": "confirmed", "words": words}))
+        elif owed is not None and came.meaning != "unlisted":
+            proposal.remaining.append(Remaining(owed, approval.amount, came.words(approval.worker), written=approval))
+
+    def _propose(self, owed: Owed, proposal: Proposal) -> None:
         work, left = owed.due.work, owed.left
         came = self._came(work.agent_id, work.worker_id)
         if came is None:
-            return [owed.payment(self.account, "bonus", work.agent_id, left, f"{BY_HAND_FILE}-{self._number}.csv")]
-        payments = []
-        approvable = came.handed_in and work.outcome in ("complete", "stopped")
-        if approvable and not owed.paid.get("approval"):
+            name = f"{BY_HAND_FILE}-{self._number}.csv"
+            proposal.payments.append(owed.payment(self.account, "bonus", work.agent_id, left, name))
+            return
+        # A share for work that was left needs no approval, and panels send bonuses for returned submissions, too.
+        is_a_share = came.meaning == "over" and work.outcome != "complete"
+        if came.meaning not in (None, "finished", "paid") and not is_a_share:
+            proposal.remaining.append(Remaining(owed, left, came.words(work.worker)))
+            return
+        approvable = came.handed_in and work.outcome in ("complete", "stopped") and came.meaning != "over"
+        is_approved = came.meaning == "paid" and bool(work.session)
+        if (approvable or is_approved) and not owed.paid.get("approval"):
             name = f"{came.site}-approvals-{self._number}.txt"
-            payments.append(owed.payment(self.account, "approval", came.session, work.reward, name))
+            approval = owed.payment(self.account, "approval", came.session, work.reward, "" if is_approved else name)
+            (proposal.found if is_approved else proposal.payments).append(approval)
             left -= work.reward
         if left > 0:
             name = f"{came.site}-bonuses-{self._number}.csv"
-            payments.append(owed.payment(self.account, "bonus", came.session, left, name))
-        return payments
+            proposal.payments.append(owed.payment(self.account, "bonus", came.session, left, name))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """The panel says itself what it takes."""
@@ -150,6 +230,12 @@ class FilePayer:
     def send(self, payments: Sequence[Payment], note: Note) -> None:
         by_file: dict[str, list[Payment]] = defaultdict(list)
         for payment in payments:
+            came = self._of_sessions.get(payment.assignment) if payment.kind == "approval" else None
+            is_there = (self._folder / payment.file).exists()
+            if came is not None and came.meaning not in (None, "finished", "paid") and not is_there:
+                # An earlier run ended before it wrote this, and the panel has said otherwise since.
+                note(payment, "failed", came.words(payment.worker))
+                continue
             by_file[payment.file].append(payment)
         for name, of_file in by_file.items():
             path = self._folder / name

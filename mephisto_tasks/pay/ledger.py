@@ -1,8 +1,9 @@
 """Every payment, written down before anything is sent: ``ledger.db`` in the study's folder.
 
 A payment is ``intended`` (nothing may have been sent yet), ``sent`` (the crowd's site took it), ``confirmed`` (the site says
-that it is paid), ``written`` (into a file for a person or a panel), ``by_hand`` (somebody said so) or ``failed`` (the site
-refused). Its token is made from what is paid, so that the same payment has the same token whoever works it out, and when.
+that it is paid), ``written`` (into a file for a person or a panel: whether they paid it is not known), ``by_hand`` (somebody
+said that it is paid) or ``failed`` (the site refused). Its token is made from what is paid, so that the same payment has the
+same token whoever works it out, and when.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ OPEN: tuple[State, ...] = ("intended", "sent")
 """Not known to have ended."""
 SETTLED: tuple[State, ...] = ("sent", "confirmed", "written", "by_hand")
 """Not to be paid again."""
+PAID: tuple[State, ...] = ("sent", "confirmed", "by_hand")
+"""Not only claimed: what is ``written`` may never have been handed on."""
 
 Kind = Literal["approval", "bonus"]
 

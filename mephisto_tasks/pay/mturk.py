@@ -35,8 +35,15 @@ AT_ONCE = 8
 SLACK_S = 300.0
 """By so much this machine's clock and MTurk's may differ."""
 GONE = ("AWS.MechanicalTurk.HITDoesNotExist", "AWS.MechanicalTurk.AssignmentDoesNotExist")
+NOT_HANDED_IN = "AWS.MechanicalTurk.InvalidAssignmentState"
+"""MTurk's answer to whoever looks at an assignment that a worker still has, or gave back."""
 USED_ALREADY = "AWS.MechanicalTurk.DuplicateRequest"
-PASSING = ("AWS.MechanicalTurk.ServiceFault", "AWS.MechanicalTurk.InsufficientFunds")
+OF_THE_ACCOUNT = (
+    "AWS.MechanicalTurk.ServiceFault",
+    "AWS.MechanicalTurk.InsufficientFunds",
+    "AWS.MechanicalTurk.NotAuthorized",
+    "AWS.MechanicalTurk.AWSAccountNotLinked",
+)
 """Refusals of MTurk's own that have nothing to do with the payment itself."""
 INVALID = "ValidationException"
 """AWS's own word for a payment that cannot be: all its other words are about the asking."""
@@ -50,6 +57,7 @@ REJECTED = (
     "the assignment was rejected on MTurk's site. If that was a mistake, approve it there within 30 days (“override "
     "rejection”) and run this again"
 )
+UNREAD = "{error}. Look at this work on MTurk's site, and run this again"
 STILL_OPEN = "the worker may still hand the assignment in, until {until}. Run this again after that"
 IN_SANDBOX = "Of this, ${amount} is in MTurk's sandbox, and no real money"
 WITHOUT_WORK = (
@@ -86,6 +94,24 @@ class Assignment:
         )
 
 
+@dataclass(frozen=True)
+class Hit:
+    """As the launch noted it: ``unit`` and ``assignment`` of the worker who has it still, ``seconds`` that one may take."""
+
+    id: str
+    run: str
+    unit: str
+    assignment: str
+    seconds: float
+
+
+def is_of_one(error: MTurkError) -> bool:
+    """Whether MTurk refuses this one request, so that all others may go well."""
+    if error.code in OF_THE_ACCOUNT:
+        return False
+    return error.code == INVALID or error.code.startswith("AWS.MechanicalTurk.")
+
+
 def _seconds(moment: datetime | None) -> float:
     return 0.0 if moment is None else moment.timestamp()
 
@@ -117,6 +143,8 @@ class MTurkPayer:
         self._runs = list(run_ids)
         self._connect = partial(client, requester, provider)
         self._now = now
+        self._unread: dict[str, str] = {}
+        """HITs of which MTurk does not tell what was handed in → its words."""
 
     @cached_property
     def _client(self) -> Any:
@@ -127,9 +155,7 @@ class MTurkPayer:
     @cached_property
     def _handed_in(self) -> dict[str, Assignment]:
         """Every assignment of the task's HITs that was handed in, by its id."""
-        hits = [
-            str(hit) for hit, run in self._rows("SELECT hit_id, run_id FROM run_mappings") if str(run) in self._runs
-        ]
+        hits = [hit.id for hit in self._hits.values() if hit.run in self._runs]
         with asking("find the AWS keys"):
             self._client.meta  # noqa: B018  # made here, and not by several threads at once
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="look-at-hits") as pool:
@@ -142,9 +168,11 @@ class MTurkPayer:
                 answer = self._client.list_assignments_for_hit(HITId=hit_id, MaxResults=100)
                 return [Assignment.of(assignment) for assignment in answer["Assignments"]]
         except MTurkError as error:
-            if error.code in GONE:
-                return []
-            raise
+            if error.code not in GONE:
+                if not is_of_one(error):
+                    raise
+                self._unread[hit_id] = str(error)
+            return []
 
     def _assignment(self, assignment_id: str) -> Assignment | None:
         """As it stands now; None: it was never handed in, or is gone."""
@@ -152,7 +180,7 @@ class MTurkPayer:
             with asking(f"look at assignment {assignment_id}"):
                 return Assignment.of(self._client.get_assignment(AssignmentId=assignment_id)["Assignment"])
         except MTurkError as error:
-            if error.code in GONE:
+            if error.code in (*GONE, NOT_HANDED_IN):
                 return None
             raise
 
@@ -166,27 +194,47 @@ class MTurkPayer:
         return {str(number): str(name).removesuffix(SANDBOX_SUFFIX) for number, name in rows}
 
     @cached_property
-    def _noted(self) -> dict[str, str]:
-        """Agent → the assignment that it had, where a launch has noted that."""
+    def _noted(self) -> dict[str, tuple[str, str]]:
+        """Agent → the HIT and the assignment that it had, where a launch has noted that."""
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'agent_assignments'"):
             return {}
+        rows = self._rows("SELECT agent_id, hit_id, assignment_id FROM agent_assignments")
+        return {str(agent): (str(hit), str(name)) for agent, hit, name in rows}
+
+    @cached_property
+    def _hits(self) -> dict[str, Hit]:
+        """Every HIT that launches of this data directory made, by its id."""
+        rows = self._rows(
+            "SELECT hits.hit_id, run_id, COALESCE(unit_id, ''), COALESCE(assignment_id, ''), "
+            "COALESCE(assignment_time_in_seconds, 0) FROM hits JOIN run_mappings USING (hit_id)"
+        )
         return {
-            str(agent): str(name) for agent, name in self._rows("SELECT agent_id, assignment_id FROM agent_assignments")
+            str(hit): Hit(str(hit), str(run), str(unit), str(assignment), float(str(seconds)))
+            for hit, run, unit, assignment, seconds in rows
         }
 
     @cached_property
-    def _of_units(self) -> dict[str, str]:
-        """Unit → the assignment of the worker who has it still."""
-        rows = self._rows(
-            "SELECT unit_id, assignment_id FROM hits WHERE unit_id IS NOT NULL AND assignment_id IS NOT NULL"
-        )
-        return {str(unit): str(assignment) for unit, assignment in rows}
+    def _of_units(self) -> dict[str, Hit]:
+        """Unit → the HIT of the worker who has it still."""
+        return {hit.unit: hit for hit in self._hits.values() if hit.unit and hit.assignment}
 
-    @cached_property
-    def _durations(self) -> float:
-        """How long a worker may take, at most."""
-        rows = self._rows("SELECT MAX(assignment_time_in_seconds) FROM hits")
-        return float(str(rows[0][0])) if rows and rows[0][0] is not None else 0.0
+    def _hit_of(self, work: Work) -> Hit | None:
+        """The HIT by which the worker came, where a launch has noted that."""
+        noted = self._noted.get(work.agent_id)
+        return self._of_units.get(work.unit_id) if noted is None else self._hits.get(noted[0])
+
+    def _may_take(self, work: Work) -> float:
+        """Seconds that the worker has for it: those of its HIT; of an unknown one, the most of any in its run."""
+        hit = self._hit_of(work)
+        of_run = [one.seconds for one in self._hits.values() if one.run == work.task_run_id]
+        return max(of_run, default=0.0) if hit is None else hit.seconds
+
+    def _unread_of(self, work: Work) -> str:
+        """Why nobody knows what the worker handed in, empty where it is known; an unknown HIT may be any of those."""
+        if not self._unread or not work.agent_id:
+            return ""
+        hit = self._hit_of(work)
+        return next(iter(self._unread.values())) if hit is None else self._unread.get(hit.id, "")
 
     @cached_property
     def _returned(self) -> set[str]:
@@ -214,7 +262,12 @@ class MTurkPayer:
                 if assignment is not None:
                     matched[work.agent_id] = left.pop(assignment.id)
 
-        match(works, lambda one, work: one.id == (self._noted.get(work.agent_id) or self._of_units.get(work.unit_id)))
+        def is_noted(one: Assignment, work: Work) -> bool:
+            if work.agent_id in self._noted:
+                return one.id == self._noted[work.agent_id][1]
+            return work.unit_id in self._of_units and one.id == self._of_units[work.unit_id].assignment
+
+        match(works, is_noted)
         unnoted = [work for work in works if work.agent_id not in self._noted]
         match(unnoted, lambda one, work: one.accepted - SLACK_S <= work.begun <= one.submitted + SLACK_S)
         unnoted.sort(key=lambda work: work.outcome not in ("complete", "stopped"))
@@ -236,7 +289,7 @@ class MTurkPayer:
         )
         for (agent_id,) in rows:  # of other tasks, for the same requester or another: MTurk knows only the own ones
             noted = self._noted.get(str(agent_id))
-            other = None if noted is None else self._assignment(noted)
+            other = None if noted is None else self._assignment(noted[1])
             if other is not None and other.worker_name == name and other.status != "Rejected":
                 return other.id
         return ""
@@ -265,6 +318,9 @@ class MTurkPayer:
 
     def _propose(self, owed: Owed, own: Assignment | None, proposal: Proposal) -> None:
         work, left = owed.due.work, owed.left
+        if own is None and (unread := self._unread_of(work)):
+            proposal.remaining.append(Remaining(owed, left, UNREAD.format(error=unread), refused=True))
+            return
         if own is not None and own.status == "Rejected":
             proposal.remaining.append(Remaining(owed, left, REJECTED))
             return
@@ -272,18 +328,27 @@ class MTurkPayer:
             approval = owed.payment(self.account, "approval", own.id, work.reward)
             (proposal.payments if own.status == "Submitted" else proposal.found).append(approval)
             left = max(left - work.reward, Decimal("0.00"))
-        until = work.begun + self._durations
+        until = work.begun + self._may_take(work)
         if own is None and work.agent_id and work.agent_id not in self._returned and self._now() < until:
             proposal.remaining.append(
                 Remaining(owed, left, STILL_OPEN.format(until=f"{datetime.fromtimestamp(until):%H:%M}"))
             )
             return
-        vehicle = self._vehicle(work, own) if left else ""
+        if left:
+            try:
+                self._propose_bonus(owed, left, own, proposal)
+            except MTurkError as error:
+                if not is_of_one(error):
+                    raise
+                proposal.remaining.append(Remaining(owed, left, UNREAD.format(error=error), refused=True))
+
+    def _propose_bonus(self, owed: Owed, left: Decimal, own: Assignment | None, proposal: Proposal) -> None:
+        vehicle = self._vehicle(owed.due.work, own)
         if vehicle:
             bonus = owed.payment(self.account, "bonus", vehicle, left)
             (proposal.found if self._listed(bonus) else proposal.payments).append(bonus)
-        elif left:
-            proposal.remaining.append(Remaining(owed, left, BY_HAND.format(worker=work.worker)))
+        else:
+            proposal.remaining.append(Remaining(owed, left, BY_HAND.format(worker=owed.due.work.worker)))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """MTurk's fees; of bonuses for Masters what it takes of all others."""
@@ -310,8 +375,7 @@ class MTurkPayer:
             try:
                 (self._approve if payment.kind == "approval" else self._send_bonus)(payment, note)
             except MTurkError as error:
-                refused = error.code == INVALID or error.code.startswith("AWS.MechanicalTurk.")
-                if not refused or error.code in PASSING:
+                if not is_of_one(error):
                     raise
                 # What an earlier run may have sent must not be paid anew because MTurk has forgotten the work.
                 uncertain = error.code in GONE and payment.intended_at > 0
@@ -370,20 +434,26 @@ class MTurkPayer:
                 for page in pages:
                     yield from page["BonusPayments"]
         except MTurkError as error:
-            if error.code not in GONE:
+            if error.code not in (*GONE, NOT_HANDED_IN):
                 raise
 
     # Checking the books
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
-        return [*self._audit_approvals(payments), *self._audit_bonuses(payments)]
+        differences = [*self._audit_approvals(payments), *self._audit_bonuses(payments)]
+        return [*self._unread.values(), *differences]
 
     def _audit_approvals(self, payments: Sequence[Payment]) -> Iterator[str]:
-        noted = {payment.assignment for payment in payments if payment.kind == "approval" and payment.state in _PAID}
+        approvals = [
+            payment.assignment for payment in payments if payment.kind == "approval" and payment.state in _PAID
+        ]
+        forgotten = approvals.count("")
+        noted = {*approvals} - {""}
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
         for name in sorted(noted - approved):
             yield f"the ledger has assignment {name} as approved, and MTurk does not"
-        for name in sorted(approved - noted):
+        # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
+        for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
             yield f"MTurk has assignment {name} as approved, and the ledger does not: by hand, or by itself after a while"
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
@@ -392,11 +462,17 @@ class MTurkPayer:
             if payment.kind == "bonus" and payment.assignment:  # not one that was paid by hand
                 noted[payment.assignment].append(payment)
         for assignment in sorted({*noted, *self._handed_in}):
-            listed = list(self._bonuses(assignment))
+            try:
+                listed = list(self._bonuses(assignment))
+            except MTurkError as error:
+                if not is_of_one(error):
+                    raise
+                yield str(error)
+                continue
             for payment in noted[assignment]:
                 amounts = [Decimal(bonus["BonusAmount"]) for bonus in listed if reference(payment) in bonus["Reason"]]
                 yield from _compared(payment, amounts)
-            ours = [reference(payment) for payment in noted[assignment]]
+            ours = [reference(payment) for payment in payments]
             for bonus in listed:
                 if not any(name in bonus["Reason"] for name in ours):
                     yield f"MTurk has a bonus of ${bonus['BonusAmount']} by assignment {assignment}, and the ledger does not"

@@ -43,11 +43,17 @@ class Owed:
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is owed and cannot be sent now, and why: a sentence that says what to do."""
+    """What is owed and cannot be sent now, and why: a sentence that says what to do.
+
+    ``refused``: the crowd's site refused to say, or to do, what is needed. ``written``: the payment of the ledger that is
+    meant, whose file did not pay it.
+    """
 
     owed: Owed
     amount: Decimal
     why: str
+    refused: bool = False
+    written: Payment | None = None
 
     @property
     def worker(self) -> str:
@@ -56,10 +62,14 @@ class Remaining:
 
 @dataclass
 class Proposal:
-    """What a payer would do: ``payments`` to send, those ``found`` that were made elsewhere, and what remains."""
+    """What a payer would do: ``payments`` to send, those ``found`` that were made elsewhere, and what remains.
+
+    ``confirmed``: written into files before, and paid by now, as the site says.
+    """
 
     payments: list[Payment] = field(default_factory=list)
     found: list[Payment] = field(default_factory=list)
+    confirmed: list[Payment] = field(default_factory=list)
     remaining: list[Remaining] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

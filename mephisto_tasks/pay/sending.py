@@ -36,7 +36,8 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
     """
     ledger = Ledger(data_dir, books.task_name)
     for account in books.accounts:
-        account.payer.check(account.to_send)
+        if account.to_send:  # a site that has closed is asked nothing
+            account.payer.check(account.to_send)
 
     def note(payment: Payment, state: State, words: str) -> None:
         ledger.note(payment.token, state, words)
@@ -47,6 +48,8 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
             ledger.intend([*account.proposal.found, *account.proposal.payments])
             for payment in account.proposal.found:
                 note(payment, "confirmed", "was paid already, not by this program")
+            for payment in account.proposal.confirmed:
+                note(payment, "confirmed", payment.words)
             account.payer.send(account.to_send, note)
     finally:
         _tell_mephisto(data_dir, ledger.payments())
@@ -76,27 +79,35 @@ def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
 
 
 def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payment]:
-    """Note that what remains for these workers was paid otherwise. The caller holds the lock.
+    """Note that what remains for these workers, or was written into a file for them, is paid. The caller holds the lock.
 
     Raises:
         PayError: nothing remains for one of them; then nothing was noted.
     """
     settled: list[Payment] = []
+    written: list[Payment] = []
     for worker in workers:
+        of_files = [one for one in books.payments if one.worker == worker and one.state == "written"]
         remaining = [
             (account, one) for account in books.accounts for one in account.proposal.remaining if one.worker == worker
         ]
-        if not remaining:
-            known = ", ".join(sorted({one.worker for one in books.remaining}))
+        if not remaining and not of_files:
+            claimed = {one.worker for one in books.payments if one.state == "written"}
+            known = ", ".join(sorted({one.worker for one in books.remaining} | claimed))
             others = (
                 f"Something does to: {known}"
                 if known
                 else "Nor does anything to anybody else: there is nothing to note"
             )
             raise PayError(f"nothing remains to be paid to {worker}. {others}")
-        settled += [one.owed.payment(account.payer.account, "bonus", "", one.amount) for account, one in remaining]
+        written += of_files
+        settled += [
+            one.owed.payment(account.payer.account, "bonus", "", one.amount)
+            for account, one in remaining
+            if one.written is None
+        ]
     ledger = Ledger(data_dir, books.task_name)
     ledger.intend(settled)
-    for payment in settled:
+    for payment in (*settled, *written):
         ledger.note(payment.token, "by_hand", "noted with --settled")
-    return settled
+    return [*settled, *written]

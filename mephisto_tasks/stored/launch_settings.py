@@ -21,6 +21,15 @@ def blueprint_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
     Raises:
         ResultsError: there is no database, or no such task.
     """
+    return _of_newest(data_dir, task_name, "blueprint")
+
+
+def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
+    """``mephisto.provider`` of it; otherwise as :func:`blueprint_of_newest`."""
+    return _of_newest(data_dir, task_name, "provider")
+
+
+def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:
     rows = query(data_dir, _NEWEST, [task_name])
     if not rows:
         check_task(data_dir, task_name)
@@ -28,5 +37,5 @@ def blueprint_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
     settings = yaml.safe_load(str(rows[0][0]))
     if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
         settings = yaml.safe_load(settings)
-    blueprint = settings.get("blueprint") if isinstance(settings, dict) else None
-    return blueprint if isinstance(blueprint, dict) else {}
+    found = settings.get(part) if isinstance(settings, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -224,7 +224,8 @@ def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses |
 
 
 def providers(data_dir: Path) -> list[Finding]:
-    """Local raters need nothing; MTurk needs a registered requester."""
+    """Local raters need nothing; a site that speaks MTurk's protocol needs a registered requester."""
+    from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
     from mephisto_tasks.stored.results import ResultsError, requesters
 
     local = Finding("Provider mock", "ok", "on this machine")
@@ -234,7 +235,8 @@ def providers(data_dir: Path) -> list[Finding]:
         found = []  # said under “Data directory”
     known = [(name, kind) for name, kind in found if kind.startswith("mturk")]
     if not known:
-        return [local, Finding("Provider mturk", "ok", "for MTurk: parlai-humaneval requester add")]
+        words = CLOSED if asks_amazon() else "for MTurk: parlai-humaneval requester add"
+        return [local, Finding("Provider mturk", "ok", words)]
     return [local, *(_requester(name, kind) for name, kind in known)]
 
 

@@ -197,6 +197,8 @@ def launched(
             )
         if settings.is_decided and not config.mephisto.task.get("max_num_concurrent_units"):
             config.mephisto.task.max_num_concurrent_units = _most_open(config, settings)
+        # The crowd's site is asked before models load, and refuses words that are too long.
+        _announce(config, study, with_people=False)
         place = place_of(config, data_dir, task_name, waiting_for)
         units = study.remaining
         place.ask(units, settings.workers, agree)

@@ -40,7 +40,7 @@ class Words(BaseModel):
 
     place: str = "local"
     """Where raters come from: local is this machine, to try things out. With link from a panel or by invitation; mturk
-    spends real money, mturk_sandbox does not."""
+    spends real money, mturk_sandbox does not (Amazon closed both: they reach other sites that speak MTurk's protocol)."""
     server: str = "here"
     """Where pages are served: by the launch, or elsewhere by Mephisto's router. Elsewhere suits a machine that nobody
     can reach from outside."""

@@ -437,13 +437,16 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
     if not rewards:
         return None
     per_hour, reward = books.median_hourly, rewards[-1]
-    owed, paid = (sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid"))
+    owed, paid, written = (
+        sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid", "written")
+    )
     owed_in_sandbox, paid_in_sandbox = books.in_sandbox
     return Pay(
         reward=float(reward),
         per_hour=None if per_hour is None else float(per_hour),
         owed=float(owed),
         paid=float(paid),
+        written=float(written),
         owed_in_sandbox=float(owed_in_sandbox),
         paid_in_sandbox=float(paid_in_sandbox),
         to_spend=None if remaining is None else float(remaining * reward),

@@ -82,6 +82,8 @@ class Pay(_Part):
     """For all that was done so far, paid or not, by the study's own terms."""
     paid: float
     """Of it, as the ledger says."""
+    written: float = 0.0
+    """Of it, into files for panels or for who pays by hand, and not known to be paid."""
     owed_in_sandbox: float = 0.0
     """Of what is owed, for units in MTurk's sandbox, where no real money is spent; and what is paid of that."""
     paid_in_sandbox: float = 0.0

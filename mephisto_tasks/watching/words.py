@@ -123,7 +123,8 @@ def _pay_words(standing: Standing) -> Iterator[Pair]:
         "" if pay.to_spend is None else f"; {at_most}${money_words(pay.to_spend)} to spend for what is still to be done"
     )
     owed, paid = pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox
-    yield "Money", f"${money_words(owed)} spent, of it ${money_words(paid)} paid{to_spend}. Without fees."
+    written = f" and ${money_words(pay.written)} written into files" if pay.written else ""
+    yield "Money", f"${money_words(owed)} spent, of it ${money_words(paid)} paid{written}{to_spend}. Without fees."
     if pay.owed_in_sandbox:
         sandbox = f"${money_words(pay.owed_in_sandbox)}, of it ${money_words(pay.paid_in_sandbox)} paid"
         yield "In the sandbox", f"{sandbox}: MTurk's, where no real money is spent."

@@ -19,6 +19,8 @@ MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
 
 MOST_REQUIREMENTS = 10
 """MTurk takes no more of them for a HIT."""
+COUNTRY_WITH_PARTS = "US"
+"""“Subdivisions or states are only available for the United States of America” (MTurk's API reference, Locale)."""
 MEPHISTOS_LOCALES = ("US", "CA", "GB", "AU", "NZ")
 """Where workers of MTurk live, as Mephisto has it, where nothing is said of it."""
 

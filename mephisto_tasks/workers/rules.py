@@ -16,8 +16,8 @@ class WorkerRules(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     locales: list[str] = Field(default_factory=list, max_length=MOST_LOCALES)
-    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country). MTurk checks it. It finds people who
-    read the language well."""
+    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country; MTurk knows those of the US only).
+    MTurk checks it. It finds people who read the language well."""
     min_approval_rate: int | None = Field(default=None, ge=0, le=100)
     """The least share of their work that was approved, in percent. MTurk checks it. It keeps out those whose work was
     often refused; 95 and more is usual."""

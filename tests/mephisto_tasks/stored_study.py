@@ -44,7 +44,8 @@ class StoredStudy:
         """A unit of ``task``, done by ``worker``, as it was planned; returns Mephisto's id of the worker."""
         provider = self._provider
         if task not in self._runs:
-            task_id = self._db.new_task(task, "engine")
+            known = self._db.find_tasks(task_name=task)  # launched in another place before
+            task_id = known[0].db_id if known else self._db.new_task(task, "engine")
             self._runs[task] = task_id, self._db.new_task_run(task_id, self._requester, "{}", provider, "engine")
         if worker not in self._workers:
             self._workers[worker] = self._db.new_worker(worker, provider)

@@ -6,7 +6,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,14 +34,15 @@ CREATE TABLE IF NOT EXISTS visits (
     status TEXT NOT NULL,
     began REAL NOT NULL,
     ended REAL,
-    agent_id TEXT
+    agent_id TEXT,
+    panel_status TEXT
 );
 CREATE UNIQUE INDEX IF NOT EXISTS visits_of_sessions ON visits (task_name, door, session) WHERE session != '';
 CREATE INDEX IF NOT EXISTS visits_of_workers ON visits (task_name, worker_name);
 CREATE INDEX IF NOT EXISTS visits_of_agents ON visits (agent_id);
 CREATE TABLE IF NOT EXISTS blocked (worker_id TEXT PRIMARY KEY);
 """
-_COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id"
+_COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Visit:
     """One participation: a session of a panel, or one unit of somebody whom no panel counts.
 
     ``registration`` is what Mephisto knows the visitor's page by; ``agent_id`` is of their unit, None before they had one.
-    ``began`` and ``ended`` are seconds since the epoch.
+    ``began`` and ``ended`` are seconds since the epoch. ``panel_status``: the panel's own word, as its list had it when
+    that was read last; None: no list had the session.
     """
 
     visit_id: int
@@ -59,6 +61,7 @@ class Visit:
     began: float
     ended: float | None = None
     agent_id: str | None = None
+    panel_status: str | None = None
 
     @property
     def worker_name(self) -> str:
@@ -91,6 +94,9 @@ class LinkDatastore:
         make_private(self._path)
         with self._connection() as connection:
             connection.executescript(_TABLES)
+            columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(visits)")}
+            if "panel_status" not in columns:  # of a version before it
+                connection.execute("ALTER TABLE visits ADD COLUMN panel_status TEXT")
 
     def _get_connection(self) -> sqlite3.Connection:
         if 0 not in self.conn:
@@ -184,6 +190,14 @@ class LinkDatastore:
         with self._connection() as connection:
             connection.execute("UPDATE visits SET agent_id = ? WHERE visit_id = ?", (agent_id, visit_id))
 
+    def note_panel_status(self, statuses: Mapping[int, str]) -> None:
+        """What the panel says of these visits."""
+        with self._connection() as connection:
+            connection.executemany(
+                "UPDATE visits SET panel_status = ? WHERE visit_id = ?",
+                [(status, visit_id) for visit_id, status in statuses.items()],
+            )
+
     def end(self, visit: Visit, outcome: Outcome) -> None:
         """The visit ended so; one that is complete stays so."""
         self._end(outcome, "visit_id = ?", str(visit.visit_id))
@@ -212,9 +226,9 @@ class LinkDatastore:
 
 
 def _visit(row: tuple[Any, ...]) -> Visit:
-    visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id = row
+    visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status = row
     arrival = Arrival(worker_name=worker_name, door=door, study=study, session=session)
-    return Visit(visit_id, arrival, registration, status, began, ended, agent_id)
+    return Visit(visit_id, arrival, registration, status, began, ended, agent_id, panel_status)
 
 
 def open_datastore(data_dir: Path) -> LinkDatastore | None:

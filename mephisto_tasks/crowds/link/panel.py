@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from typing_extensions import Self
 
 from mephisto_tasks.crowds.link.arrivals import Arrival, Parameters, TurnedAway
+from mephisto_tasks.crowds.link.panel_statuses import PanelStatuses
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.way_out import Outcome
 from parlai_humaneval.languages.speaking import phrase, t
@@ -77,6 +78,9 @@ class PanelFile(BaseModel):
     link: Annotated[str, Field(description="The query of the link as it is entered at the panel.")] = ""
     values: Annotated[list[str], Field(description="What a study gives as values.NAME.")] = []
     redirects: dict[Literal["complete", "screened_out", "no_consent", "timed_out", "returned"], str] = {}
+    statuses: Annotated[PanelStatuses, Field(description="The panel's words for the states of a submission.")] = (
+        PanelStatuses()
+    )
     show_code: Annotated[bool, Field(description="The last page shows the completion code, to be copied.")] = False
 
     @model_validator(mode="after")
@@ -207,6 +211,21 @@ def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, st
     if asks_for_code and not codes.get("complete"):
         raise ConfigError(f"the panel {file.name} needs {CODES['complete']}=…")
     return PanelDoor(file, codes, values)
+
+
+def panel_named(name: str, launched_with: str) -> PanelFile | None:
+    """The panel by which raters came: that of a launch, where its file has the name, else one that this package knows.
+
+    None: its file is gone, or cannot be read any more.
+    """
+    for panel in (launched_with, name):
+        try:
+            file = read_panel(panel)
+        except ConfigError:
+            continue
+        if file.name == name:
+            return file
+    return None
 
 
 def read_panel(panel: str) -> PanelFile:

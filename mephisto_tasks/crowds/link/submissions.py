@@ -1,25 +1,27 @@
-"""A panel's list of submissions: those that were returned, or ran out of time, free what they hold."""
+"""A panel's list of submissions: its statuses are noted, and those that are over there free what they hold."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from mephisto_tasks.crowds.contract import CrowdError
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, Visit, open_datastore
+from mephisto_tasks.crowds.link.panel import NO_PANEL, panel_named
+from mephisto_tasks.crowds.link.panel_statuses import Meaning, PanelStatuses, plain_status
+from mephisto_tasks.stored.launch_settings import provider_of_newest
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")
 STATUS_COLUMNS = ("status", "submission_status")
 """As panels call them, in small letters and without spaces; the first that is there counts."""
 
-OVER = frozenset({"RETURNED", "TIMED-OUT", "EXPIRED"})
-"""Prolific's words for a submission that nobody will finish, and those of other panels."""
-
 
 @dataclass(frozen=True)
 class Submission:
-    """One line of the list."""
+    """One line of the list; ``status`` as :func:`.panel_statuses.plain_status` has it."""
 
     session: str
     status: str
@@ -48,7 +50,7 @@ def read_submissions(path: Path) -> list[Submission]:
             rows = csv.DictReader(file, strict=True)
             columns = {_plain(name): name for name in rows.fieldnames or []}
             session, status = _column(path, columns, SESSION_COLUMNS), _column(path, columns, STATUS_COLUMNS)
-            return [Submission(_cell(row, session), _cell(row, status).upper().replace("_", "-")) for row in rows]
+            return [Submission(_cell(row, session), plain_status(_cell(row, status))) for row in rows]
     except OSError as error:
         raise CrowdError(f"{path} cannot be read: {error.strerror}") from error
     except (csv.Error, UnicodeDecodeError) as error:
@@ -77,19 +79,70 @@ def free_returned(data_dir: Path, task_name: str, submissions: list[Submission])
     Raises:
         CrowdError: nobody ever came to this task by a link.
     """
-    store = open_datastore(data_dir)
-    visits = {} if store is None else {visit.session: visit for visit in store.of_task(task_name) if visit.session}
-    if store is None or not visits:
-        raise CrowdError(
-            f"nobody came to task {task_name!r} from a panel ({data_dir}); check --task-name and --data-dir"
-        )
-    over = dict.fromkeys(submission.session for submission in submissions if submission.status in OVER)
+    store, visits = _visits(data_dir, task_name)
+    meaning = meanings(data_dir, task_name)
+    said = _said(submissions)
+    store.note_panel_status({visits[session].visit_id: status for session, status in said.items() if session in visits})
+    default = PanelStatuses()
+    over = [
+        session
+        for session, status in said.items()
+        if (meaning(visits[session].arrival.door, status) if session in visits else default.meaning(status)) == "over"
+    ]
     found = {session: visits[session] for session in over if session in visits}
     return Freed(
         freed=[session for session, visit in found.items() if _free(store, visit)],
         done=[session for session, visit in found.items() if visit.status == "complete"],
         unknown=[session for session in over if session not in visits],
     )
+
+
+def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
+    """Note what a panel's list says of the submissions that came to a task; ``pay`` goes by it.
+
+    Raises:
+        CrowdError: the list cannot be read, or has none of them.
+    """
+    store, visits = _visits(data_dir, task_name)
+    said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
+    if not said:
+        raise CrowdError(
+            f"{path} lists no submission that came to task {task_name!r}: take the export of its own study"
+        )
+    store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
+
+
+def _visits(data_dir: Path, task_name: str) -> tuple[LinkDatastore, dict[str, Visit]]:
+    """Session → its visit. Raises CrowdError: nobody ever came to this task by a link."""
+    store = open_datastore(data_dir)
+    visits = {} if store is None else {visit.session: visit for visit in store.of_task(task_name) if visit.session}
+    if store is None or not visits:
+        raise CrowdError(
+            f"nobody came to task {task_name!r} from a panel ({data_dir}); check --task-name and --data-dir"
+        )
+    return store, visits
+
+
+def _said(submissions: list[Submission]) -> dict[str, str]:
+    """Session → its status; of one that is listed with several, all of them, which is no panel's word."""
+    statuses: dict[str, list[str]] = {}
+    for submission in submissions:
+        of_session = statuses.setdefault(submission.session, [])
+        if submission.status not in of_session:
+            of_session.append(submission.status)
+    return {session: " and ".join(of_session) for session, of_session in statuses.items() if session}
+
+
+def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
+    """What a panel's word means, by the name of the panel and the word, as the panel's file has it."""
+    launched_with = str(provider_of_newest(data_dir, task_name).get("panel") or NO_PANEL)
+
+    @cache
+    def statuses_of(door: str) -> PanelStatuses:
+        panel = panel_named(door, launched_with)
+        return PanelStatuses() if panel is None else panel.statuses
+
+    return lambda door, status: statuses_of(door).meaning(status)
 
 
 def _free(store: LinkDatastore, visit: Visit) -> bool:

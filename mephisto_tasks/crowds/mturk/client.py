@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import re
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,10 +15,10 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ProfileNotFound
 
-from mephisto_tasks.crowds.mturk.errors import NO_KEYS, REGION, WRONG_REGION, MTurkError, asking
+from mephisto_tasks.crowds.mturk.closed import AMAZONS_HOST, endpoint_named
+from mephisto_tasks.crowds.mturk.errors import NO_KEYS, REGION, WRONG_REGION, MTurkError, asking, closed
 from mephisto_tasks.crowds.mturk.names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX
 
-ENDPOINT_ENV = ("AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL")
 KEYS_ENV = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 LIVE_ENDPOINT = f"https://mturk-requester.{REGION}.amazonaws.com"
 SANDBOX_ENDPOINT = f"https://mturk-requester-sandbox.{REGION}.amazonaws.com"
@@ -31,17 +30,14 @@ BRIEF = Config(retries={"mode": "standard", "max_attempts": 2}, connect_timeout=
 
 WORKER_SITE, SANDBOX_WORKER_SITE = "https://worker.mturk.com", "https://workersandbox.mturk.com"
 
-_AMAZONS_HOST = re.compile(r"^mturk-requester(?P<sandbox>-sandbox)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com$")
-
 
 def endpoint(provider: str) -> str:
     """Where a provider's requests go. Raises MTurkError where the environment names another region."""
-    named = next((os.environ[name] for name in ENDPOINT_ENV if os.environ.get(name)), "")
-    address = named or (SANDBOX_ENDPOINT if provider == SANDBOX else LIVE_ENDPOINT)
+    address = endpoint_named() or (SANDBOX_ENDPOINT if provider == SANDBOX else LIVE_ENDPOINT)
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise MTurkError(f"AWS_ENDPOINT_URL_MTURK={address!r} is no address: write https://… or http://127.0.0.1:PORT")
-    amazons = _AMAZONS_HOST.match(parts.hostname)
+    amazons = AMAZONS_HOST.match(parts.hostname)
     if amazons is not None and amazons["region"] != REGION:
         raise MTurkError(f"cannot ask MTurk at {address}: {WRONG_REGION}")
     return address
@@ -50,7 +46,7 @@ def endpoint(provider: str) -> str:
 def worker_site(provider: str) -> str:
     """Where workers find what is offered by way of :func:`endpoint`: a stand-in serves both itself."""
     address = endpoint(provider).rstrip("/")
-    amazons = _AMAZONS_HOST.match(urlsplit(address).hostname or "")
+    amazons = AMAZONS_HOST.match(urlsplit(address).hostname or "")
     if amazons is None:
         return address
     return SANDBOX_WORKER_SITE if amazons["sandbox"] else WORKER_SITE
@@ -86,7 +82,8 @@ def session_for(requester_name: str) -> boto3.Session:
         return boto3.Session(profile_name=profile, region_name=REGION)
     except ProfileNotFound:
         if not keys_in_environment():
-            raise MTurkError("cannot ask MTurk: " + NO_KEYS.format(whom=f"the requester {profile!r}")) from None
+            no_keys = NO_KEYS.format(whom=f"the requester {profile!r}")
+            raise MTurkError(f"cannot ask MTurk: {no_keys}{closed()}") from None
     with asking("use the AWS keys of the environment"):
         return boto3.Session(region_name=REGION)
 

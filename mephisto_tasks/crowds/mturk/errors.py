@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from botocore import exceptions as aws
 
 from mephisto_tasks.crowds.contract import CrowdError
+from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
 
 REGION = "us-east-1"
 """The only region in which MTurk is."""
@@ -33,6 +34,7 @@ NOT_ALLOWED = (
 )
 NO_MONEY = "the MTurk account has not enough money for it. Add some at requester.mturk.com/account, and launch again"
 THROTTLED = "MTurk says that it is asked too often, though we waited between tries. Try again in a few minutes"
+NOT_HANDED_IN = "its worker has not handed this assignment in: they are still at work, returned it, or were too slow"
 UNREACHABLE = "MTurk could not be reached ({why}). Check the network, and AWS_ENDPOINT_URL_MTURK if it is set"
 
 _BY_CODE = {
@@ -68,6 +70,7 @@ _BY_CODE = {
     ),
 }
 _BY_MESSAGE = (
+    (re.compile(r"status of: Reviewable,"), NOT_HANDED_IN),
     (re.compile(r"signature (has )?expired|not yet current|clock", re.I), WRONG_CLOCK),
     (re.compile(r"scoped to (a valid|correct) region", re.I), WRONG_REGION),
     (re.compile(r"insufficient funds", re.I), NO_MONEY),
@@ -96,12 +99,18 @@ def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
     """The sentence for an error of botocore's."""
     if isinstance(error, aws.ClientError):
         code = turk_code(error)
-        return MTurkError(f"cannot {what}: {_of_response(error, code)}", code)
+        answers_as_ever = code.startswith("AWS.MechanicalTurk.") or "Throttl" in code
+        return MTurkError(f"cannot {what}: {_of_response(error, code)}{'' if answers_as_ever else closed()}", code)
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError, aws.ProfileNotFound)):
-        return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}")
+        return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}{closed()}")
     if isinstance(error, (aws.ConnectionError, aws.HTTPClientError)):
-        return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=_first_line(error))}")
+        return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=_first_line(error))}{closed()}")
     return MTurkError(f"cannot {what}: {_first_line(error)}")
+
+
+def closed() -> str:
+    """What is added where Amazon's own MTurk does not answer as it did."""
+    return f". {CLOSED}" if asks_amazon() else ""
 
 
 def turk_code(error: aws.ClientError) -> str:

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 from mephisto_tasks.crowds.done_elsewhere import done_elsewhere
 from mephisto_tasks.crowds.mturk.client import client_for, worker_site
+from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.following import following
 from mephisto_tasks.crowds.mturk.hits import group_of, study_mark
@@ -22,6 +23,7 @@ from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.workers.eligibility import PREFIX
 from mephisto_tasks.workers.mturk_requirements import (
+    COUNTRY_WITH_PARTS,
     MOST_REQUIREMENTS,
     UnknownQualification,
     mturk_requirements,
@@ -44,16 +46,25 @@ class MTurkPlace(Place):
             total = total_of(self.config.mephisto, units, masters=rules.masters, mark=mark)
             elsewhere = done_elsewhere(self.data_dir, self.task_name, str(self.provider._provider_type))
             self._required = self._requirements(rules)
-        agreed(total.model_copy(update={"remark": elsewhere}), agree)
+        remarks = [*([f"{CLOSED}."] if asks_amazon() else []), *([] if elsewhere is None else [elsewhere])]
+        agreed(total.model_copy(update={"remark": " ".join(remarks) or None}), agree)
 
     def _requirements(self, rules: WorkerRules) -> list[dict[str, Any]]:
         """MTurk is asked where rules name qualifications of the account.
 
         Raises:
-            ConfigError: a qualification does not exist on MTurk, or there are too many requirements.
+            ConfigError: a qualification does not exist on MTurk, it does not know a place, or there are too many
+                requirements.
             MTurkError: MTurk cannot be asked.
         """
         provider, blueprint = str(self.provider._provider_type), self.config.mephisto.blueprint
+        for code in rules.locales:
+            country, _, part = code.partition("-")
+            if part and country != COUNTRY_WITH_PARTS:
+                raise ConfigError(
+                    f"{PREFIX}locales: MTurk knows parts of {COUNTRY_WITH_PARTS} only, not {code!r}; write {country!r}, and "
+                    "ask for the part of the country in the practice"
+                )
         sandbox = provider == SANDBOX
 
         def id_of(name: str) -> str:

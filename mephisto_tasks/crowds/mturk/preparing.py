@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -27,6 +28,8 @@ from mephisto_tasks.crowds.mturk.names import PROVIDERS, SANDBOX, SANDBOX_SUFFIX
 
 logger = logging.getLogger(__name__)
 
+MOST_LETTERS = (("task_title", 128), ("task_description", 2000), ("task_tags", 1000))
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 YEAR_S = 365 * 24 * 3600
 MONTH_S = 30 * 24 * 3600
 NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
@@ -42,12 +45,13 @@ def total_of(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTota
         mark: of the study's HITs. What a launch that was killed left on the market holds money, which the launch sets free.
 
     Raises:
-        MTurkError: MTurk takes no such amounts or times, or cannot be asked.
+        MTurkError: MTurk takes no such amounts, times or texts, or cannot be asked.
     """
     provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
     reward = _reward(config.task.task_reward)
     bonus_budget = _dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
     _check_times(config)
+    _check_texts(config)
     client = client_for(name, provider)
     available = balance(client)
     open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
@@ -120,6 +124,21 @@ def _check_times(config: Any) -> None:
     for name, value, least, most in times:
         if value is not None and not least <= int(value) <= most:
             raise MTurkError(f"{name}={value}: MTurk takes {least} to {most} seconds")
+
+
+def _check_texts(config: Any) -> None:
+    """MTurk's own limits: CreateHITType refuses longer ones, and most control characters."""
+    for name, most in MOST_LETTERS:
+        value = config.task.get(name) or ""
+        text = value if isinstance(value, str) else ",".join(map(str, value))
+        if len(text) > most:
+            raise MTurkError(
+                f"{name} has {len(text)} characters, and MTurk takes {most}: set a shorter one, mephisto.task.{name}=…"
+            )
+        if odd := _CONTROL.search(text):
+            raise MTurkError(
+                f"{name} holds the control character {odd[0]!r}, which MTurk refuses: leave it out, mephisto.task.{name}=…"
+            )
 
 
 def stored_name(requester_name: str, provider: str) -> str:

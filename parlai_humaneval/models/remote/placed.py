@@ -19,7 +19,7 @@ from parlai_humaneval.models.pool.worker import ModelWorker
 from parlai_humaneval.models.remote.agent import RemoteAgent, remote_agent
 from parlai_humaneval.models.remote.hosts import Hosts, Replica
 from parlai_humaneval.models.remote.process import HostProcess, device_environment
-from parlai_humaneval.models.remote.ray_actor import RayActor, connect
+from parlai_humaneval.models.remote.ray_actor import RayActor, Room, connect
 from parlai_humaneval.models.zoo.entries import ENGINE_KEYS, Engine, ModelSpec, Running, ZooError
 from parlai_humaneval.models.zoo.own_code import make_importable
 
@@ -71,6 +71,10 @@ class PlacedModels(LoadedModels):
         """The address of the cluster that was joined → how to leave it."""
         return {}
 
+    @cached_property
+    def _room(self) -> Room:
+        return Room()
+
     def _start_elsewhere(self, spec: ModelSpec) -> RemoteAgent:
         if is_person(spec):
             raise ZooError(f"{spec.name}: running.engine: a person answers at the launch's own page, not elsewhere")
@@ -107,7 +111,7 @@ class PlacedModels(LoadedModels):
             self._leaving[address] = connect(address)
         if spec.device is not None:  # Ray shows it the GPU that it gives it, and none where it gives none
             alone = alone.model_copy(update={"device": None})
-        return Hosts(alone, lambda index: RayActor(spec, self.max_batch), spec.running.copies)
+        return Hosts(alone, lambda index: RayActor(spec, self.max_batch, self._room, index), spec.running.copies)
 
 
 def _place_of(spec: ModelSpec) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import platform
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -21,13 +22,17 @@ from parlai_humaneval.models.remote.host import Host
 from parlai_humaneval.models.remote.questions import HostGone
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
+logger = logging.getLogger(__name__)
+
 REACH_S = 3.0
 """Seconds until a cluster that does not answer is taken for one that is not there; Ray itself takes minutes."""
 HTTP2_SETTINGS = b"\x04"
 HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTINGS + b"\0" * 5
 """What a client says first, and the kind of frame that a server answers at once (RFC 9113, 3.4)."""
 PLACE_S = 120.0
-"""Seconds until a copy that the cluster has no room for is given up."""
+"""Seconds until a copy that the cluster has no room for is given up, actors that ended meanwhile included."""
+SAY_S = 10.0
+"""Seconds after which a copy that still waits for room is told of."""
 PAUSE_S = 2.0
 """Seconds after which an actor whose node has ended is put on another."""
 PACKAGE = "parlai-humaneval"
@@ -168,21 +173,82 @@ def _own_signals() -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
+class Room:
+    """What a launch holds of a cluster, and how long its copies have waited there. Any thread may ask.
+
+    Ray waits for ever for room that nobody makes: what the launch itself has filled cannot become free, so that is told at
+    once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[RayActor, tuple[str, dict[str, float]]] = {}
+        self._waited: dict[tuple[str, int], float] = {}
+        self._placed: set[tuple[str, int]] = set()
+
+    def patience(self, model: str, index: int) -> float:
+        """Seconds that a copy may still wait: one that is started anew goes on where the one before it ended."""
+        with self._lock:
+            return max(0.0, PLACE_S - self._waited.get((model, index), 0.0))
+
+    def waited(self, model: str, index: int, seconds: float) -> None:
+        """A copy has waited in vain for so long."""
+        with self._lock:
+            self._waited[model, index] = self._waited.get((model, index), 0.0) + seconds
+
+    def hold(self, actor: RayActor, model: str, index: int, takes: dict[str, float]) -> None:
+        """A copy has its place."""
+        with self._lock:
+            self._held[actor] = model, takes
+            self._waited.pop((model, index), None)
+            self._placed.add((model, index))
+
+    def was_placed(self, model: str, index: int) -> bool:
+        """Whether a copy had a place before: a node that is lost may come back, and is waited for."""
+        with self._lock:
+            return (model, index) in self._placed
+
+    def release(self, actor: RayActor) -> None:
+        """A copy has ended."""
+        with self._lock:
+            self._held.pop(actor, None)
+
+    def on(self, address: str) -> dict[str, float]:
+        """What the launch holds of the node, or nodes, at an address."""
+        with self._lock:
+            held = [takes for actor, (_, takes) in self._held.items() if actor.address == address]
+        return {name: sum(takes[name] for takes in held) for name in ("CPU", "GPU", "memory")}
+
+    def in_words(self) -> str:
+        """What each model holds, for people; empty where none does yet."""
+        with self._lock:
+            held = list(self._held.values())
+        models = {model: [takes for other, takes in held if other == model] for model, _ in held}
+        return ", ".join(
+            f"{model} ({f'{len(copies)} × ' if len(copies) > 1 else ''}{_in_words(copies[0])})"
+            for model, copies in models.items()
+        )
+
+
 class RayActor:
     """A host as an actor, on whichever node has room; as far as that goes, each on another.
 
     Args:
         spec: the model: what it takes of a node is reserved there.
         max_batch: as of :class:`~parlai_humaneval.models.remote.host.Host`.
+        room: of the launch.
+        index: of the copy, among those of the model.
 
     Raises:
-        ZooError: when no node could ever hold it.
+        ZooError: when no node could ever hold it, or none can beside what the launch holds already.
     """
 
-    def __init__(self, spec: ModelSpec, max_batch: int) -> None:
+    def __init__(self, spec: ModelSpec, max_batch: int, room: Room, index: int) -> None:
         import ray
 
         self._ray = ray
+        self._room = room
+        self._index = index
         running = spec.running
         gpus = float((spec.device or "").startswith("cuda")) if running.gpus is None else running.gpus
         self._model = spec.name
@@ -191,6 +257,8 @@ class RayActor:
         self._ended = threading.Event()
         self.where = ""
         """The node, once it is there."""
+        self.address = ""
+        """Of the node, as the cluster has it."""
         self._check_room()
         self._actor = self._actor_somewhere()
 
@@ -224,26 +292,38 @@ class RayActor:
     def end(self) -> None:
         """End the actor."""
         self._ended.set()
+        self._room.release(self)
         with suppress(Exception):  # it may have ended, the cluster with it
             self._ray.kill(self._actor)
 
     def _settle(self) -> None:
         """Wait until the actor is on a node, and see that it fits there."""
-        until = time.monotonic() + PLACE_S
-        while not self.where:
-            try:
-                where, there = self._ray.get(self._actor.node.remote(), timeout=max(0.0, until - time.monotonic()))
-            except self._ray.exceptions.GetTimeoutError as error:
-                raise ZooError(
-                    f"{self._model} cannot be loaded: the Ray cluster has had no room for another copy for {PLACE_S:g} s "
-                    f"({_in_words(self._takes)}); free are {_in_words(self._ray.available_resources())}. Ask for fewer "
-                    "replicas or less for each, or add a node"
-                ) from error
-            except self._ray.exceptions.RayError as error:
-                self._place_anew(error)
-            else:
-                self._check_versions(where, there)
-                self.where = where
+        began = time.monotonic()
+        until = began + self._room.patience(self._model, self._index)
+        said = False
+        try:
+            while not self.where:
+                left = max(0.0, until - time.monotonic())
+                try:
+                    asked = self._actor.node.remote()
+                    where, there = self._ray.get(asked, timeout=left if said else min(SAY_S, left))
+                except self._ray.exceptions.GetTimeoutError as error:
+                    if time.monotonic() >= until:
+                        raise ZooError(
+                            f"{self._model} cannot be loaded: the Ray cluster has had no room for another copy for "
+                            f"{PLACE_S:g} s. {self._shortage()}"
+                        ) from error
+                    said = True
+                    logger.warning("%s waits for room on the Ray cluster. %s", self._model, self._shortage())
+                except self._ray.exceptions.RayError as error:
+                    self._place_anew(error)
+                else:
+                    self._check_versions(where, there)
+                    self.where, self.address = where, where.rpartition("(")[2].rstrip(")")
+        except HostGone:
+            self._room.waited(self._model, self._index, time.monotonic() - began)
+            raise
+        self._room.hold(self, self._model, self._index, self._takes)
 
     def _place_anew(self, error: Exception) -> None:
         """For a node that has ended is given actors as long as the cluster does not know; what fails by itself is told."""
@@ -274,6 +354,33 @@ class RayActor:
                 f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there are "
                 f"{have}). Change running.cpus, running.gpus or memory_gb, or add a node"
             )
+        if not self._room.was_placed(self._model, self._index) and not any(
+            self._fits(address, [one["Resources"] for one in nodes if one["NodeManagerAddress"] == address])
+            for address in {node["NodeManagerAddress"] for node in nodes}
+        ):
+            raise ZooError(
+                f"{self._model} cannot be loaded: the models of this launch have taken all that the Ray cluster has. "
+                f"{self._shortage()}"
+            )
+
+    def _fits(self, address: str, there: Sequence[dict[str, float]]) -> bool:
+        """Whether the nodes at an address could hold it, were there nobody else than this launch."""
+        held = self._room.on(address)
+        return all(
+            any(one.get(name, 0) >= much for one in there)
+            and sum(one.get(name, 0) for one in there) - held[name] >= much
+            for name, much in self._takes.items()
+        )
+
+    def _shortage(self) -> str:
+        """What is asked for, what this launch holds, what there is and what is free: sentences that say what to do."""
+        held = self._room.in_words()
+        ours = f" This launch holds {held}." if held else ""
+        return (
+            f"It asks for {_in_words(self._takes)}.{ours} The cluster has {_in_words(self._ray.cluster_resources())}, of "
+            f"which {_in_words(self._ray.available_resources())} are free. Ask for fewer replicas or less for each, end "
+            "what else runs there, or add a node"
+        )
 
     def _gone(self, error: Exception) -> HostGone:
         return HostGone(f"its Ray actor on {self.where or 'a node'} is gone ({_last_line(error)})")

@@ -14,6 +14,7 @@ from mturk_hands import arguments, mturk_at_home, on_mturk
 from servers.mturk import CLOCK_WRONG, DENIED, NOT_LINKED, THROTTLED, UNAVAILABLE, AwsError, StandIn
 from stored_study import StoredStudy, choices
 
+import mephisto_tasks
 from mephisto_tasks.commands import agreeing
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.commands.requester import requester
@@ -141,12 +142,31 @@ def test_a_launch_by_a_program_needs_its_agreement(mturk: StandIn, data_dir: Pat
         ("mephisto.task.assignment_duration_in_seconds=5", "assignment_duration_in_seconds: must be 30 or more"),
         ("mephisto.architect.frame_sites=[a.b]", "is no site"),
         ("mephisto.provider.auto_approval_delay_in_seconds=9999999", "0 to 2592000 seconds"),
+        (f"mephisto.task.task_title={'x' * 129}", "task_title has 129 characters, and MTurk takes 128"),
+        (f"mephisto.task.task_description={'x' * 2001}", "task_description has 2001 characters, and MTurk takes 2000"),
+        (f"mephisto.task.task_tags={'x' * 1001}", "task_tags has 1001 characters, and MTurk takes 1000"),
+        ("mephisto.blueprint.workers.locales=[US-NY,CA-ON]", "MTurk knows parts of US only, not 'CA-ON'"),
     ],
 )
-def test_amounts_and_times_that_mturk_does_not_take(mturk: StandIn, tmp_path: Path, setting: str, told: str) -> None:
+def test_amounts_times_words_and_places_that_mturk_does_not_take(
+    mturk: StandIn, tmp_path: Path, setting: str, told: str
+) -> None:
     got = run(tmp_path, "--yes", setting)
-    assert (got.exit_code, told in got.output) == (1, True), got.output
+    assert (got.exit_code, told in " ".join(got.output.split())) == (1, True), got.output
+    assert "Loading the models" not in got.output
     assert "CreateHITType" not in mturk.journal.names()
+
+
+def test_a_title_out_of_the_instructions_is_looked_at_before_models_load(mturk: StandIn, tmp_path: Path) -> None:
+    """Where no title is set, MTurk shows that of the page."""
+    words = tmp_path / "words.yaml"
+    ours = Path(mephisto_tasks.__file__).parent / "presets" / "pw_turn" / "task_config" / "instructions.yaml"
+    lines = ours.read_text(encoding="utf-8").splitlines()
+    longer = [f"title: {'long ' * 30}" if line.startswith("title:") else line for line in lines]
+    words.write_text("\n".join(longer), encoding="utf-8")
+    got = run(tmp_path, "--yes", f"instructions_file={words}", "mephisto.task.task_title=''")
+    assert (got.exit_code, "and MTurk takes 128" in got.output) == (1, True), got.output
+    assert "Loading the models" not in got.output
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from paying import as_json, pay, refused
 from stored_study import StoredStudy
 from test_work import conversation, set_status
@@ -16,10 +19,14 @@ from mephisto_tasks.crowds.link.arrivals import Arrival
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.link.invitations.book import Book
 from mephisto_tasks.crowds.link.invitations.people import Person
+from mephisto_tasks.crowds.link.panel import panel_names, read_panel
+from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.pay.files import FilePayer
 from mephisto_tasks.pay.ledger import Ledger
 from mephisto_tasks.stored.results import stored_agents
 from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.workers.known_workers import known_workers
+from parlai_humaneval.cli import main
 
 
 def files(data_dir: Path) -> dict[str, str]:
@@ -149,6 +156,193 @@ def test_ended_between_the_ledger_and_the_files(prolific: Path, written: int, mo
     assert len(after) == 4
     assert before.items() <= after.items()
     assert {payment.state for payment in ledger.payments()} == {"written"}
+
+
+LISTED = """\ufeffSubmission id,Participant id,Status
+s-1,p1,{one}
+s-2,p2,returned
+s-3,p2,Timed Out
+"""
+
+
+def listed(data_dir: Path, text: str) -> str:
+    """A panel's export."""
+    path = data_dir.parent / "export.csv"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ("RETURNED", "although the work is complete here: it is not approved"),
+        ("TIMED-OUT", "although the work is complete here: it is not approved"),
+        (" timed out ", "as TIMED-OUT, although the work is complete here"),
+        ("Rejected", "nothing is paid for it"),
+        ("ACTIVE", "it is not handed in yet"),
+        ("reserved", "it is not handed in yet"),
+        ("SCREENED OUT", "a status that this program does not know"),
+        ("", "a status that this program does not know"),
+        ("APPROVED\ns-1,p1,RETURNED", "as APPROVED and RETURNED, a status that this program does not know"),
+    ],
+)
+def test_what_the_panel_does_not_list_as_finished_is_not_approved(prolific: Path, status: str, why: str) -> None:
+    """A person decides; shares for work that was left are bonuses, which panels send for returned submissions, too."""
+    export = listed(prolific, LISTED.format(one=status))
+    sent = as_json(prolific, "--submissions", export, "--send", "--yes")
+    assert "prolific-S1-approvals-1.txt" not in files(prolific)
+    (remains,) = sent["remaining"]
+    assert (remains["amount"], why in remains["why"]) == ("1.00", True), remains["why"]
+    assert "p1" not in files(prolific)["prolific-S1-bonuses-1.csv"]
+    assert files(prolific)["prolific-S1-bonuses-1.csv"] == "p2,1.01\n"
+    settled = as_json(prolific, "--settled", remains["worker"])
+    assert settled["remaining"] == []
+    assert next(line for line in settled["workers"] if line["worker"] == remains["worker"])["paid"] == "1.00"
+
+
+def test_what_waits_for_approval_is_written_and_what_is_approved_is_paid(prolific: Path) -> None:
+    """“Written” is a claim: the panel's own list makes it “confirmed”, also of what somebody approved there by hand."""
+    waits = listed(prolific, LISTED.format(one="Awaiting review"))
+    sent = as_json(prolific, "--submissions", waits, "--send", "--yes")
+    assert files(prolific)["prolific-S1-approvals-1.txt"] == "s-1\n"
+    first = sent["workers"][0]
+    assert (first["paid"], first["written"]) == ("0.00", "1.00")
+    assert "written" in pay(prolific).stdout.splitlines()[0]
+    paid = as_json(prolific, "--submissions", listed(prolific, LISTED.format(one="approved")))
+    assert (paid["workers"][0]["paid"], paid["workers"][0]["written"]) == ("1.00", "0.00")
+    assert {one.state for one in Ledger(prolific, TASK).payments()} == {"written"}, "a look writes no ledger"
+    ledger = as_json(prolific, "--send", "--yes")["ledger"]
+    assert [one["state"] for one in ledger if one["kind"] == "approval"] == ["confirmed"]
+    assert {one["state"] for one in ledger if one["kind"] == "bonus"} == {"written"}
+
+
+def test_approved_at_the_panel_without_our_file_is_not_paid_again(prolific: Path) -> None:
+    approved = listed(prolific, LISTED.format(one="APPROVED"))
+    sent = as_json(prolific, "--submissions", approved, "--send", "--yes")
+    assert "prolific-S1-approvals-1.txt" not in files(prolific)
+    assert sent["workers"][0]["paid"] == "1.00"
+    assert sent["remaining"] == []
+
+
+def test_a_written_approval_that_the_panel_did_not_take(prolific: Path) -> None:
+    """An old ledger calls it written; the list says that nobody was paid by it."""
+    as_json(prolific, "--send", "--yes")
+    looked = as_json(prolific, "--submissions", listed(prolific, LISTED.format(one="RETURNED")))
+    (remains,) = looked["remaining"]
+    assert (remains["amount"], "it is not approved" in remains["why"]) == ("1.00", True)
+    settled = as_json(prolific, "--settled", remains["worker"])
+    assert (settled["remaining"], settled["workers"][0]["paid"]) == ([], "1.00")
+    assert len(settled["ledger"]) == len(looked["ledger"]), "the payment that was written is the one that was made"
+
+
+def test_a_submission_that_the_panel_does_not_list(prolific: Path) -> None:
+    """Where it lists others of the same study; of studies that nobody has read a list of, all stays as it was."""
+    export = listed(prolific, "Submission id,Status\ns-2,RETURNED\ns-3,RETURNED\n")
+    sent = as_json(prolific, "--submissions", export, "--send", "--yes")
+    (remains,) = sent["remaining"]
+    assert "and not s-1" in remains["why"]
+    assert set(files(prolific)) == {"_owed-1.csv", "prolific-S1-bonuses-1.csv", "prolific-S2-bonuses-1.csv"}
+
+
+def test_nobody_has_asked_the_panel(prolific: Path) -> None:
+    assert any("--submissions FILE" in note for note in as_json(prolific)["notes"])
+
+
+def test_returned_is_enough_to_know(prolific: Path) -> None:
+    """``returned --file`` reads the same list."""
+    export = listed(prolific, LISTED.format(one="RETURNED"))
+    command = ["returned", "--task-name", TASK, "--data-dir", str(prolific), "--file", export]
+    assert CliRunner().invoke(main, command).exit_code == 0
+    as_json(prolific, "--send", "--yes")
+    assert "prolific-S1-approvals-1.txt" not in files(prolific)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Submission id,When\ns-1,now\n", "has no column 'status'"),
+        ("Submission id,Status\nother,APPROVED\n", "lists no submission that came to task"),
+    ],
+)
+def test_a_list_that_cannot_be_used_pays_nobody(prolific: Path, text: str, says: str) -> None:
+    assert says in " ".join(refused(prolific, "--submissions", listed(prolific, text), "--send", "--yes").split())
+    assert files(prolific) == {}
+
+
+@pytest.mark.parametrize("panel", panel_names())
+def test_each_panels_words(panel: str) -> None:
+    """Each panel says when work waits, is paid, and is over."""
+    words = read_panel(panel).statuses
+    for meaning in ("finished", "paid", "at_work", "over", "rejected"):
+        for word in getattr(words, meaning):
+            assert words.meaning(word.lower().replace("-", " ")) == meaning
+    assert words.meaning("something else") == "unknown"
+
+
+def test_a_panel_of_your_own_has_its_own_words(tmp_path: Path) -> None:
+    panel = tmp_path / "ours.yaml"
+    text = "name: ours\ntitle: Ours\nparameters: {worker: who}\nstatuses: {paid: [Done], over: [gone]}\n"
+    panel.write_text(text, encoding="utf-8")
+    assert read_panel(str(panel)).statuses.meaning("DONE") == "paid"
+    panel.write_text(text.replace("gone", "done"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="'DONE' stands in more than one list"):
+        read_panel(str(panel))
+
+
+def test_a_store_of_a_version_before_is_read(prolific: Path) -> None:
+    """It has no column for what the panel says."""
+    with closing(sqlite3.connect(prolific / "link" / "link.db")) as connection, connection:
+        connection.execute("ALTER TABLE visits DROP COLUMN panel_status")
+    assert len(as_json(prolific, "--send", "--yes")["ledger"]) == 6
+
+
+def test_a_list_by_hand_is_settled_once_paid(local: Path) -> None:
+    sent = as_json(local, "--send", "--yes")
+    worker = sent["workers"][0]
+    assert (worker["paid"], worker["written"]) == ("0.00", "1.00")
+    settled = as_json(local, "--settled", worker["worker"])
+    assert (settled["workers"][0]["paid"], settled["workers"][0]["written"]) == ("1.00", "0.00")
+    assert [one["state"] for one in settled["ledger"]] == ["by_hand", "written"]
+    assert "nothing remains to be paid" in refused(local, "--settled", worker["worker"])
+
+
+def test_a_site_that_has_closed_keeps_nobody_from_being_paid_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial in MTurk's sandbox, and people of this machine: those are paid, and what remains can be noted."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    tried = StoredStudy(tmp_path / "data", provider="mturk_sandbox", requester="lab_sandbox", reward=1.0)
+    tried.add(TASK, "ATRY_sandbox", whole("t"))
+    assert "Amazon closed MTurk" in refused(tried.data_dir), "there is nobody else to pay"
+    study = StoredStudy(tmp_path / "data", requester="here", reward=1.0)
+    study.add(TASK, "ann", whole("a"))
+    set_status(study.data_dir, "disconnect")
+    result = pay(study.data_dir, "--send", "--yes")
+    assert (result.exit_code, "Amazon closed MTurk" in result.stdout) == (1, True)
+    assert len(files(study.data_dir)) == 1
+    (remains,) = as_json(study.data_dir)["remaining"]
+    assert as_json(study.data_dir, "--settled", remains["worker"])["remaining"] == []
+    audit = pay(study.data_dir, "--audit")
+    assert (audit.exit_code, "Amazon closed MTurk" in audit.stdout) == (1, True)
+
+
+def test_what_a_closed_site_owes_is_noted_once_it_is_paid_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", "https://mturk.example")
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    study = StoredStudy(tmp_path / "data", provider="mturk", requester="lab", reward=1.0)
+    study.add(TASK, "AANN", whole("a"))
+    worker = next(iter(known_workers(study.data_dir)))
+    settled = as_json(study.data_dir, "--settled", worker)
+    assert (settled["remaining"], settled["workers"][0]["paid"]) == ([], "1.00")
+    assert as_json(study.data_dir)["remaining"] == [], "nothing is owed there any more, so that nobody has to be asked"
 
 
 def test_a_lost_ledger_pays_nobody_by_a_second_file(prolific: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import sqlite3
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 from killing import kill_everywhere, table
 from live import rows
 from paying import as_json, pay
-from servers.mturk import CUT_AFTER, CUT_BEFORE, DENIED, SERVICE_FAULT, THROTTLED, StandIn
+from servers.mturk import CUT_AFTER, CUT_BEFORE, DENIED, NOT_LINKED, SERVICE_FAULT, THROTTLED, StandIn
 from servers.mturk.errors import request_error
 from test_work import conversation
 from turk_study import REWARD, TASK, TurkStudy, everybody, got, part, take_back, whole
@@ -335,7 +337,7 @@ def test_one_refusal_does_not_stop_the_rest(stage: Stage) -> None:
     refusal = request_error("InvalidParameterValue", "This worker cannot be paid today.")
     stage.mturk.faults.next("SendBonus", refusal)
     result = pay(stage.data_dir, "--send", "--yes")
-    assert result.exit_code == 0
+    assert result.exit_code == 1, "a script must learn that something is left"
     assert "This worker cannot be paid today" in result.stdout
     assert sum(got(stage.mturk).values()) == sum(stage.owed.values()) - Decimal("1.67")
     assert (
@@ -344,6 +346,48 @@ def test_one_refusal_does_not_stop_the_rest(stage: Stage) -> None:
     )
     as_json(stage.data_dir, "--send", "--yes")
     assert got(stage.mturk) == stage.owed
+
+
+def test_an_odd_row_does_not_stop_the_rest(stage: Stage) -> None:
+    """What MTurk refuses to show of one HIT, or of one worker's bonuses, is told of that work alone."""
+    odd = request_error("InvalidHITState", "Nobody may look at this HIT.")
+    stage.mturk.faults.next("ListAssignmentsForHIT", odd)
+    stage.mturk.faults.next("ListBonusPayments", request_error("InvalidParameterValue", "These bonuses are odd."))
+    result = pay(stage.data_dir, "--send", "--yes")
+    assert result.exit_code == 1
+    assert "Nobody may look at this HIT" in result.stdout
+    assert "These bonuses are odd" in result.stdout
+    some = got(stage.mturk)
+    assert some
+    assert sum(some.values()) < sum(stage.owed.values())
+    as_json(stage.data_dir, "--send", "--yes")
+    assert got(stage.mturk) == stage.owed
+
+
+def test_an_account_that_may_not_ask_stops_it(stage: Stage) -> None:
+    """That is no fault of one payment: nothing is called refused, and the next run sends all."""
+    stage.mturk.faults.always("ListAssignmentsForHIT", NOT_LINKED)
+    result = pay(stage.data_dir, "--send", "--yes")
+    assert (result.exit_code, "link the AWS" in result.stderr) == (1, True)
+    assert Ledger(stage.data_dir, TASK).payments() == []
+
+
+def test_the_time_of_the_workers_own_hit_is_waited_for(data_dir: Path, mturk: StandIn) -> None:
+    """A pilot of a day in the same data directory keeps nobody waiting who had an hour."""
+    study = TurkStudy(data_dir, mturk)
+    study.does("AANN", whole("a"), hands_in=True)
+    begun = time.time() - 2 * 3600
+    late = [event.model_copy(update={"at": begun}) for event in part("b", 1)]
+    study.does("AANN", late, hands_in=False, status="disconnect")
+    study.does("AZOE", whole("z"), hands_in=True)
+    with closing(sqlite3.connect(data_dir / "mturk" / "mturk.db")) as connection, connection:
+        connection.execute(
+            "UPDATE hits SET assignment_time_in_seconds = 86400 WHERE hit_id = (SELECT hit_id FROM agent_assignments "
+            "ORDER BY agent_id DESC LIMIT 1)"
+        )
+    looked = as_json(data_dir)
+    assert looked["remaining"] == []
+    assert [payment["kind"] for payment in looked["to_send"]] == ["approval", "bonus", "approval"]
 
 
 def test_settled_by_hand(stage: Stage) -> None:

@@ -18,6 +18,7 @@ from parlai_humaneval.models.remote.host import Host
 from parlai_humaneval.models.remote.hosts import Hosts, Replica
 from parlai_humaneval.models.remote.placed import PlacedModels, with_engine
 from parlai_humaneval.models.remote.questions import HostGone, Question
+from parlai_humaneval.models.remote.ray_actor import PLACE_S, Room
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo, resolve
 
 
@@ -164,6 +165,15 @@ def test_another_host_gives_the_same_answer_from_the_question_alone() -> None:
     assert [cluster.hosts.ask("eliza", [asked]) for _ in range(3)] == [[second]] * 3
     assert len(cluster.replicas) == 3, "another took its place"
     cluster.hosts.close()
+
+
+def test_copies_that_are_started_anew_wait_no_longer_than_one() -> None:
+    """Guards a launch against three times the time-out, where one actor after another ends while it waits for room."""
+    room = Room()
+    room.waited("eliza", 0, PLACE_S - 5)
+    assert room.patience("eliza", 0) == 5
+    room.waited("eliza", 0, PLACE_S)
+    assert (room.patience("eliza", 0), room.patience("eliza", 1)) == (0, PLACE_S)
 
 
 def test_a_host_that_ends_while_it_loads_is_replaced_a_few_times() -> None:

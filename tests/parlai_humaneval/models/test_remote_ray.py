@@ -162,6 +162,42 @@ def test_a_cluster_without_room_says_what_there_is(cluster: Any, specs: list[Mod
         load([on_ray(cluster, large)])
 
 
+def test_models_that_the_cluster_cannot_hold_together_are_told_at_once(cluster: Any, specs: list[ModelSpec]) -> None:
+    """Guards a launch that would wait for room that it has filled itself; no GPU is waited for where there is none."""
+    began = time.monotonic()
+    with pytest.raises(ZooError) as refused:
+        load([on_ray(cluster, specs[0], cpus=3), on_ray(cluster, specs[1], cpus=2)])
+    said = str(refused.value)
+    assert said.startswith("drawn cannot be loaded: the models of this launch have taken all that the Ray cluster has.")
+    assert "It asks for 2 CPU(s), 0 GPU(s). This launch holds tiny_a (3 CPU(s), 0 GPU(s))." in said
+    assert "The cluster has 4 CPU(s), 0 GPU(s)" in said
+    with pytest.raises(ZooError, match=r"no node of the Ray cluster has 1 CPU\(s\), 1 GPU\(s\)"):
+        load([on_ray(cluster, specs[0], gpus=1)])
+    assert time.monotonic() - began < ray_actor.PLACE_S
+
+
+def test_a_cluster_that_others_use_is_waited_for_and_what_it_lacks_is_told(
+    cluster: Any, specs: list[ModelSpec], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Guards a launch that says nothing while it waits, or waits longer than a copy may."""
+    monkeypatch.setattr(ray_actor, "PLACE_S", 12.0)
+    monkeypatch.setattr(ray_actor, "SAY_S", 2.0)
+    leave = ray_actor.connect(cluster.address)
+    ray = ray_actor.importlib.import_module("ray")
+    try:
+        somebody = ray.remote(num_cpus=3)(ray_actor.RayHost).remote(1, 1)  # of another launch
+        assert ray.get(somebody.node.remote())
+        with pytest.raises(ZooError) as refused:
+            load([on_ray(cluster, specs[0], cpus=2)])
+        ray.kill(somebody)
+    finally:
+        leave()
+    said = "It asks for 2 CPU(s), 0 GPU(s). The cluster has 4 CPU(s), 0 GPU(s)"
+    assert f"had no room for another copy for 12 s. {said}" in str(refused.value)
+    assert "1 CPU(s), 0 GPU(s)" in str(refused.value).partition("of which")[2]
+    assert any(f"waits for room on the Ray cluster. {said}" in record.getMessage() for record in caplog.records)
+
+
 def test_other_versions_on_a_node_are_told(
     cluster: Any, specs: list[ModelSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ TOKEN_S = DAY_S
 OVERRIDE_S = 30 * DAY_S
 """How long a rejection can be taken back."""
 MOST_MAILS = 100
+MOST_LETTERS = (("Title", 128), ("Description", 2000), ("Keywords", 1000))
 HIT_TYPE_FIELDS = (
     "AutoApprovalDelayInSeconds",
     "AssignmentDurationInSeconds",
@@ -107,6 +108,9 @@ def create_hit_type(crowd: Crowd, account: Account, params: Params) -> Params:
 def _hit_type(crowd: Crowd, account: Account, params: Params) -> HitType:
     """The type with these values: they make one type, however often it is made."""
     check_requirements(params.get("QualificationRequirements") or [], crowd.qualification_types)
+    for name, most in MOST_LETTERS:
+        if len(params.get(name, "")) > most:
+            raise invalid(f"The value is invalid for {name}. It must be no longer than {most} characters.")
     if params["AssignmentDurationInSeconds"] < 30:
         raise invalid("AssignmentDurationInSeconds must be at least 30.")
     fields = {name: params[name] for name in HIT_TYPE_FIELDS if name in params}
@@ -297,12 +301,18 @@ def _assignment_view(assignment: Assignment) -> Params:
 
 
 def _own_assignment(account: Account, assignment_id: str) -> Assignment:
-    """Of work that was handed in; what workers still do is nobody's business."""
-    for hit in account.hits.values():
-        for assignment in hit.assignments:
-            if assignment.id == assignment_id and assignment.status in (SUBMITTED, *REVIEWED):
-                return assignment
-    raise does_not_exist("Assignment", assignment_id)
+    """Of work that was handed in. One that a worker has, or gave back, is in the wrong state; it is not unknown.
+
+    GetAssignment answers “…can be called with a status of: Reviewable,Approved,Rejected”
+    (github.com/TurkServer/turkserver-meteor/issues/56).
+    """
+    same = [one for hit in account.hits.values() for one in hit.assignments if one.id == assignment_id]
+    if not same:
+        raise does_not_exist("Assignment", assignment_id)
+    for assignment in same:
+        if assignment.status in (SUBMITTED, *REVIEWED):
+            return assignment
+    raise _wrong_state("Reviewable", *REVIEWED)
 
 
 @operation
@@ -321,7 +331,7 @@ def list_assignments_for_hit(crowd: Crowd, account: Account, params: Params) -> 
 
 def _wrong_state(*allowed: str) -> Exception:
     return request_error(
-        "InvalidAssignmentState", f"This operation can be called with a status of: {', '.join(allowed)}"
+        "InvalidAssignmentState", f"This operation can be called with a status of: {','.join(allowed)}"
     )
 
 

@@ -55,6 +55,8 @@ def _check(requirement: Requirement, types: Types) -> None:
         raise invalid(f"Comparator {comparator} cannot be used with the qualification type {kind}.")
     values = requirement.get("LocaleValues" if kind == LOCALE else "IntegerValues") or []
     others = requirement.get("IntegerValues" if kind == LOCALE else "LocaleValues") or []
+    if kind == LOCALE and any("Subdivision" in place and place["Country"] != "US" for place in values):
+        raise invalid("Subdivisions are only available for the United States of America.")
     least, most = 1, 1
     if comparator in ("Exists", "DoesNotExist"):
         least = most = 0

@@ -102,7 +102,9 @@ def test_a_hit_from_made_to_paid(mturk: StandIn, client: Any) -> None:
         "Unassignable", 1, 0,
     )  # fmt: skip
     assert client.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
-    assert refused(client.get_assignment, AssignmentId=assignment)[1] == "AssignmentDoesNotExist"
+    _, code, said = refused(client.get_assignment, AssignmentId=assignment)
+    assert code == "InvalidAssignmentState"
+    assert said.startswith("This operation can be called with a status of: Reviewable,Approved,Rejected")
     mturk.crowd.submit(assignment, {"answer": "<yes & no>"})
     (handed_in,) = client.list_assignments_for_hit(HITId=hit_id)["Assignments"]
     assert handed_in["AssignmentStatus"] == "Submitted"
@@ -128,6 +130,7 @@ def test_given_back_and_too_slow(mturk: StandIn, client: Any) -> None:
     hit_id = new_hit(client)
     first = mturk.crowd.accept("A1", hit_id).id
     mturk.crowd.give_back(first)
+    assert refused(client.get_assignment, AssignmentId=first)[1] == "InvalidAssignmentState"
     assert hit(client, hit_id)["HITStatus"] == "Assignable"
     assert mturk.crowd.accept("A2", hit_id).id == first
     mturk.clock.move(601)
@@ -276,6 +279,12 @@ def test_a_hit_type_that_makes_no_sense(client: Any) -> None:
     """A qualification that does not exist, and a page that no browser would load in MTurk's frame."""
     gone = {**ADULT, "QualificationTypeId": "3NONE"}
     assert refused(new_type, client=client, QualificationRequirements=[gone])[1] == "QualificationTypeDoesNotExist"
+    places = [{"Country": "CA", "Subdivision": "ON"}]
+    ontario = {"QualificationTypeId": "00000000000000000071", "Comparator": "In", "LocaleValues": places}
+    assert refused(new_type, client=client, QualificationRequirements=[ontario])[1] == "ParameterValidationError"
+    for name, most in (("Title", 128), ("Description", 2000), ("Keywords", 1000)):
+        assert refused(new_type, client=client, **{name: "x" * (most + 1)})[1] == "ParameterValidationError"
+        new_type(client=client, **{name: "x" * most})
     wrong = {**ADULT, "Comparator": "Exists"}
     assert refused(new_type, client=client, QualificationRequirements=[wrong])[1] == "ParameterValidationError"
     hit_type = new_type(client)

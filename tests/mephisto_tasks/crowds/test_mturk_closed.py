@@ -1,0 +1,98 @@
+"""Amazon closed MTurk: one sentence says so, and what to use instead, wherever somebody would go there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+from click.testing import CliRunner
+from mturk_hands import arguments, mturk_at_home
+
+import mephisto_tasks
+from mephisto_tasks.crowds.mturk.closed import CLOSED, ENDPOINT_ENV
+from mephisto_tasks.crowds.mturk.errors import explained
+from mephisto_tasks.study.health import providers
+from parlai_humaneval.cli import main
+
+ROOT = Path(mephisto_tasks.__file__).parents[1]
+
+
+@pytest.fixture
+def amazons(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Requests would go to Amazon, and there are no keys."""
+    for name in (*ENDPOINT_ENV, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, file in (("AWS_SHARED_CREDENTIALS_FILE", "credentials"), ("AWS_CONFIG_FILE", "config")):
+        monkeypatch.setenv(name, str(tmp_path / file))
+
+
+def said(*words: str) -> str:
+    return " ".join(CliRunner().invoke(main, list(words)).output.split())
+
+
+def refusal(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "no"}}, "GetAccountBalance")
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/pages/crowds/mturk.md", "docs/pages/studies/trouble.md"])
+def test_texts_have_the_sentence(file: str) -> None:
+    path = ROOT / file
+    if not path.is_file():
+        pytest.skip("an installed package has no documentation")
+    assert CLOSED in path.read_text(encoding="utf-8").replace("`", "")
+
+
+@pytest.mark.parametrize("command", ["launch", "requester"])
+def test_help_has_the_sentence(command: str) -> None:
+    assert CLOSED in said(command, "--help")
+
+
+def test_no_conf_sends_anybody_there() -> None:
+    confs = list((ROOT / "mephisto_tasks" / "presets").rglob("*.yaml"))
+    assert confs
+    assert [path.name for path in confs if "place=mturk" in path.read_text(encoding="utf-8")] == []
+
+
+def test_a_launch_there_ends_with_what_to_use_instead(amazons: None, tmp_path: Path) -> None:
+    told = said(
+        "launch",
+        "pw_turn",
+        "--data-dir",
+        str(tmp_path / "data"),
+        *arguments(tmp_path, "mturk", "public_url=https://a.example"),
+    )
+    assert "there are no AWS keys" in told
+    assert CLOSED.partition(":")[0] in told
+    assert "place=link" in told
+
+
+def test_doctor_says_it(amazons: None, tmp_path: Path) -> None:
+    assert CLOSED in [finding.found for finding in providers(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("error", "adds_it"),
+    [
+        (EndpointConnectionError(endpoint_url="https://mturk-requester.us-east-1.amazonaws.com"), True),
+        (refusal("AccessDeniedException"), True),
+        (refusal("SomethingNewOfAmazons"), True),
+        (refusal("ThrottlingException"), False),
+        (refusal("AWS.MechanicalTurk.HITDoesNotExist"), False),
+    ],
+)
+def test_the_sites_own_answer_decides(
+    amazons: None, error: Any, adds_it: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it answers as it always did, that is what is said; of other sites the sentence is not true."""
+    assert str(explained(error, "ask")).endswith(CLOSED) == adds_it
+    monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", "https://requester.a-site-of-yours.example")
+    assert CLOSED not in str(explained(error, "ask"))
+
+
+def test_another_site_is_launched_on_as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with mturk_at_home(monkeypatch, tmp_path, sandbox=False, deposited="10.00"):
+        told = said("launch", "pw_turn", "--data-dir", str(tmp_path / "data"), "--total", *arguments(tmp_path, "mturk"))
+    assert "balance of lab" in told
+    assert "Amazon closed" not in told

@@ -15,6 +15,7 @@ import pandas as pd
 
 from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, TableName, refuse
 from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
+from parlai_humaneval.tables.scales import check_scales
 from parlai_humaneval.tables.schema import TIE
 from parlai_humaneval.techniques import picking
 
@@ -41,9 +42,10 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
     Raises:
         TableError: a value below the least possible one; a place 0 of a reply that was chosen; a winner that is
             neither model nor tie; a model compared with itself, called ``tie``, or with another once more the other way
-            round; a rating outside its own scale; a time that is no ISO 8601 time; rows of one turn that contradict each
-            other (several replies with which the dialogue went on, different seconds …), or the technique (several
-            replies chosen where one is); a comparison of a turn without its dialogue.
+            round; a rating outside its own scale, or on another scale than those it is counted with; a time that is no
+            ISO 8601 time; rows of one turn that contradict each other (several replies with which the dialogue went on,
+            different seconds …), or the technique (several replies chosen where one is); a comparison of a
+            turn without its dialogue.
     """
     if frame.empty:
         return
@@ -268,7 +270,7 @@ _CHECKS: Mapping[TableName, tuple[Callable[[pd.DataFrame], None], ...]] = {
     "turns": (_known_places, _one_turn, _one_pick),
     "dialogues": (_started("dialogues"),),
     "comparisons": (_two_models,),
-    "ratings": (_own_scale,),
+    "ratings": (_own_scale, check_scales),
     "points": (_started("points"),),
     "judgements": (_started("judgements"),),
 }

@@ -70,11 +70,15 @@ def on_sliders(ratings: pd.DataFrame) -> Mask:
     """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
 
     Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
-    above ten or of a degraded model, and those of direct assessment always.
+    above ten or of a degraded model, and those of direct assessment always. Ratings whose scale is said to end at ten or
+    below are looked at apart from the others.
     """
     technique = ratings["technique"].fillna("")
+    short = (ratings["maximum"] <= MOST_POINTS).fillna(False).astype(bool)
     high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
     unnamed = ratings["scale"].isna()
-    sliders = {*technique[(unnamed & high).to_numpy(dtype=bool)], "direct_assessment"}
-    found = (ratings["scale"] == "slider") | (unnamed & technique.isin(sliders)) | (~unnamed & high)
+    sliders = technique == "direct_assessment"
+    for alike in (short, ~short):
+        sliders |= alike & technique.isin(technique[(unnamed & high & alike).to_numpy(dtype=bool)])
+    found = (ratings["scale"] == "slider") | (unnamed & sliders) | (~unnamed & high)
     return np.asarray(found.fillna(False), dtype=bool)

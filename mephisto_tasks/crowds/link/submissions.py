@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mephisto_tasks.crowds.contract import CrowdError
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, Visit, open_datastore
+from parlai_humaneval.labels import clean_label
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")
 STATUS_COLUMNS = ("status", "submission_status")
@@ -60,7 +61,7 @@ def _plain(name: str) -> str:
 
 
 def _cell(row: dict[str, str], column: str) -> str:
-    return (row.get(column) or "").strip()
+    return clean_label(row.get(column) or "")
 
 
 def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.tables.formulas import is_formula
 
@@ -91,7 +92,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 def _cell(text: str) -> str:
     """With single spaces, of the plain kind, between its words."""
     plain = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
-    return " ".join(filter(None, plain.strip().split(" ")))
+    return " ".join(filter(None, clean_label(plain).split(" ")))
 
 
 def _text(path: Path) -> str:

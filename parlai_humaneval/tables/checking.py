@@ -75,8 +75,11 @@ def _known_places(frame: pd.DataFrame) -> None:
 def _two_models(frame: pd.DataFrame) -> None:
     models, winner = frame[["model_a", "model_b"]], frame["winner"]
     for column in models:
-        name = f"a model's name; {TIE!r} stands for a comparison that nobody won: call the model otherwise"
-        refuse("comparisons", str(column), models[column], models[column] == TIE, name)
+        name = (
+            f"a model's name; {TIE!r} stands for a comparison that nobody won: call the model otherwise, or say in a "
+            "column tied which comparisons nobody won"
+        )
+        refuse("comparisons", str(column), models[column], (models[column] == TIE) & frame["tied"].isna(), name)
     same = models["model_a"] == models["model_b"]
     refuse("comparisons", "model_b", models["model_b"], same, "another model than model_a; a model has no winner alone")
     known = (winner == models["model_a"]) | (winner == models["model_b"]) | (winner == TIE)
@@ -85,6 +88,7 @@ def _two_models(frame: pd.DataFrame) -> None:
         return f"{models['model_a'].iloc[place]!r} (model_a), {models['model_b'].iloc[place]!r} (model_b) or {TIE!r}"
 
     refuse("comparisons", "winner", winner, ~known, wanted)
+    refuse("comparisons", "winner", winner, _holds(frame["tied"] == 1) & (winner != TIE), f"{TIE!r}, as tied is 1")
     for column in _DIALOGUES:
         lacks = frame[column].isna() & frame["turn"].notna()
         refuse("comparisons", column, frame[column], lacks, "the dialogue of the turn that is given")

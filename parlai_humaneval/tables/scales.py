@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -78,14 +79,17 @@ def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd
     first = ends.groupby(groups, sort=False).transform("first")
     for column, end in (("minimum", "low"), ("maximum", "high")):
         wrong = ends[end].notna() & (ends[end] != first[end])
-        wanted = first[end]
-        refuse(
-            "ratings",
-            column,
-            ratings[column],
-            wrong,
-            lambda place, wanted=wanted: f"{wanted.iloc[place]:g} as in the first rating of {why}",
-        )
+        wanted = _in_words(f"{{end:g}} as in the first rating of {why}", end=first[end])
+        refuse("ratings", column, ratings[column], wrong, wanted)
+
+
+def _in_words(words: str, **of_rows: pd.Series[Any]) -> Callable[[int], str]:
+    """What was expected of a row: ``words`` with the values that stand at its place."""
+
+    def wanted(place: int) -> str:
+        return words.format(**{name: values.iloc[place] for name, values in of_rows.items()})
+
+    return wanted
 
 
 def _check_unnamed(ratings: pd.DataFrame) -> None:
@@ -98,8 +102,8 @@ def _check_unnamed(ratings: pd.DataFrame) -> None:
     if not several.any():
         return
     for column, lowest, fewest_values, who in (
-        ("criterion", 0, 2, "every rating on {name!r}"),
-        ("worker_id", 1, MOST_SHORT_VALUES, "every rating of worker {name!r}"),
+        ("criterion", 0, 2, "on"),
+        ("worker_id", 1, MOST_SHORT_VALUES, "of worker"),
     ):
         keys = [technique, rows["setting"].fillna(""), rows[column]]
         own = value.groupby(keys, sort=False)
@@ -113,12 +117,10 @@ def _check_unnamed(ratings: pd.DataFrame) -> None:
         )
         wrong = pd.Series(False, index=ratings.index)
         wrong[rows.index[short]] = True
-        name, most = ratings[column], highest.reindex(ratings.index)
-
-        def wanted(place: int, name: pd.Series[Any] = name, most: pd.Series[Any] = most, who: str = who) -> str:
-            return (
-                f"{NAME_THEM}: {who.format(name=name.iloc[place])} is {MOST_POINTS:g} or less, others go up to "
-                f"{most.iloc[place]:g}, and ratings on two scales cannot be standardised together"
-            )
-
+        wanted = _in_words(
+            f"{NAME_THEM}: every rating {who} {{name!r}} is {MOST_POINTS:g} or less, others go up to {{most:g}}, and "
+            "ratings on two scales cannot be standardised together",
+            name=ratings[column],
+            most=highest.reindex(ratings.index),
+        )
         refuse("ratings", "value", ratings["value"], wrong, wanted)

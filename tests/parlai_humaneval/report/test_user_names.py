@@ -80,7 +80,9 @@ STUDIES = {
     "arena": _arena,
     "direct_assessment": lambda: make_assessment({**_weights(75, 60, 55, 50), "qc": 20}, workers=6),
     "pw_dialog": lambda: make_pairs(_weights(4, 3, 2, 1)),
-    "spot_the_bot": lambda: make_spotting({**_weights(0.7, 0.4, 0.2, 0.3), "human": 0.9}, workers=6, dialogues=2, raters=1),
+    "spot_the_bot": lambda: make_spotting(
+        {**_weights(0.7, 0.4, 0.2, 0.3), "human": 0.9}, workers=6, dialogues=2, raters=1
+    ),
     "third_party": lambda: make_third_party(MODELS, dialogues=6, turns=3),
 }
 
@@ -212,3 +214,15 @@ def test_a_replication_tells_its_mean_from_a_criterion_called_overall():
     ]
     assert labels[0] == "overall (all criteria)"
     assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_names_survive_files_and_imports(tmp_path, ending):
+    """Guards names that a reader of files takes for missing values, numbers or truths; lines and marks within them stay."""
+    names = [*NAMES, "01", "1", "False", "N/A", "a\nb", "x;", "=1+1", '"quoted"']
+    frame = tables(STUDIES["direct_assessment"]()).ratings.head(len(names)).assign(worker_id=names, criterion=names)
+    data = replace(tables([]), ratings=frame.reset_index(drop=True))
+    write_tables(data, tmp_path, ending)
+    for read in (read_tables(tmp_path), read_tidy(table_paths([tmp_path], None), TidyPlan()).tables):
+        assert read.ratings["worker_id"].tolist() == read.ratings["criterion"].tolist() == names
+        assert read.cleaned == ()

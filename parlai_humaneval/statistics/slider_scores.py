@@ -220,7 +220,7 @@ def assessed(tables: Tables) -> Assessed | None:
     if not len(rows):
         return None
     _check_range(rows)
-    check_sliders(rows)
+    check_sliders(rows, unnamed=True)
     _check_turning(rows)
     checks = worker_checks(rows)
     degraded = is_set(rows, "degraded")

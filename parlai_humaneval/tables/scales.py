@@ -42,34 +42,30 @@ def check_criteria(ratings: pd.DataFrame) -> None:
     """
     sliders = pd.Series(on_sliders(ratings), index=ratings.index)  # these count apart from scales of a few points
     groups = [*(ratings[name].fillna("") for name in _STUDY), sliders]
-    ends = pd.DataFrame({"low": ratings["minimum"].astype(float), "high": ratings["maximum"].astype(float)})
-    _refuse_others(
-        ratings,
-        groups,
-        ends,
-        "its criterion: ratings on two scales cannot be averaged. Give one of them another criterion or setting",
-    )
+    why = "its criterion: ratings on two scales cannot be averaged. Give one of them another criterion or setting"
+    _refuse_others(ratings, groups, _ends(ratings), why)
 
 
-def check_sliders(sliders: pd.DataFrame) -> None:
+def check_sliders(sliders: pd.DataFrame, *, unnamed: bool = False) -> None:
     """Sliders of one technique have the same ends, as each worker's ratings are standardised together.
+
+    ``unnamed``: also those whose ends no column names, which are taken for 0 and 100.
 
     Raises:
         TableError: they have not.
     """
-    ends = pd.DataFrame(
-        {
-            "low": sliders["minimum"].astype(float).fillna(SLIDER_MINIMUM),
-            "high": sliders["maximum"].astype(float).fillna(SLIDER_MAXIMUM),
-        }
-    )
-    _refuse_others(
-        sliders,
-        [sliders["technique"].fillna("")],
-        ends,
+    ends = _ends(sliders)
+    if unnamed:
+        ends = ends.fillna({"minimum": SLIDER_MINIMUM, "maximum": SLIDER_MAXIMUM})
+    why = (
         "this technique: all ratings of a worker are standardised together. Put the values on one scale, or give these "
-        "another technique",
+        "another technique"
     )
+    _refuse_others(sliders, [sliders["technique"].fillna("")], ends, why)
+
+
+def _ends(ratings: pd.DataFrame) -> pd.DataFrame:
+    return ratings[["minimum", "maximum"]].astype(float)
 
 
 def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd.DataFrame, why: str) -> None:
@@ -77,9 +73,9 @@ def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd
     if ends.drop_duplicates().dropna(how="all").shape[0] < 2:
         return
     first = ends.groupby(groups, sort=False).transform("first")
-    for column, end in (("minimum", "low"), ("maximum", "high")):
-        wrong = ends[end].notna() & (ends[end] != first[end])
-        wanted = _in_words(f"{{end:g}} as in the first rating of {why}", end=first[end])
+    for column in ("minimum", "maximum"):
+        wrong = ends[column].notna() & (ends[column] != first[column])
+        wanted = _in_words(f"{{end:g}} as in the first rating of {why}", end=first[column])
         refuse("ratings", column, ratings[column], wrong, wanted)
 
 

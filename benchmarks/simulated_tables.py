@@ -37,7 +37,7 @@ class Study:
 
 def only(**frames: pd.DataFrame) -> Tables:
     """Tables of which the others are empty."""
-    return Tables(**{**_empty(), **frames}, repeats=(), judges=None, stopping=())
+    return Tables(**{**_empty(), **frames}, repeats=(), judges=None, stopping=(), cleaned=())
 
 
 @cache

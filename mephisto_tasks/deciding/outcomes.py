@@ -86,4 +86,5 @@ def _of_judgement(record: JudgementRecord, models: Models) -> Outcome | None:
     rows = [row for row in pair_rows(record) if row["metric"] == record.metric]
     if not rows:
         return None
-    return Outcome(picks=tuple(sum(row["winner"] == model for row in rows) for model in models), turns=len(rows))
+    won = [row["winner"] for row in rows if not row["tied"]]
+    return Outcome(picks=tuple(won.count(model) for model in models), turns=len(rows))

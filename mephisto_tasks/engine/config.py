@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from omegaconf import MISSING
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
 from mephisto_tasks.config_error import ConfigError as ConfigError
 from mephisto_tasks.deciding.settings import StoppingSettings
 from mephisto_tasks.workers.rules import WorkerRules
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.languages.offered import Offered, offered
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.quality.registry import known_checks
@@ -155,6 +156,16 @@ class TaskConfig(StoppingSettings):
     def most_inside(self) -> int:
         """Workers who may be inside at once."""
         return min(self.max_concurrent, self.raters_at_a_time) if self.is_decided else self.max_concurrent
+
+    @field_validator("models")
+    @classmethod
+    def _typed_models(cls, models: list[str]) -> list[str]:
+        return list(map(clean_label, models))
+
+    @field_validator("groups")
+    @classmethod
+    def _typed_groups(cls, groups: list[list[str]]) -> list[list[str]]:
+        return [list(map(clean_label, group)) for group in groups]
 
     @model_validator(mode="after")
     def _one_way_of_looking(self) -> Self:

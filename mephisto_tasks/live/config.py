@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from mephisto_tasks.engine.config import APART as APART_IN_ALL
 from mephisto_tasks.engine.rating import RatingConfig
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.languages.speaking import phrase
 from parlai_humaneval.protocol.several_models import History
 from parlai_humaneval.showing.reply_settings import ReplySettings
@@ -127,6 +128,11 @@ class InteractiveConfig(RatingConfig):
     replies: ReplySettings = Field(default_factory=ReplySettings)
     """How replies look and when they appear."""
 
+    @field_validator("quality_control_model")
+    @classmethod
+    def _typed_model(cls, name: str) -> str:
+        return clean_label(name)
+
     @model_validator(mode="before")
     @classmethod
     def _one_setting(cls, data: Any) -> Any:
@@ -210,6 +216,8 @@ def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, An
     Raises:
         ValueError: naming those that there are.
     """
+    if "all" in variants:
+        raise ValueError("variants: “all” stands for every setting; give this one another name")
     for name in names:
         if name not in {*variants, "all"}:
             raise ValueError(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, query
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 SIMULATED = "parlai-humaneval-simulated-rater"
@@ -64,7 +65,7 @@ def named(workers: dict[str, KnownWorker], given: Iterable[str]) -> list[KnownWo
     Raises:
         UnknownWorker: nobody has one of them; the message names the nearest that there is.
     """
-    given = list(dict.fromkeys(given))
+    given = list(dict.fromkeys(map(clean_label, given)))
     for name in given:
         if name not in workers:
             near = difflib.get_close_matches(name, workers, n=1, cutoff=0.8)
@@ -82,7 +83,7 @@ def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[Known
     Raises:
         UnknownWorker: nobody has.
     """
-    found = [worker for worker in workers if worker_id in names_of(worker.name)]
+    found = [worker for worker in workers if clean_label(worker_id) in names_of(worker.name)]
     if not found:
         raise UnknownWorker("nobody with this worker id was ever here (in this data directory)")
     return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mephisto_tasks.workers.known_workers import names_of
+from parlai_humaneval.labels import clean_label
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ def _text(path: Path) -> str:
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
     for number, line in enumerate(_text(path).splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
-            yield number, line.strip()
+            yield number, clean_label(line)
 
 
 def _csv_rows(path: Path) -> Iterable[tuple[int, str]]:
@@ -129,7 +130,7 @@ def _csv_rows(path: Path) -> Iterable[tuple[int, str]]:
         )
     for row in rows:
         if any(cell.strip() for cell in row):
-            yield rows.line_num, row[column].strip() if column < len(row) else ""
+            yield rows.line_num, clean_label(row[column]) if column < len(row) else ""
 
 
 def _check(path: Path, number: int, name: str) -> None:

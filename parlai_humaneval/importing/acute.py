@@ -210,6 +210,7 @@ def _comparison(pair: _Pair, judgement: Row) -> Row:
         "dialogue_a": a.dialogue_id,
         "dialogue_b": b.dialogue_id,
         "winner": pair.choice,
+        "tied": 0,
         "position_a": side,
         "side": side,
         "selected_a": int(pair.choice == model_a),

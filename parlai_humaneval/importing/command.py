@@ -160,6 +160,7 @@ def import_tables(
             plan = Plan(pseudonyms, metric, setting, names, keep_failed, repeats)
             found = _saved(source, files, tasks, plan, skip_bad)
         found.notes += [one.words for one in found.tables.repeats]
+        found.notes += [one.words for one in found.tables.cleaned]
         clean, changed = without_names(found.tables, pseudonyms.given)
         if changed:
             found.notes.append(

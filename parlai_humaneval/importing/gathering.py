@@ -24,6 +24,7 @@ from parlai_humaneval.tables.columns import (
     check_unique,
     from_rows,
 )
+from parlai_humaneval.tables.labels import CleanedLabels, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
 
 SavedFormat = Literal["model_chat", "pairwise_per_turn_eval", "acute_eval"]
@@ -123,11 +124,13 @@ def _checked(
     while True:
         frames: dict[TableName, pd.DataFrame] = {}
         told: list[Repeated] = []
+        cleaned: list[CleanedLabels] = []
         try:
             for name in get_args(TableName):
-                frames[name], again = _table(name, good, repeats)
+                frames[name], again, clean = _table(name, good, repeats)
                 told += again
-            return good, Tables(**frames, repeats=tuple(told), judges=None, stopping=())
+                cleaned += clean
+            return good, Tables(**frames, repeats=tuple(told), judges=None, stopping=(), cleaned=tuple(cleaned))
         except _BadUnits as error:
             if skipped is None:
                 raise TableError(f"{good[error.units[0]].where}: {error}") from error
@@ -145,11 +148,12 @@ class _BadUnits(TableError):
 
 def _table(
     name: TableName, good: Sequence[_Good], repeats: Repeats | None
-) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
+) -> tuple[pd.DataFrame, tuple[Repeated, ...], tuple[CleanedLabels, ...]]:
     rows = [row for one in good for row in one.rows.tables.get(name, ())]
     owners = np.repeat(np.arange(len(good)), [len(one.rows.tables.get(name, ())) for one in good])
     try:
-        frame, told = settled(name, from_rows(name, rows), repeats)
+        whole, cleaned = with_clean_labels(name, from_rows(name, rows))
+        frame, told = settled(name, whole, repeats)
         owners = owners[frame.index]
         check_unique(name, frame)
         check_rules(name, frame)
@@ -157,7 +161,7 @@ def _table(
         if not error.rows:
             raise
         raise _BadUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
-    return frame.reset_index(drop=True), told
+    return frame.reset_index(drop=True), told, cleaned
 
 
 def _nothing(left_out: Counter[str], skipped: Sequence[str]) -> str:

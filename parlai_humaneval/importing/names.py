@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pandas as pd
 
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.tables.columns import TableName, Tables
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
@@ -26,7 +27,8 @@ class Pseudonyms:
         self.given: dict[str, str] = {}
 
     def __call__(self, name: str) -> str:
-        """The pseudonym of a worker; a pseudonym stays what it is."""
+        """The pseudonym of a worker, whatever blanks their name was typed with; a pseudonym stays what it is."""
+        name = clean_label(name)
         if _PSEUDONYM.fullmatch(name):
             return name
         if name not in self.given:

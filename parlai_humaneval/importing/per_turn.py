@@ -130,6 +130,7 @@ def _comparison(a: Row, b: Row) -> Row:
         "dialogue_a": a["dialogue_id"],
         "dialogue_b": b["dialogue_id"],
         "winner": a["model"] if a["selected"] else b["model"],
+        "tied": 0,
         "position_a": a["position"] or None,
         "selected_a": a["selected"],
         "selected_b": b["selected"],

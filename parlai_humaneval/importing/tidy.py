@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.importing.gathering import Imported
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.tables.checking import check_rules
 from parlai_humaneval.tables.columns import (
@@ -27,6 +28,7 @@ from parlai_humaneval.tables.columns import (
     typed,
 )
 from parlai_humaneval.tables.files import read_frame
+from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
 
 WORKERS = ("worker_id", "own_worker")
@@ -83,7 +85,7 @@ def read_tidy(
     skip_bad: bool = False,
     on_file: Callable[[Path], None] = lambda path: None,
 ) -> Imported:
-    """Read, rename, complete and check tables; several files of one table are put together.
+    """Read, rename, complete, clean and check tables; several files of one table are put together.
 
     In ``comparisons`` the model whose name comes first in the alphabet becomes ``model_a``. A flag may be true or false.
 
@@ -98,8 +100,10 @@ def read_tidy(
     skipped: list[str] = []
     used: set[str] = set()
     parts: dict[TableName, list[pd.DataFrame]] = {}
+    cleaned: list[CleanedLabels] = []
     for name, path in files:
-        frame = _completed(name, read_frame(path), plan, used)
+        frame, clean = with_clean_labels(name, _completed(name, read_frame(path), plan, used))
+        cleaned += clean
         parts.setdefault(name, []).append(_checked(name, frame, path, plan.repeats, skipped if skip_bad else None))
         on_file(path)
     unused = sorted(set(plan.renames) - used)
@@ -113,7 +117,7 @@ def read_tidy(
         named = ", ".join(str(path) for _, path in files)
         raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
     return Imported(
-        Tables(**frames, repeats=repeats, judges=None, stopping=()),
+        Tables(**frames, repeats=repeats, judges=None, stopping=(), cleaned=added_up(cleaned)),
         units,
         skipped=skipped,
         notes=oddities(frames["turns"]),
@@ -207,7 +211,7 @@ def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     ids = {str(value) for frame in frames.values() for name in _worker_columns(frame) for value in frame[name].dropna()}
     renamed = {value: pseudonym(value) for value in ids}
     clean = {name: _renamed(frame, renamed) for name, frame in frames.items()}
-    return Tables(**clean, repeats=tables.repeats, judges=None, stopping=())
+    return Tables(**clean, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
 
 
 def _worker_columns(frame: pd.DataFrame) -> list[str]:
@@ -219,11 +223,14 @@ def _renamed(frame: pd.DataFrame, renamed: Mapping[str, str]) -> pd.DataFrame:
     ours = set(frame.columns) & set(WORKERS)
     for name in frame.columns:
         if name in ours or _holds_ids(frame[name], renamed):
-            columns[name] = frame[name].map(renamed, na_action="ignore").astype(object).where(frame[name].notna(), None)
+            cells = [renamed[clean_label(value)] if isinstance(value, str) else None for value in frame[name]]
+            columns[name] = pd.Series(cells, index=frame.index, dtype=object)
     return frame.assign(**columns) if columns else frame
 
 
 def _holds_ids(column: pd.Series[Any], renamed: Mapping[str, str]) -> bool:
     """Whether a text column holds ids of workers and nothing else; short numbers may well be something else."""
     values: list[Any] = column.dropna().unique().tolist() if column.dtype == object else []
-    return bool(values) and all(isinstance(value, str) and len(value) >= 6 and value in renamed for value in values)
+    return bool(values) and all(
+        isinstance(value, str) and len(value) >= 6 and clean_label(value) in renamed for value in values
+    )

@@ -179,9 +179,9 @@ def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> str:
 
 def _only_ties(tables: Tables) -> bool:
     """Whether models were compared, and nobody ever won."""
-    from parlai_humaneval.tables.schema import TIE
+    from parlai_humaneval.tables.counting import nobody_won
 
-    return len(tables.comparisons) > 0 and bool(tables.comparisons["winner"].eq(TIE).all())
+    return len(tables.comparisons) > 0 and bool(nobody_won(tables.comparisons).all())
 
 
 def _planned(measure: Measure, name: str) -> bool:

@@ -70,7 +70,7 @@ def facts_of(
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
         repeats=list(tables.repeats),
-        notes=list(notes),
+        notes=[*notes, *(one.words for one in tables.cleaned)],
         seed=options.seed,
         draws=options.draws,
         level=options.level,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.pair_wins import oriented
-from parlai_humaneval.tables.counting import finished, is_set
+from parlai_humaneval.tables.counting import finished, is_set, nobody_won
 from parlai_humaneval.tables.from_records import Tables
 
 Source = Literal["turns", "comparisons", "ratings", "segments"]
@@ -107,7 +107,7 @@ def _comparisons(tables: Tables) -> Iterator[Judged]:
     rows = tables.comparisons
     rows = oriented(rows[finished(rows) & ~is_set(rows, "automatic")])
     own = rows["own_winner"]
-    lead = (own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)
+    lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
     known = np.where(own.notna(), lead, np.nan)
     things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
     said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)

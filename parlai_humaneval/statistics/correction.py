@@ -20,7 +20,10 @@ class Family(NamedTuple):
     question: str = ""
 
     def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(part for part in self if part))
+        """The parts that say something; a setting always does, whatever a researcher calls it."""
+        metric = self.metric if self.metric != self.technique else ""
+        question = self.question if self.question not in (self.technique, self.metric) else ""
+        return ", ".join(filter(None, (self.technique, self.setting, metric, question)))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -18,7 +18,6 @@ from parlai_humaneval.statistics.pair_wins import is_turn, oriented
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.counting import finished, is_set
-from parlai_humaneval.tables.schema import TIE
 
 Floats = npt.NDArray[np.float64]
 
@@ -147,7 +146,7 @@ def _of_turns(turns: pd.DataFrame) -> pd.DataFrame:
     codes = turn[once.index]
     found: pd.DataFrame = once.assign(
         options=cards[once.index],
-        answer=codes.map(answer).fillna(TIE),
+        answer=codes.map(answer).fillna(""),
         first=codes.map(first),
         longest=codes.map(longest_picked),
     )[COLUMNS]
@@ -170,7 +169,7 @@ def _of_whole(comparisons: pd.DataFrame, lengths: Mapping[str, int]) -> pd.DataF
             "thing": rows["item_id"].to_numpy(dtype=object),
             "dialogue": rows["dialogue_a"].to_numpy(dtype=object),
             "options": 2,
-            "answer": rows["winner"].to_numpy(dtype=object),
+            "answer": rows["outcome"].to_numpy(dtype=object),
             "first": first,
             "longest": np.where(decided, np.where(outcome > 0, longer_a, 1 - longer_a), np.nan),
         },

@@ -48,7 +48,7 @@ MAX_DOCUMENT_SHARE = 0.8
 N_TERMS = 20
 NONE_CHOSEN = "none"
 """Stands for the chosen model where none was."""
-REASON_COLUMNS = ("technique", "setting", "comparison", "model", "worker_id", "reason")
+REASON_COLUMNS = ("technique", "setting", "comparison", "model", "nobody", "worker_id", "reason")
 _TURN = ["dialogue_id", "worker_id", "setting", "metric", "turn"]
 _TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn's vectoriser cuts words
 
@@ -57,8 +57,8 @@ def reasons(tables: Tables) -> pd.DataFrame:
     """Every written reason once for each model that it speaks for, from ``turns`` and ``comparisons``.
 
     Columns: ``technique``, ``setting`` ("" where there is none), ``comparison`` (the models compared, joined by ;),
-    ``model`` (the chosen one; ``tie`` or ``none``), ``worker_id``, ``reason``. Only of finished dialogues; reasons of
-    second raters are left out. A reason that stands in both tables counts once.
+    ``model`` (the chosen one), ``nobody`` (none was: ``model`` is ``tie`` or ``none``), ``worker_id``, ``reason``.
+    Only of finished dialogues; reasons of second raters are left out. A reason that stands in both tables counts once.
 
     Assumes that a reason speaks for what was chosen with it.
 
@@ -86,8 +86,8 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     # A single model's reason is about its reply, found good or not.
     chosen = is_set(rows, "selected") | ~several
     nobody = ~np.isin(turns, turns[chosen])
-    rows = rows.assign(comparison=shown)
-    lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN)
+    rows = rows.assign(comparison=shown, nobody=False)
+    lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN, nobody=True)
     both: pd.DataFrame = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
     return both
 
@@ -112,7 +112,9 @@ def _of_comparisons(tables: Tables) -> pd.DataFrame:
     known &= ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
     rows = oriented(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
     chosen = np.where(rows["outcome"] > 0, rows["model_a"], np.where(rows["outcome"] < 0, rows["model_b"], TIE))
-    named = rows.assign(comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen)
+    named = rows.assign(
+        comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen, nobody=(rows["outcome"] == 0).astype(bool)
+    )
     both: pd.DataFrame = named[list(REASON_COLUMNS)]
     return both
 

@@ -21,6 +21,7 @@ from parlai_humaneval.statistics.slider_scores import is_reversed
 from parlai_humaneval.statistics.win_rates import effective_win_test
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.counting import finished, is_set, of_unfinished, on_sliders
+from parlai_humaneval.tables.scales import check_criteria
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -96,6 +97,7 @@ def likert_groups(tables: Tables) -> list[RatedCriterion]:
     ('engaging', [('ada', 3.875), ('bob', 3.375), ('cyd', 1.875)])
     """
     rows = likert_rows(tables)
+    check_criteria(rows)
     return [_group(own, *(str(part) for part in key)) for key, own in rows.groupby(list(RATED_GROUP), sort=True)]
 
 

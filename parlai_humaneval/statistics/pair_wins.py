@@ -20,7 +20,7 @@ from parlai_humaneval.statistics.places import METHOD, SOURCE, place_balanced, p
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.tables.columns import TableError, Tables
-from parlai_humaneval.tables.counting import Mask, finished, is_set, of_unfinished
+from parlai_humaneval.tables.counting import Mask, finished, is_set, nobody_won, of_unfinished
 from parlai_humaneval.tables.schema import TIE
 
 Floats = npt.NDArray[np.float64]
@@ -72,9 +72,10 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
     """
     a, b = (comparisons[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))
     winner = comparisons["winner"].to_numpy(dtype=object)
-    _check(comparisons, a, b, winner)
+    tied = nobody_won(comparisons)
+    _check(comparisons, a, b, winner, tied)
     turned = np.asarray(a > b, dtype=bool)
-    outcome = np.where(winner == TIE, 0, np.where(winner == a, 1, -1))
+    outcome = np.where(tied, 0, np.where(winner == a, 1, -1))
     first = _first_a(comparisons)
     dialogue_a, dialogue_b = (comparisons[name].to_numpy(dtype=object) for name in ("dialogue_a", "dialogue_b"))
     whole: pd.DataFrame = comparisons.assign(
@@ -91,10 +92,13 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
     return whole
 
 
-def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects) -> None:
+def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Mask) -> None:
     for wrong, words in (
         (np.asarray(a == b), "the same model stands on both sides; leave the row out"),
-        (np.asarray((winner != a) & (winner != b) & (winner != TIE)), f"the winner is neither of the models nor {TIE}"),
+        (
+            np.asarray((winner != a) & (winner != b) & ~tied, dtype=bool),
+            f"the winner is neither of the models nor {TIE}",
+        ),
     ):
         if wrong.any():
             at = int(wrong.argmax())

@@ -11,8 +11,9 @@ import pandas as pd
 
 from parlai_humaneval.statistics.rank_tests import rank_sums
 from parlai_humaneval.statistics.wording import counted
-from parlai_humaneval.tables.columns import TableError, Tables
+from parlai_humaneval.tables.columns import TableError, Tables, refuse
 from parlai_humaneval.tables.counting import (
+    MOST_POINTS,
     SLIDER_MAXIMUM,
     SLIDER_MINIMUM,
     Mask,
@@ -21,6 +22,7 @@ from parlai_humaneval.tables.counting import (
     of_unfinished,
     on_sliders,
 )
+from parlai_humaneval.tables.scales import NAME_THEM, check_sliders
 
 Floats = npt.NDArray[np.float64]
 TECHNIQUE = "direct_assessment"
@@ -211,12 +213,15 @@ def assessed(tables: Tables) -> Assessed | None:
     """The slider ratings that count; None where there are none.
 
     Raises:
-        TableError: a rating is beyond the ends of its scale.
+        TableError: a rating is beyond the ends of its scale; ratings are on several scales, or on one that is not known
+            and has to be turned round.
     """
     rows, remarks = _of_one_kind(tables.ratings[on_sliders(tables.ratings) & _first_hand(tables)])
     if not len(rows):
         return None
     _check_range(rows)
+    check_sliders(rows, unnamed=True)
+    _check_turning(rows)
     checks = worker_checks(rows)
     degraded = is_set(rows, "degraded")
     passed = rows["worker_id"].isin(checks["worker_id"][checks["passed"]]).to_numpy(dtype=bool)
@@ -242,6 +247,20 @@ def _of_one_kind(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return rows[assessment], [
         f"{counted(int((~assessment).sum()), 'rating')} of {others} on long scales are left out here."
     ]
+
+
+def _check_turning(rows: pd.DataFrame) -> None:
+    """Ratings without one above ten are hardly on sliders from 0 to 100, at whose ends they would be turned round."""
+    known = (rows["scale"].notna() | rows["maximum"].notna()).to_numpy(dtype=bool)
+    values = rows["value"].to_numpy(dtype=float)
+    if known.any() or values.max() > MOST_POINTS or len(np.unique(values)) < 2:
+        return
+
+    def wanted(place: int) -> str:
+        criterion = rows["criterion"].iloc[place]
+        return f"{NAME_THEM}: {criterion!r} is reversed, and no rating says where its scale ends"
+
+    refuse("ratings", "value", rows["value"], pd.Series(is_reversed(rows), index=rows.index), wanted)
 
 
 def _check_range(rows: pd.DataFrame) -> None:

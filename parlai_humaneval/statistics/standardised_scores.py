@@ -26,13 +26,15 @@ from parlai_humaneval.statistics.win_rates import effective_win_test
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
-OVERALL = "overall"
 NO_FAMILY = Family("", "", "")
 
 
 @dataclass(frozen=True)
 class SystemScore:
-    """One model: means over ``n_ratings`` ratings, by criterion and :data:`OVERALL`. ``z`` is standardised by worker."""
+    """One model: means over ``n_ratings`` ratings, by criterion; ``z`` is standardised by worker.
+
+    ``raw_overall``, ``z_overall``: the mean over all criteria, which no criterion's name can meet.
+    """
 
     model: str
     n_ratings: int
@@ -40,6 +42,8 @@ class SystemScore:
     n_workers: int
     raw: dict[str, Result]
     z: dict[str, Result]
+    raw_overall: Result
+    z_overall: Result
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ def _score(model: str, ratings: pd.DataFrame, criteria: Sequence[str], level: fl
         n_workers=int(ratings["worker_id"].nunique()),
         raw=scored["raw"],
         z=scored["z"],
+        raw_overall=_overall(model, ratings, "raw", level),
+        z_overall=_overall(model, ratings, "z", level),
     )
 
 
@@ -117,8 +123,11 @@ def _means(model: str, ratings: pd.DataFrame, criteria: Sequence[str], column: s
         own = criterion == name
         of_it = f"{name} of {model} ({column})"
         means[name] = crossed_mean(values[own], workers[own], dialogues[own], name=of_it, level=level)
-    overall = crossed_mean(*overall_parts(ratings, column), name=f"overall of {model} ({column})", level=level)
-    return {OVERALL: overall, **means}
+    return means
+
+
+def _overall(model: str, ratings: pd.DataFrame, column: str, level: float) -> Result:
+    return crossed_mean(*overall_parts(ratings, column), name=f"overall of {model} ({column})", level=level)
 
 
 def overall_parts(ratings: pd.DataFrame, column: str) -> tuple[Floats, Objects, Objects]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -19,12 +21,14 @@ Objects = npt.NDArray[np.object_]
 
 CASCADING = "Liu et al. 2023, “Examining turn-level sample independence”"
 ANCHORING = "Liu et al. 2023, “Examining anchoring effects”"
+Scope = Literal["model", "all models", "tie"]
 FIRST_CHOICE = "Ma et al. 2023, §4 (t test of cascading bias)"
 
 
 class Reselection(BaseModel):
     """Of ``n_pairs`` times that something was asked in two consecutive turns of a dialogue.
 
+    ``scope``: ``what`` is a model's name; or stands for all models together, or for a tie, whatever models are called.
     ``both``: share in which ``what`` was chosen in both. ``again``: of those in which it was chosen in the first, share in
     which it was chosen in the second too; ``second_rate``: share in which it was chosen in the second at all.
     ``expected``: of ``both``, if each dialogue's choices had come in any order; ``independent``: if turns were
@@ -35,6 +39,7 @@ class Reselection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     what: str
+    scope: Scope = "model"
     n_pairs: int
     both: float | None
     again: Result | None
@@ -84,17 +89,19 @@ def reselection(turns: ChosenTurns, *, one_pick: bool, level: float = 0.95) -> l
     found = [_repeats(name, column, turns, 1.0, level) for name, column in columns.items()]
     if len(turns.models) > 1:
         scale = 1.0 if one_pick else 1 / len(turns.models)
-        found.append(_repeats("any model" if one_pick else "mean of models", chosen, turns, scale, level))
+        found.append(_repeats("any model" if one_pick else "mean of models", chosen, turns, scale, level, "all models"))
         if not one_pick:
             several = np.where((~np.isnan(chosen)).sum(axis=1) > 1, 0.0, np.nan)
             all_chosen = (np.where(np.isnan(chosen), 1.0, chosen) == 1).all(axis=1) + several
             none_chosen = (np.nansum(chosen, axis=1) == 0) + several
-            found.append(_repeats("tie-win", all_chosen[:, None], turns, 1.0, level))
-            found.append(_repeats("tie-loss", none_chosen[:, None], turns, 1.0, level))
+            found.append(_repeats("tie-win", all_chosen[:, None], turns, 1.0, level, "tie"))
+            found.append(_repeats("tie-loss", none_chosen[:, None], turns, 1.0, level, "tie"))
     return found
 
 
-def _repeats(what: str, marks: Floats, turns: ChosenTurns, scale: float, level: float) -> Reselection:
+def _repeats(
+    what: str, marks: Floats, turns: ChosenTurns, scale: float, level: float, scope: Scope = "model"
+) -> Reselection:
     codes = pd.factorize(turns.dialogues)[0]
     first, second = _consecutive(codes, turns.turns)
     joint, before = marks[first] * marks[second], marks[first]
@@ -112,6 +119,7 @@ def _repeats(what: str, marks: Floats, turns: ChosenTurns, scale: float, level: 
     rates = [(_mean(marks[first][:, i]), _mean(marks[second][:, i])) for i in range(marks.shape[1])]
     return Reselection(
         what=what,
+        scope=scope,
         n_pairs=n,
         both=_mean(_row_sums(joint) * scale),
         again=_again(what, joint, before, workers, level) if marks.shape[1] == 1 else None,

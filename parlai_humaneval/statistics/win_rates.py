@@ -18,6 +18,7 @@ import pandas as pd
 from parlai_humaneval.statistics.crossed import crossed_difference
 from parlai_humaneval.statistics.means import clustered_difference
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.tables.counting import nobody_won
 
 Floats = npt.NDArray[np.float64]
 Ties = Literal["half", "exclude", "loss"]
@@ -260,8 +261,8 @@ def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection
 
 def outcomes(comparisons: pd.DataFrame, model: str) -> tuple[Floats, Floats]:
     """For each row 1 where ``model`` won, and 1 where it was a tie."""
-    winner = comparisons["winner"].to_numpy(dtype=object)
-    return (winner == model).astype(float), (winner == "tie").astype(float)
+    winner, tied = comparisons["winner"].to_numpy(dtype=object), nobody_won(comparisons)
+    return ((winner == model) & ~tied).astype(float), tied.astype(float)
 
 
 def _scores(values: npt.ArrayLike) -> Floats:

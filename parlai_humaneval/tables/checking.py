@@ -15,6 +15,7 @@ import pandas as pd
 
 from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, TableName, refuse
 from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
+from parlai_humaneval.tables.scales import check_scales
 from parlai_humaneval.tables.schema import TIE
 from parlai_humaneval.techniques import picking
 
@@ -41,9 +42,10 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
     Raises:
         TableError: a value below the least possible one; a place 0 of a reply that was chosen; a winner that is
             neither model nor tie; a model compared with itself, called ``tie``, or with another once more the other way
-            round; a rating outside its own scale; a time that is no ISO 8601 time; rows of one turn that contradict each
-            other (several replies with which the dialogue went on, different seconds …), or the technique (several
-            replies chosen where one is); a comparison of a turn without its dialogue.
+            round; a rating outside its own scale, or on another scale than those it is counted with; a time that is no
+            ISO 8601 time; rows of one turn that contradict each other (several replies with which the dialogue went on,
+            different seconds …), or the technique (several replies chosen where one is); a comparison of a
+            turn without its dialogue.
     """
     if frame.empty:
         return
@@ -73,8 +75,11 @@ def _known_places(frame: pd.DataFrame) -> None:
 def _two_models(frame: pd.DataFrame) -> None:
     models, winner = frame[["model_a", "model_b"]], frame["winner"]
     for column in models:
-        name = f"a model's name; {TIE!r} stands for a comparison that nobody won: call the model otherwise"
-        refuse("comparisons", str(column), models[column], models[column] == TIE, name)
+        name = (
+            f"a model's name; {TIE!r} stands for a comparison that nobody won: call the model otherwise, or say in a "
+            "column tied which comparisons nobody won"
+        )
+        refuse("comparisons", str(column), models[column], (models[column] == TIE) & frame["tied"].isna(), name)
     same = models["model_a"] == models["model_b"]
     refuse("comparisons", "model_b", models["model_b"], same, "another model than model_a; a model has no winner alone")
     known = (winner == models["model_a"]) | (winner == models["model_b"]) | (winner == TIE)
@@ -83,6 +88,7 @@ def _two_models(frame: pd.DataFrame) -> None:
         return f"{models['model_a'].iloc[place]!r} (model_a), {models['model_b'].iloc[place]!r} (model_b) or {TIE!r}"
 
     refuse("comparisons", "winner", winner, ~known, wanted)
+    refuse("comparisons", "winner", winner, _holds(frame["tied"] == 1) & (winner != TIE), f"{TIE!r}, as tied is 1")
     for column in _DIALOGUES:
         lacks = frame[column].isna() & frame["turn"].notna()
         refuse("comparisons", column, frame[column], lacks, "the dialogue of the turn that is given")
@@ -268,7 +274,7 @@ _CHECKS: Mapping[TableName, tuple[Callable[[pd.DataFrame], None], ...]] = {
     "turns": (_known_places, _one_turn, _one_pick),
     "dialogues": (_started("dialogues"),),
     "comparisons": (_two_models,),
-    "ratings": (_own_scale,),
+    "ratings": (_own_scale, check_scales),
     "points": (_started("points"),),
     "judgements": (_started("judgements"),),
 }

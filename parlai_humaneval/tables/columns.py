@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval.tables.labels import CleanedLabels
 from parlai_humaneval.tables.schema import (
     COLUMNS,
     KEYS,
@@ -146,7 +147,8 @@ class Tables:
     beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues. ``repeats``: what was
     done about answers that a worker gave again, of each table that held some. ``judges``: tables of what models answered in
     the place of raters (:mod:`.from_judges`), which nothing that counts raters' answers reads; None: no model did.
-    ``stopping``: the log of each study of them that ends when it is decided.
+    ``stopping``: the log of each study of them that ends when it is decided. ``cleaned``: which ids and names were cleaned
+    when they were read (:mod:`.labels`).
     """
 
     turns: pd.DataFrame
@@ -159,6 +161,7 @@ class Tables:
     repeats: tuple[Repeated, ...] = ()
     judges: Tables | None = None
     stopping: tuple[StoppingLog, ...] = ()
+    cleaned: tuple[CleanedLabels, ...] = ()
 
 
 def iso_time(seconds_since_epoch: float) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.schema import TIE
 
 Mask = npt.NDArray[np.bool_]
 
@@ -28,6 +29,18 @@ def finished(rows: pd.DataFrame) -> Mask:
 def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Mask:
     """Where a 0/1 column is 1; ``missing`` is what an empty cell means."""
     return np.asarray(rows[column].fillna(missing).astype(int) == 1, dtype=bool)
+
+
+def nobody_won(comparisons: pd.DataFrame, whose: Literal["", "own_"] = "") -> Mask:
+    """Where no model won: as the column ``tied`` says, else where the winner is ``tie``, which may be a model's name, too.
+
+    ``whose``: the rater of the row, or with ``own_`` the dialogue's own one.
+    """
+    named_tie = comparisons[f"{whose}winner"].eq(TIE).to_numpy(dtype=bool)
+    if f"{whose}tied" not in comparisons:
+        return np.asarray(named_tie, dtype=bool)
+    tied = comparisons[f"{whose}tied"]
+    return np.asarray(np.where(tied.notna(), tied.fillna(0).astype(int) == 1, named_tie), dtype=bool)
 
 
 def unique(values: pd.Series[Any]) -> list[str]:
@@ -70,11 +83,15 @@ def on_sliders(ratings: pd.DataFrame) -> Mask:
     """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
 
     Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
-    above ten or of a degraded model, and those of direct assessment always.
+    above ten or of a degraded model, and those of direct assessment always. Ratings whose scale is said to end at ten or
+    below are looked at apart from the others.
     """
     technique = ratings["technique"].fillna("")
+    short = (ratings["maximum"] <= MOST_POINTS).fillna(False).astype(bool)
     high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
     unnamed = ratings["scale"].isna()
-    sliders = {*technique[(unnamed & high).to_numpy(dtype=bool)], "direct_assessment"}
-    found = (ratings["scale"] == "slider") | (unnamed & technique.isin(sliders)) | (~unnamed & high)
+    sliders = technique == "direct_assessment"
+    for alike in (short, ~short):
+        sliders |= alike & technique.isin(technique[(unnamed & high & alike).to_numpy(dtype=bool)])
+    found = (ratings["scale"] == "slider") | (unnamed & sliders) | (~unnamed & high)
     return np.asarray(found.fillna(False), dtype=bool)

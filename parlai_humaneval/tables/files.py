@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.tables.checking import check_rules, with_dialogues
 from parlai_humaneval.tables.columns import (
     TABLE_DESCRIPTIONS,
@@ -31,6 +33,7 @@ from parlai_humaneval.tables.columns import (
     typed,
 )
 from parlai_humaneval.tables.formulas import unguarded, write_rows
+from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.raters import rater_kinds
 from parlai_humaneval.tables.repeats import settled
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, Column
@@ -175,7 +178,8 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
 
     ``directory`` may be one table, too: a file with its name, such as ``turns.csv``. A table whose file is absent comes
-    back empty; columns that are not ours pass through. A comparison of finished dialogues without their ids counts as one
+    back empty; columns that are not ours pass through. Ids and names lose blanks and invisible characters at their ends
+    (:mod:`.labels`). A comparison of finished dialogues without their ids counts as one
     of two dialogues of its own item (:func:`.checking.with_dialogues`).
 
     Args:
@@ -197,14 +201,28 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     if not any(found.values()):
         raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
     read = {
-        name: (from_rows(name, []), ()) if path is None else _read(name, path, repeats) for name, path in found.items()
+        name: _Table(from_rows(name, [])) if path is None else _read(name, path, repeats)
+        for name, path in found.items()
     }
-    told = tuple(one for _, of_table in read.values() for one in of_table)
-    frames = {name: frame for name, (frame, _) in read.items()}
-    beside = directory / STOPPING
+    judges = _read_judges(directory / JUDGES, format)
     return Tables(
-        **frames, repeats=told, judges=_read_judges(directory / JUDGES, format), stopping=_read_stopping(beside)
+        **{name: table.frame for name, table in read.items()},
+        repeats=tuple(one for table in read.values() for one in table.repeats),
+        judges=judges,
+        stopping=_read_stopping(directory / STOPPING),
+        cleaned=added_up(
+            [*(one for table in read.values() for one in table.cleaned), *(judges.cleaned if judges else ())]
+        ),
     )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table as it was read, and what was done to it."""
+
+    frame: pd.DataFrame
+    repeats: tuple[Repeated, ...] = ()
+    cleaned: tuple[CleanedLabels, ...] = ()
 
 
 def _read_judges(folder: Path, format: Format | None) -> Tables | None:
@@ -212,13 +230,19 @@ def _read_judges(folder: Path, format: Format | None) -> Tables | None:
     found = {name: _find(folder, name, format) for name in get_args(TableName)} if folder.is_dir() else {}
     if not any(found.values()):
         return None
-    frames = {
-        name: from_rows(name, [], JUDGE_COLUMNS[name])
+    read = {
+        name: _Table(from_rows(name, [], JUDGE_COLUMNS[name]))
         if path is None
-        else _read(name, path, None, JUDGE_COLUMNS[name])[0]
+        else _read(name, path, None, JUDGE_COLUMNS[name])
         for name, path in found.items()
     }
-    return Tables(**frames, repeats=(), judges=None, stopping=())
+    return Tables(
+        **{name: table.frame for name, table in read.items()},
+        repeats=(),
+        judges=None,
+        stopping=(),
+        cleaned=tuple(one for table in read.values() for one in table.cleaned),
+    )
 
 
 def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
@@ -229,12 +253,10 @@ def _find(directory: Path, name: TableName, format: Format | None) -> Path | Non
     return paths[0] if paths else None
 
 
-def _read(
-    name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()
-) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
-    frame = read_frame(path)
+def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()) -> _Table:
+    frame, cleaned = with_clean_labels(name, read_frame(path))
     if frame.empty:
-        return from_rows(name, [], besides), ()
+        return _Table(from_rows(name, [], besides))
     try:
         table, told = settled(name, typed(name, frame, besides), repeats)
         check_unique(name, table)
@@ -243,7 +265,7 @@ def _read(
         raise TableError(f"{path}: {error}{_others(error)}", error.rows) from error
     if told:
         table = table.reset_index(drop=True)
-    return (with_dialogues(table) if name == "comparisons" else table), told
+    return _Table(with_dialogues(table) if name == "comparisons" else table, told, cleaned)
 
 
 def _others(error: TableError) -> str:
@@ -291,7 +313,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
         csv.field_size_limit(2**31 - 1)
         rows = filter(None, csv.reader(file))
-        header = next(rows, [])
+        header = list(map(clean_label, next(rows, [])))
         _check_header(header)
         meaning = _Cells().__getitem__
         # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
@@ -328,7 +350,7 @@ def _write_jsonl(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _read_jsonl(path: Path) -> pd.DataFrame:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
     frame: pd.DataFrame = pd.DataFrame(rows, dtype=object)
     return frame

@@ -123,6 +123,7 @@ def pair_rows(record: JudgementRecord) -> Iterator[Row]:
             "dialogue_a": first.dialogue_id,
             "dialogue_b": second.dialogue_id,
             "winner": TIE if chosen is None else subject(chosen),
+            "tied": int(chosen is None),
             "position_a": first.position,
             "selected_a": int(chosen is first),
             "selected_b": int(chosen is second),
@@ -250,6 +251,7 @@ def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
                 "dialogue_a": shown.dialogue_id,
                 "dialogue_b": shown.dialogue_id,
                 "winner": _better(a, b, rank_b - rank_a),
+                "tied": int(rank_a == rank_b),
                 "turn": turn.turn,
                 "position_a": a.position,
                 "selected_a": int(rank_a == best),
@@ -259,7 +261,7 @@ def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
                 "rank_a": rank_a,
                 "rank_b": rank_b,
                 "own_worker": rating.worker,
-                "own_winner": _own_winner(turn, a, b),
+                **_own_winner(turn, a, b),
             }
 
 
@@ -274,15 +276,15 @@ def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
         return
     model_a, model_b = sorted(sides.values())
     verdict = answer.selected[0]
-    winner = sides.get(verdict, TIE)
-    own_winner = None if rating.verdict is None else sides.get(rating.verdict, TIE)
+    winner = sides.get(verdict)
     yield {
         **comparison(record, model_a, model_b, answer),
         "item_id": record.item_id,
         "metric": rating.metric,
         "dialogue_a": record.dialogues[0].dialogue_id,
         "dialogue_b": record.dialogues[0].dialogue_id,
-        "winner": winner,
+        "winner": winner or TIE,
+        "tied": int(winner is None),
         "position_a": 1 if sides["a"] == model_a else 2,
         "selected_a": int(winner == model_a),
         "selected_b": int(winner == model_b),
@@ -290,7 +292,7 @@ def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
         "both_bad": int(verdict == "both_bad"),
         "question": question.text,
         "own_worker": rating.worker,
-        "own_winner": own_winner,
+        **({} if rating.verdict is None else _own(sides.get(rating.verdict))),
     }
 
 
@@ -381,11 +383,16 @@ def _better(a: Candidate, b: Candidate, lead_of_a: int) -> str:
     return TIE if lead_of_a == 0 else a.model if lead_of_a > 0 else b.model
 
 
-def _own_winner(turn: Turn, a: Candidate, b: Candidate) -> str | None:
-    """Who of two was chosen where the other was not."""
+def _own_winner(turn: Turn, a: Candidate, b: Candidate) -> Row:
+    """Who of two was chosen where the other was not; nothing where the dialogue's own rater was not asked."""
     if not _own_asked(turn):
-        return None
-    return _better(a, b, (a.candidate_id in turn.selected) - (b.candidate_id in turn.selected))
+        return {}
+    chosen = [one for one in (a, b) if one.candidate_id in turn.selected]
+    return _own(chosen[0].model if len(chosen) == 1 else None)
+
+
+def _own(winner: str | None) -> Row:
+    return {"own_winner": winner or TIE, "own_tied": int(winner is None)}
 
 
 def _sides(rating: ReplayedRating) -> dict[str, str]:

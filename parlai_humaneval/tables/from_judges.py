@@ -39,7 +39,7 @@ def judge_tables(records: Sequence[Rated], lines: Sequence[AnyLine]) -> Tables |
     if not rows["judgements"]:
         return None
     frames = {name: from_rows(name, found, JUDGE_COLUMNS[name]) for name, found in rows.items()}
-    return Tables(**frames, repeats=(), judges=None, stopping=())
+    return Tables(**frames, repeats=(), judges=None, stopping=(), cleaned=())
 
 
 def _first_of_each(answers: Iterable[JudgeAnswer]) -> list[JudgeAnswer]:

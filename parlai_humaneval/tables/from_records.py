@@ -66,13 +66,13 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
     }
     frames = {name: from_rows(name, found) for name, found in rows.items()}
     if repeats is None:
-        return Tables(**frames, repeats=(), judges=None, stopping=())
+        return Tables(**frames, repeats=(), judges=None, stopping=(), cleaned=())
     chosen = {name: settled(name, frame, repeats) for name, frame in frames.items()}
     for name, (frame, _) in chosen.items():
         check_unique(name, frame)
     whole = {name: frame.reset_index(drop=True) for name, (frame, _) in chosen.items()}
     repeated = tuple(one for _, told in chosen.values() for one in told)
-    return Tables(**whole, repeats=repeated, judges=None, stopping=())
+    return Tables(**whole, repeats=repeated, judges=None, stopping=(), cleaned=())
 
 
 R = TypeVar("R", DialogueRecord, JudgementRecord)

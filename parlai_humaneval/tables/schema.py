@@ -294,6 +294,7 @@ _COMPARISONS = (
     more("selected_b", "flag", "1: the rater chose model_b's reply, alone or with others"),
     more("n_models", "integer", "models that were shown together"),
     more("both_bad", "flag", "1: the rater said that both are bad; winner is tie"),
+    more("tied", "flag", "1: nobody won, 0: winner is a model's name; empty: nobody won where winner is tie"),
     more("automatic", "flag", "1: nothing was asked, as all replies of the turn were the same"),
     more("reason", "text", "the rater's written reason"),
     _QUESTION,
@@ -304,6 +305,7 @@ _COMPARISONS = (
     more("rank_b", "integer", "place of model_b's reply"),
     more("own_worker", "text", "pseudonym of the dialogue's own rater, where it was rated once more by worker_id"),
     more("own_winner", "text", "the winner by the dialogue's own rater; tie; empty where they were not asked"),
+    more("own_tied", "flag", "1: own_winner is nobody, 0: it is a model's name; empty: nobody where it is tie"),
 )
 
 _RATINGS = (

@@ -18,6 +18,7 @@ from mephisto_tasks.crowds.link.arrivals import Arrival, Parameters, TurnedAway
 from mephisto_tasks.crowds.link.panel_statuses import PanelStatuses
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.way_out import Outcome
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.languages.speaking import phrase, t
 from parlai_humaneval.protocol.page.steps import Redirect
 
@@ -154,7 +155,7 @@ class PanelDoor:
         return Arrival(worker_name=f"{self.name}:{worker}", door=self.name, study=study, session=session)
 
     def _id(self, parameters: Parameters, name: str) -> str:
-        value = parameters.get(name, "").strip()
+        value = clean_label(parameters.get(name, ""))
         if not value:
             raise TurnedAway(t(NO_ID, panel=self.panel.title))
         if _PLACEHOLDER.search(value):

@@ -13,6 +13,7 @@ from mephisto_tasks.crowds.link.datastore import LinkDatastore, Visit, open_data
 from mephisto_tasks.crowds.link.panel import NO_PANEL, panel_named
 from mephisto_tasks.crowds.link.panel_statuses import Meaning, PanelStatuses, plain_status
 from mephisto_tasks.stored.launch_settings import provider_of_newest
+from parlai_humaneval.labels import clean_label
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")
 STATUS_COLUMNS = ("status", "submission_status")
@@ -62,7 +63,7 @@ def _plain(name: str) -> str:
 
 
 def _cell(row: dict[str, str], column: str) -> str:
-    return (row.get(column) or "").strip()
+    return clean_label(row.get(column) or "")
 
 
 def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str:

@@ -28,6 +28,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from yaml.composer import ComposerError
 
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.models.zoo.keys import key_trouble
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -190,7 +191,8 @@ def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] 
     entries: dict[str, _Entry] = {}
     origin: dict[str, Path] = {}
     for file in files:
-        for name, entry in _read(file).models.items():
+        for typed, entry in _read(file).models.items():
+            name = clean_label(typed)
             if name in entries:
                 raise ZooError(f"{file}: models.{name}: this name is already taken by {origin[name]}; choose another")
             entries[name], origin[name] = entry, file
@@ -207,8 +209,9 @@ def resolve(names: Sequence[str], zoo: Mapping[str, ModelSpec]) -> list[ModelSpe
 
 
 def _look_up(name: str, zoo: Mapping[str, ModelSpec]) -> ModelSpec:
-    if name in zoo:
-        return zoo[name]
+    typed = name if name in zoo else clean_label(name)
+    if typed in zoo:
+        return zoo[typed]
     raise ZooError(_no_such(name, zoo))
 
 

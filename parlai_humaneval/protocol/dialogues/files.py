@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from parlai_humaneval.labels import clean_label
 from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
 from parlai_humaneval.protocol.dialogues.formats import (
     CONTEXT,
@@ -89,11 +90,11 @@ def _finished(draft: Draft, path: Path, default_id: str, entities: Entities) -> 
     where = f"{path}, line {draft.line_number}"
     _two_speak(draft, where)
     return Dialogue(
-        draft.dialogue_id or default_id,
+        clean_label(draft.dialogue_id or default_id),
         tuple(draft.lines),
         tuple(draft.context),
         draft.line_number,
-        entities=_who(draft, where, entities),
+        entities={speaker: clean_label(name) for speaker, name in _who(draft, where, entities).items()},
         source=str(path),
         settings=draft.settings,
     )

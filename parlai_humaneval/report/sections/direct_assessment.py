@@ -57,7 +57,7 @@ from parlai_humaneval.statistics.rater_time import left_open
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import TECHNIQUE, Assessed, assessed, is_reversed
-from parlai_humaneval.statistics.standardised_scores import OVERALL, ScoreGap, SystemScore, score_gaps, system_scores
+from parlai_humaneval.statistics.standardised_scores import ScoreGap, SystemScore, score_gaps, system_scores
 from parlai_humaneval.statistics.strengths.order import EQUAL
 from parlai_humaneval.statistics.wording import ABSENT, counted, listed, p_words, percent, signed, signed_range
 from parlai_humaneval.tables.counting import unique
@@ -66,6 +66,8 @@ from parlai_humaneval.tables.from_records import Tables
 PAPER = "Ji et al. 2022"
 OPINIONS = ("like", "liked", "ambivalent", "dislike", "disliked")
 """In the paper's order; others follow."""
+OVERALL = "overall"
+"""What the mean over all criteria is called where it is published; criteria may have the same name."""
 KEYS = ["dialogue_id", "worker_id"]
 TENTHS = 20
 NAMED = 6
@@ -214,9 +216,13 @@ class Significance(Part):
 
 
 class Correlations(Part):
-    """Of the raw scores of models on each two criteria."""
+    """Of the raw scores of models on each two criteria, and on the mean over all of them.
+
+    ``overall_at``: place of that mean in ``criteria``, where it is called overall; a criterion may have the same name.
+    """
 
     criteria: list[str]
+    overall_at: int = 0
     pearson: list[list[Score]]
     spearman: list[list[Score]]
 
@@ -258,12 +264,14 @@ class RaterPairsRow(Row):
 
 
 class ReplicationRow(Row):
-    """Two runs of the study: r over models by criterion, and the share of pairs with the same conclusion."""
+    """Two runs of the study: r over models by criterion, and the share of pairs with the same conclusion.
+
+    ``overall``: r of the mean over all criteria. ``r`` has it too, as ``overall``, where no criterion is called so.
+    """
 
     FROM = published(
+        whole("overall"),
         r="correlations.*.estimate",
-        overall_low=f"correlations.{OVERALL}.ci_low",
-        overall_high=f"correlations.{OVERALL}.ci_high",
         same_at_05="at_05.estimate",
         same_at_10="at_10.estimate",
     )
@@ -271,6 +279,7 @@ class ReplicationRow(Row):
     run_a: str
     run_b: str
     n_models: int
+    overall: Result
     correlations: dict[str, Result]
     at_05: Result
     at_10: Result
@@ -412,7 +421,7 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
 
 
 def _place(score: SystemScore) -> float:
-    z = score.z[OVERALL].estimate
+    z = score.z_overall.estimate
     return np.inf if z is None else -z
 
 
@@ -420,7 +429,7 @@ def _of_everyone(data: Assessed, criteria: Sequence[str], level: float) -> dict[
     """Overall z over all workers; nothing where they are who counts anyway."""
     if len(data.counted) == len(data.everyone):
         return {}
-    return {score.model: score.z[OVERALL] for score in system_scores(data.everyone, criteria, level=level)}
+    return {score.model: score.z_overall for score in system_scores(data.everyone, criteria, level=level)}
 
 
 def _model_rows(scores: Sequence[SystemScore], everyone: Mapping[str, Result]) -> list[ModelRow]:
@@ -431,13 +440,13 @@ def _model_rows(scores: Sequence[SystemScore], everyone: Mapping[str, Result]) -
             n_ratings=score.n_ratings,
             n_dialogues=score.n_dialogues,
             n_workers=score.n_workers,
-            overall=score.z[OVERALL],
-            raw_overall=score.raw[OVERALL],
-            z={name: result for name, result in score.z.items() if name != OVERALL},
-            raw={name: result for name, result in score.raw.items() if name != OVERALL},
+            overall=score.z_overall,
+            raw_overall=score.raw_overall,
+            z=score.z,
+            raw=score.raw,
             everyone=everyone.get(score.model),
         )
-        for score, rank in zip(scores, _ranks([score.z[OVERALL].estimate for score in scores]), strict=True)
+        for score, rank in zip(scores, _ranks([score.z_overall.estimate for score in scores]), strict=True)
     ]
 
 
@@ -454,7 +463,7 @@ def _settings(ratings: pd.DataFrame, criteria: Sequence[str], level: float) -> I
     for setting, rows in ratings.groupby("setting", sort=True):
         for score in sorted(system_scores(rows, criteria, level=level), key=_place):
             yield SettingRow(
-                setting=str(setting), model=score.model, n_dialogues=score.n_dialogues, overall=score.z[OVERALL]
+                setting=str(setting), model=score.model, n_dialogues=score.n_dialogues, overall=score.z_overall
             )
 
 
@@ -533,12 +542,18 @@ def _significance(models: list[str], gaps: Sequence[ScoreGap]) -> Significance:
 
 def _correlations(scores: Sequence[SystemScore], criteria: Sequence[str]) -> Correlations:
     """Of raw scores, which are those that the paper's Table 8 correlates."""
-    names = [OVERALL, *criteria]
-    table = {score.model: {name: result.estimate for name, result in score.raw.items()} for score in scores}
+    table = {
+        score.model: {
+            str(place): result.estimate
+            for place, result in enumerate([score.raw_overall, *(score.raw[name] for name in criteria)])
+        }
+        for score in scores
+    }
+    places = [str(place) for place in range(1 + len(criteria))]
     return Correlations(
-        criteria=names,
-        pearson=criteria_correlations(table, names),
-        spearman=criteria_correlations(table, names, "spearman"),
+        criteria=[OVERALL, *criteria],
+        pearson=criteria_correlations(table, places),
+        spearman=criteria_correlations(table, places, "spearman"),
     )
 
 
@@ -581,23 +596,26 @@ def _replications(data: Assessed, dialogues: pd.DataFrame, criteria: Sequence[st
     runs = {name: data.counted[run.eq(name).to_numpy(dtype=bool)] for name in unique(run)}
     if len(runs) < 2:
         return
+    scores = {name: system_scores(rows, criteria) for name, rows in runs.items()}
     z = {
-        name: {
-            score.model: {criterion: result.estimate for criterion, result in score.z.items()}
-            for score in system_scores(rows, criteria)
-        }
-        for name, rows in runs.items()
+        name: {score.model: {criterion: result.estimate for criterion, result in score.z.items()} for score in of_run}
+        for name, of_run in scores.items()
+    }
+    overall = {
+        name: {score.model: {OVERALL: score.z_overall.estimate} for score in of_run} for name, of_run in scores.items()
     }
     for a, b in combinations(runs, 2):
         models = sorted(set(z[a]) & set(z[b]))
         if len(models) < 2:
             continue
         first, second = (_one_sided(runs[name], models) for name in (a, b))
+        of_overall = replication(overall[a], overall[b])
         yield ReplicationRow(
             run_a=a,
             run_b=b,
             n_models=len(models),
-            correlations=replication(z[a], z[b], [OVERALL, *criteria]),
+            overall=of_overall[OVERALL],
+            correlations={**of_overall, **replication(z[a], z[b], criteria)},
             at_05=same_conclusions(first, second, alpha=0.05),
             at_10=same_conclusions(first, second, alpha=0.10),
         )
@@ -796,9 +814,17 @@ def _workers_table(workers: WorkerCount, dialogues: DialogueCount) -> DataTable:
     return row_table("direct_assessment_workers", "Workers and dialogues", _WORKERS, rows, (note,))
 
 
+def _labels(correlations: Correlations) -> list[str]:
+    """The criteria as people read them, so that a criterion called overall is not taken for the mean over all."""
+    names, at = list(correlations.criteria), correlations.overall_at
+    if names.count(names[at]) > 1:
+        names[at] = f"{names[at]} (all criteria)"
+    return names
+
+
 def _correlations_table(correlations: Correlations, *, several: bool) -> DataTable:
     """As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model."""
-    names = correlations.criteria
+    names = _labels(correlations)
     rows: list[dict[str, Cell]] = []
     for i, name in enumerate(names if several else ()):
         halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
@@ -824,9 +850,8 @@ def _replications_table(replications: Sequence[ReplicationRow], criteria: Sequen
         ("same_at_05", "Same conclusions, p < .05", "share"),
         ("same_at_10", "p < .1", "share"),
     )
-    keys = {OVERALL: "overall", **{name: f"criterion_{j}" for j, name in enumerate(criteria)}}
     rows = [
-        {**row.model_dump(exclude={"r"}), **{keys[name]: r.estimate for name, r in row.correlations.items()}}
+        {**row.model_dump(), **{f"criterion_{j}": row.correlations[name].estimate for j, name in enumerate(criteria)}}
         for row in replications
     ]
     title = "Replication: correlation of the scores of two runs"
@@ -888,7 +913,7 @@ def _heats(section: DirectAssessment) -> Iterator[Figure]:
     correlations = section.correlations
     yield square("direct_assessment_significance", better, models, tests.p, "p")
     yield square("direct_assessment_significance_clustered", differ, models, tests.p_clustered, "p")
-    yield square("direct_assessment_criteria", alike, correlations.criteria, correlations.pearson, "correlation")
+    yield square("direct_assessment_criteria", alike, _labels(correlations), correlations.pearson, "correlation")
 
 
 def _agreement_figures(raters: Sequence[RaterPairsRow]) -> Iterator[Figure]:

@@ -48,9 +48,9 @@ class Term(Part):
 
 
 class ReasonGroup(Row):
-    """Reasons for choosing ``model`` where ``comparison`` (models joined by ;) was shown; tie and none stand as such.
+    """Reasons for choosing ``model`` where ``comparison`` (models joined by ;) was shown.
 
-    ``words``: the mean of a reason, clustered by worker.
+    ``nobody``: no model was chosen, and ``model`` is tie or none. ``words``: the mean of a reason, clustered by worker.
     """
 
     FROM = published(ends("words", "mean_words"), n="words.n")
@@ -59,6 +59,7 @@ class ReasonGroup(Row):
     setting: str
     comparison: str
     model: str
+    nobody: bool = False
     words: Result
     n_workers: int
     median_words: float
@@ -122,7 +123,10 @@ def build(tables: Tables, options: Options) -> Justifications | None:
 
 
 def _groups(rows: pd.DataFrame, technique: str, setting: str, options: Options) -> list[ReasonGroup]:
-    groups = {(str(c), str(m)): own for (c, m), own in rows.groupby(["comparison", "model"], sort=True)}
+    groups = {
+        (str(comparison), str(model), bool(nobody)): own
+        for (comparison, model, nobody), own in rows.groupby(["comparison", "model", "nobody"], sort=True)
+    }
     unit: Unit = "group" if len(groups) >= FEWEST_GROUPS else "reason"
     names = {str(number): key for number, key in enumerate(groups)}
     terms = top_terms({name: groups[key]["reason"].tolist() for name, key in names.items()}, unit=unit)
@@ -135,6 +139,7 @@ def _group(
     setting: str,
     comparison: str,
     model: str,
+    nobody: bool,
     terms: list[tuple[str, float]],
     level: float,
 ) -> ReasonGroup:
@@ -144,6 +149,7 @@ def _group(
         setting=setting,
         comparison=comparison,
         model=model,
+        nobody=nobody,
         words=mean_words(texts, rows["worker_id"].to_numpy(dtype=object), level=level),
         n_workers=int(rows["worker_id"].nunique()),
         median_words=float(np.median(word_counts(texts))),

@@ -30,7 +30,7 @@ from parlai_humaneval.statistics.pair_wins import oriented, wins_of_pairs
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.order import ModelOrder
 from parlai_humaneval.statistics.wording import counted, signed, signed_range
-from parlai_humaneval.tables.counting import finished
+from parlai_humaneval.tables.counting import finished, nobody_won
 from parlai_humaneval.tables.from_records import Tables
 
 PAPER = "Ma et al. 2023"
@@ -224,7 +224,7 @@ def _tau(compared: pd.DataFrame, level: float) -> Result:
     """Over rankings of turns in which the own rater was asked and picked some of the replies, but not all."""
     asked = compared[compared["own_winner"].notna().to_numpy(dtype=bool)]
     picked = (asked["own_winner"] == asked["model_a"]).to_numpy(dtype=float)
-    picked = picked - (asked["own_winner"] == asked["model_b"]).to_numpy(dtype=float)
+    picked = (picked - (asked["own_winner"] == asked["model_b"]).to_numpy(dtype=float)) * ~nobody_won(asked, "own_")
     one_ranking = ["item_id", "turn", "worker_id"]
     ranked = asked.groupby(one_ranking, sort=False, dropna=False).ngroup()
     rankings = asked.drop_duplicates(one_ranking)

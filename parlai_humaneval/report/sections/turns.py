@@ -120,7 +120,6 @@ IN_ORDER = (
 POOLED_TITLE = "Pairs of the one ranking"
 NOTHING = "nothing ticked"
 ALL_PLACES = "all places"
-POOLED = ("any model", "mean of models")
 """What was chosen twice running, of all models of a group together."""
 LIU, SMITH = "Liu et al. 2023", "Smith et al. 2022"
 
@@ -391,7 +390,7 @@ class ReselectionRow(OfGroup):
     """Chosen in two consecutive turns; see :class:`~parlai_humaneval.statistics.turn_patterns.Reselection`."""
 
     FROM = published(
-        {name: f"repeats.{name}" for name in ("what", "both", "expected", "independent", "second_rate")},
+        {name: f"repeats.{name}" for name in ("what", "scope", "both", "expected", "independent", "second_rate")},
         ends("repeats.again", "again", "again"),
         ends("repeats.excess", "excess", "excess"),
         n="repeats.n_pairs",
@@ -1473,7 +1472,7 @@ def _pattern_remarks(patterns: Patterns, family: Family) -> Iterator[str]:
             f"replies shown first were chosen {more} often than the others{group}, by "
             f"{points_words(bias.estimate)} points ({p})."
         )
-    pooled = [row for row in patterns.reselection if row.family == family and row.repeats.what in POOLED]
+    pooled = [row for row in patterns.reselection if row.family == family and row.repeats.scope == "all models"]
     for group, excess, p in _seen([(row.group, row.repeats.excess) for row in pooled]):
         more = "more" if (excess.estimate or 0.0) > 0 else "less"
         yield (

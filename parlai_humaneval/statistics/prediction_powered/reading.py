@@ -24,10 +24,12 @@ JUDGE, RATER_KIND = "judge", "rater_kind"
 """Rows whose column ``rater_kind`` holds it are a judge's, and no people's."""
 PAIR_COLUMNS = ("technique", "setting", "kind", "metric", "model_a", "model_b", "item", "worker_id")
 PAIR_VALUES = ("dialogue_a", "dialogue_b", "outcome", "first_a", "n_models")
-LEVEL_COLUMNS = ("source", "technique", "setting", "metric", "criterion", "model", "item", "worker_id")
+LEVEL_COLUMNS = ("scope", "source", "technique", "setting", "metric", "criterion", "model", "item", "worker_id")
 LEVEL_VALUES = ("dialogue", "value", "low", "high")
 OVERALL = "overall, raw"
-"""The mean of a dialogue's sliders, turned round where more is worse."""
+"""What the mean of a dialogue's sliders is called, turned round where more is worse."""
+ONE_CRITERION, ALL_CRITERIA = "one criterion", "all criteria"
+"""Values of the column ``scope``, which tells that mean from a criterion of the same name."""
 _ANSWERED: tuple[TableName, ...] = ("turns", "comparisons", "ratings", "segments")
 
 
@@ -206,7 +208,7 @@ def _sliders(tables: Tables) -> Iterator[pd.DataFrame]:
     first = whole.drop_duplicates(key).set_index(key)
     means = whole.groupby(key)["raw"].mean()
     overall = first.assign(value=means.reindex(first.index), criterion=OVERALL).reset_index()
-    yield _levels(overall)
+    yield _levels(overall, ALL_CRITERIA)
 
 
 def _good_turns(tables: Tables) -> Iterator[pd.DataFrame]:
@@ -219,6 +221,7 @@ def _good_turns(tables: Tables) -> Iterator[pd.DataFrame]:
             known = ~np.isnan(good)
             yield pd.DataFrame(
                 {
+                    "scope": ONE_CRITERION,
                     "source": "good turn",
                     "technique": group.technique,
                     "setting": group.setting,
@@ -246,8 +249,8 @@ def _labels(tables: Tables) -> Iterator[pd.DataFrame]:
     yield _levels(named)
 
 
-def _levels(rows: pd.DataFrame) -> pd.DataFrame:
-    named: pd.DataFrame = rows.assign(dialogue=rows["dialogue_id"])[[*LEVEL_COLUMNS, *LEVEL_VALUES]]
+def _levels(rows: pd.DataFrame, scope: str = ONE_CRITERION) -> pd.DataFrame:
+    named: pd.DataFrame = rows.assign(scope=scope, dialogue=rows["dialogue_id"])[[*LEVEL_COLUMNS, *LEVEL_VALUES]]
     return named
 
 

@@ -20,7 +20,7 @@ from parlai_humaneval.statistics.result import Detail, Result
 from parlai_humaneval.tables.columns import TableError, Tables
 
 _PAIRED = ("technique", "setting", "kind", "metric")
-_RATED = ("source", "technique", "setting", "metric", "criterion")
+_RATED = ("scope", "source", "technique", "setting", "metric", "criterion")
 _MAY_DIFFER = ("technique", "setting")
 _MAY_DIFFER_OF_RATINGS = (*_MAY_DIFFER, "source", "metric")
 """What a judge's answers are called tells them apart only where people's have the same names."""

@@ -18,7 +18,6 @@ from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.rank_tests import rank_sum_test, rank_sums
 from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
 from parlai_humaneval.statistics.standardised_scores import (
-    OVERALL,
     overall_parts,
     overall_score,
     score_gaps,
@@ -193,11 +192,11 @@ def test_the_overall_score_is_the_mean_of_the_criteria(missing):
     """Also where ratings are missing; its parts by dialogue have that mean."""
     data = random_scores(3, missing)
     for score in system_scores(data, ["x", "y", "v"]):
-        for means in (score.z, score.raw):
-            assert means[OVERALL].estimate == pytest.approx(overall_score([means[n].estimate for n in "xyv"]))
-            assert means[OVERALL].ci_low < means[OVERALL].estimate < means[OVERALL].ci_high
+        for overall, means in ((score.z_overall, score.z), (score.raw_overall, score.raw)):
+            assert overall.estimate == pytest.approx(overall_score([means[n].estimate for n in "xyv"]))
+            assert overall.ci_low < overall.estimate < overall.ci_high
         own = data[data["model"] == score.model]
-        assert overall_parts(own, "z")[0].mean() == pytest.approx(score.z[OVERALL].estimate)
+        assert overall_parts(own, "z")[0].mean() == pytest.approx(score.z_overall.estimate)
         assert score.n_ratings == len(own)
 
 
@@ -207,7 +206,7 @@ def test_with_all_ratings_the_overall_interval_is_that_of_dialogue_means():
     (a, _) = system_scores(data, ["x", "y", "v"])
     means = data[data["model"] == "a"].groupby(["dialogue_id", "worker_id"])["z"].mean().reset_index()
     plain = clustered_mean(means["z"], means["worker_id"])
-    assert (a.z[OVERALL].ci_low, a.z[OVERALL].ci_high) == pytest.approx((plain.ci_low, plain.ci_high))
+    assert (a.z_overall.ci_low, a.z_overall.ci_high) == pytest.approx((plain.ci_low, plain.ci_high))
 
 
 def test_with_missing_ratings_the_interval_is_that_of_a_jackknife():
@@ -221,7 +220,7 @@ def test_with_missing_ratings_the_interval_is_that_of_a_jackknife():
     left_out = np.array([overall(data[data["worker_id"] != worker]) for worker in workers])
     jackknife = np.sqrt((len(workers) - 1) / len(workers) * ((left_out - left_out.mean()) ** 2).sum())
     (score,) = system_scores(data, ["x", "y", "v"])
-    assert score.z[OVERALL].details["standard_error"] == pytest.approx(jackknife, rel=0.02)
+    assert score.z_overall.details["standard_error"] == pytest.approx(jackknife, rel=0.02)
 
 
 def test_pairs_of_models_have_both_tests():

@@ -16,6 +16,8 @@ NAME, EMAIL = "name", "email"
 EXPECTED = "the first line is to be a header with the column “name”, and perhaps “email” (name,email)"
 _JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))
 """They show nothing, and belong into Persian and Indian names, and into some emoji."""
+_AT_ENDS = " \t\ufeff\u200b\u200e\u200f\u2060"
+"""Blanks and marks that show nothing, and come with what is pasted; other invisible characters are an error."""
 _DELIMITERS = ",;\t"
 """Spreadsheets of some countries write “CSV” with semicolons."""
 LONGEST = 200
@@ -91,7 +93,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 def _cell(text: str) -> str:
     """With single spaces, of the plain kind, between its words."""
     plain = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
-    return " ".join(filter(None, plain.strip().split(" ")))
+    return " ".join(filter(None, plain.strip(_AT_ENDS).split(" ")))
 
 
 def _text(path: Path) -> str:

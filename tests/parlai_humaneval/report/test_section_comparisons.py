@@ -191,7 +191,7 @@ def test_one_answer_from_turns_is_not_told_as_two():
     """The headline says that it is about the turns of another section; of finished dialogues there is no such thing."""
     section = build(tables(make_choices({"a": 0.7, "b": 0.4})), Options())
     assert "Cite “Turn by turn”. Here are the same answers again" in section.headline
-    assert "ties left out; so p may differ" in section.headline
+    assert "ties left out, so p may differ" in section.headline
     assert "once more" not in build(tables(make_pairs({"a": 0.7, "b": 0.4})), Options()).headline
 
 
@@ -471,7 +471,7 @@ def test_of_reused_dialogues_the_pairs_tell_who_may_be_the_best(tmp_path):
     (summary,) = document.summaries()
     assert all(pair.by_dialogue for pair in summary.pairs)
     assert {*summary.best.told} == {pair.second for pair in summary.pairs if pair.differs} == set()
-    assert "h leads, but no other model can be told from it" in summary.verdict
+    assert "h ranks first, statistically tied with all others" in summary.verdict
     labels = [column.label for column in pairs_table(summary).columns]
     assert "p, clustered" in labels
     assert "p, by worker" not in labels

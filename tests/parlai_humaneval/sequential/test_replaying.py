@@ -209,3 +209,21 @@ def _without_answers() -> Tables:
     return Tables(
         turns=tables.turns.iloc[:0], dialogues=tables.dialogues.iloc[:0], comparisons=tables.comparisons.iloc[:0]
     )
+
+
+def test_dialogues_that_were_left_count_as_far_as_they_went() -> None:
+    """One of eight was left after some of its turns: it is no dialogue that was needed, and its worker is evidence."""
+    tables = example_tables()
+    turns = tables.turns
+    last = turns["dialogue_id"].iloc[0]
+    of_it = turns["dialogue_id"] == last
+    cut = turns[~of_it | (turns["turn"] <= 1)]
+    cut = cut.assign(dialogue_status=cut["dialogue_status"].where(cut["dialogue_id"] != last, "partial"))
+    asked = {"margin": 0.3, "alpha": 0.2, "shuffles": 0}
+    none_left, whole = (
+        replay_sequential(Tables(turns=each, dialogues=tables.dialogues, comparisons=tables.comparisons), **asked)[0]
+        for each in (turns[~of_it], turns)
+    )
+    left = replay_sequential(Tables(turns=cut, dialogues=tables.dialogues, comparisons=tables.comparisons), **asked)[0]
+    assert (none_left.dialogues, left.dialogues, whole.dialogues) == (7, 7, 8)
+    assert (none_left.workers, left.workers, whole.workers) == (7, 8, 8)

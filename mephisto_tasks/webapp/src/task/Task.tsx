@@ -17,6 +17,7 @@ import { useItem } from "./item";
 import { NoticeBox } from "./NoticeBox";
 import { Panels } from "./Panels";
 import { noticeFirst } from "./scroll";
+import { Sticking } from "./Sticking";
 import { areLong } from "./steps/choice";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
@@ -63,6 +64,7 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
       kind={state.step.kind}
       stepKey={answerableStepId(state.step) ?? state.step.kind}
     >
+      <Sticking />
       <Header
         title={config.title}
         progress={state.progress}
@@ -143,8 +145,11 @@ function isRoomy({ transcript, step }: PageState): boolean {
   return areLong(chosen);
 }
 
-/** The one question of a form. Other steps keep their question in sight by themselves. */
+/** The one question of a step; null where it asks several. */
 function soleQuestion(step: Step): string | null {
-  const [only, ...more] = step.kind === "form" ? step.questions : [];
-  return only === undefined || more.length > 0 ? null : only.text;
+  if (step.kind === "form") {
+    const [only, ...more] = step.questions;
+    return only === undefined || more.length > 0 ? null : only.text;
+  }
+  return "question" in step ? step.question : null;
 }

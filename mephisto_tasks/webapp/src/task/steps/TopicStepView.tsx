@@ -8,7 +8,7 @@ import { optionItems } from "./choice";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField, textProblem } from "./TextField";
-import { keyRange, useNumberKeys } from "./useNumberKeys";
+import { keyRange, useNumberKeys } from "./keys";
 import styles from "./Steps.module.css";
 
 /** Name what to talk about and, where it is asked, what one thinks of it. */
@@ -60,7 +60,7 @@ export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<
         problem={tried ? textLack : null}
         readOnly={pending}
         fieldRef={field}
-        onEnter={send}
+        onSend={send}
       />
       {items.length > 0 && (
         <div className={styles.opinion}>
@@ -77,7 +77,7 @@ export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<
             groupRef={group}
             onItem={choose}
             onNone={() => undefined}
-            onEnter={send}
+            onSend={send}
           />
         </div>
       )}

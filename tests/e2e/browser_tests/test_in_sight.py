@@ -105,7 +105,7 @@ def _seen(place: Locator) -> dict[str, float]:
 
 def _readable(place: Locator, least: float = READABLE_PX) -> bool:
     found = _seen(place)
-    return found["seen"] >= min(least, found["height"] - 6)
+    return found["seen"] >= min(least, found["height"] - 10)
 
 
 def _problems(page: Page, scene: Scene) -> list[str]:
@@ -131,37 +131,44 @@ def _problems(page: Page, scene: Scene) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_step_arrives_with_what_is_judged_and_what_is_asked_in_sight(stage: tuple[str, Stage], name: str) -> None:
-    """Docked parts take at most 45 %; three lines of what is judged and the whole question are there, without scrolling."""
+def test_step(stage: tuple[str, Stage], name: str) -> None:
+    """It comes with three lines of what is judged and the whole question in sight; docked parts take at most 45 %.
+
+    Every reply can be scrolled to under its question. Who then writes changes no answer and moves nothing.
+    """
+    size, on_stage = stage
     scene = SCENES[name]
-    page = _open(stage[1], scene)
+    page = _open(on_stage, scene)
     assert _problems(page, scene) == []
+    if scene.explains:
+        _explain(page, scene, size in TOUCH)
+    elif page.locator("#message").count():
+        _write(page, size in TOUCH)
+    _read_to_the_last(page)
+    height = SIZES[size][1]
+    assert sum(page.evaluate(_STICKING).values()) <= (MOST * height if height >= LOW_PX else 0)
 
 
-@pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.judged == CARDS or "third_party" in name])
-def test_every_reply_can_be_read_under_its_question(stage: tuple[str, Stage], name: str) -> None:
+def _read_to_the_last(page: Page) -> None:
     """Scrolled to the last reply one reads three lines of it, and where there is room the question stays."""
-    page = _open(stage[1], SCENES[name])
     replies = page.locator(f"{CARDS}, li[data-card] [data-said], [data-testid=judged-reply] [data-said], [data-scale] > p")
     if replies.count() == 0:
         return
-    replies.last.evaluate("element => (element.closest('label, li, figure, div') ?? element).scrollIntoView({block: 'nearest'})")
+    replies.last.evaluate(
+        "element => (element.closest('label, li[data-card], figure') ?? element).scrollIntoView({block: 'nearest'})"
+    )
     _rest(page)
     assert _readable(replies.last), _seen(replies.last)
     if page.locator("[data-stick=question][data-stuck]").count():
         assert _readable(page.locator("#question"), 1000)
 
 
-@pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.explains])
-def test_who_writes_why_sees_the_reply_and_changes_no_answer(stage: tuple[str, Stage], name: str) -> None:
+def _explain(page: Page, scene: Scene, touch: bool) -> None:
     """The chosen reply, or in a low window its beginning, is in sight above the reason; digits in it are text; nothing moves."""
-    size, on_stage = stage
-    scene = SCENES[name]
-    page = _open(on_stage, scene)
     options = page.locator("form input:is([type=radio], [type=checkbox])")
     field = page.get_by_role("textbox")
-    if size in TOUCH:
-        options.first.tap()
+    if touch:
+        _option(options).tap()
         expect(field).to_be_visible()
         expect(field).not_to_be_focused()  # a keyboard on the screen comes when it is called
         _rest(page)
@@ -184,23 +191,21 @@ def test_who_writes_why_sees_the_reply_and_changes_no_answer(stage: tuple[str, S
         assert _readable(page.locator(scene.judged).first), _seen(page.locator(scene.judged).first)
     elif scene.judged == CARDS:
         assert _readable(page.locator("[data-quote]"), 48)
-    height = SIZES[size][1]
-    assert sum(page.evaluate(_STICKING).values()) <= (MOST * height if height >= LOW_PX else 0)
 
 
-@pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.asks == "label[for=message]" or name == "arena"])
-def test_a_message_is_typed_in_a_page_at_rest(stage: tuple[str, Stage], name: str) -> None:
-    """Whatever it begins with: a number at its beginning gives no verdict."""
-    size, on_stage = stage
-    page = _open(on_stage, SCENES[name])
+def _write(page: Page, touch: bool) -> None:
+    """Whatever a message begins with: a number at its beginning gives no verdict."""
     field = page.locator("#message")
-    if size in TOUCH:
+    if touch:
         _tap(page, field)
-    docked = page.locator("[data-docked]").count() == 1
-    places = _typed(page, docked, "2 of them")
+    places = _typed(page, page.locator("[data-docked]").count() == 1, "2 of them")
     assert len(set(places)) == 1, f"typing scrolls the page: {places}"
     expect(field).to_have_value("2 of them")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def _option(options: Locator) -> Locator:
+    return options.first.locator("xpath=ancestor::label").locator("[data-number], span").first
 
 
 def _tap(page: Page, field: Locator) -> None:
@@ -233,7 +238,7 @@ def test_two_conversations_below_one_another_are_read_to_their_ends(stage: tuple
     size, on_stage = stage
     page = _open(on_stage, SCENES[name])
     options = page.locator("form input[type=radio]")
-    options.first.tap() if size in TOUCH else options.first.click()
+    _option(options).tap() if size in TOUCH else _option(options).click()
     if SCENES[name].explains:
         page.get_by_role("textbox").fill(TYPED)
     press = page.get_by_role("button", name="Continue")
@@ -259,7 +264,7 @@ def test_who_has_scrolled_through_both_is_not_asked_to(stage: tuple[str, Stage])
         page.locator(f"#panel-{number}-end").evaluate("element => element.scrollIntoView({block: 'center'})")
         page.wait_for_timeout(50)
     options = page.locator("form input[type=radio]")
-    options.first.tap() if size in TOUCH else options.first.click()
+    _option(options).tap() if size in TOUCH else _option(options).click()
     page.get_by_role("textbox").fill(TYPED)
     page.get_by_role("button", name="Continue").click()
     assert [answer["values"] for answer in _sent(on_stage)] == [{"preference": "first"}]

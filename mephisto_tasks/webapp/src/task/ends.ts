@@ -1,5 +1,8 @@
 /** Two finished dialogues below one another: whether both were read to their ends before one of them is preferred. */
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
+
+/** What may stick below dialogues while one reads them. */
+const BELOW = ["dock", "jump", "question"];
 
 /** Where a dialogue ends. */
 export function endId(index: number): string {
@@ -12,13 +15,14 @@ export function endId(index: number): string {
  * It is a courtesy: whoever goes on all the same is led to that end, which then was seen. So nobody is kept from answering, by
  * keys or with a screen reader that does not scroll.
  */
-export function useUnseen(count: number, dock: RefObject<HTMLElement | null>): number {
+export function useUnseen(count: number): number {
   const seen = useRef<ReadonlySet<number>>(new Set());
   const [unseen, setUnseen] = useState(-1);
   useEffect(() => {
     const look = () => {
-      const docked = dock.current?.closest<HTMLElement>("[data-docked]");
-      const edge = window.innerHeight - (docked?.offsetHeight ?? 0) + 1;
+      const { style } = document.documentElement;
+      const below = BELOW.map((part) => parseFloat(style.getPropertyValue(`--${part}-height`)) || 0);
+      const edge = window.innerHeight - below.reduce((sum, height) => sum + height) + 1;
       const ends = Array.from({ length: count }, (_, index) => document.getElementById(endId(index))?.getBoundingClientRect());
       ends.forEach((end, index) => {
         if (end === undefined || (end.bottom <= edge && end.bottom >= 0)) {
@@ -35,7 +39,7 @@ export function useUnseen(count: number, dock: RefObject<HTMLElement | null>): n
       window.removeEventListener("scroll", look);
       window.removeEventListener("resize", look);
     };
-  }, [count, dock]);
+  }, [count]);
   return unseen;
 }
 
@@ -43,5 +47,5 @@ export function useUnseen(count: number, dock: RefObject<HTMLElement | null>): n
 export function goToEnd(index: number): void {
   const end = document.getElementById(endId(index));
   end?.focus({ preventScroll: true });
-  end?.scrollIntoView({ block: "end" });
+  end?.scrollIntoView({ block: "center" });
 }

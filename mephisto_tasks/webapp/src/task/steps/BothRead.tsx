@@ -1,4 +1,4 @@
-import { type RefObject, useContext, useState } from "react";
+import { useContext, useState } from "react";
 import { t } from "../../language";
 import { goToEnd, useUnseen } from "../ends";
 import { Dialogues } from "../JumpBar";
@@ -8,9 +8,9 @@ import styles from "./Steps.module.css";
  * Before one of two dialogues that stand below one another is preferred, both are read: `hold` leads to an end that was never in
  * sight, and is true then; `words` say so in the step.
  */
-export function useBothRead(within: RefObject<HTMLElement | null>) {
+export function useBothRead() {
   const dialogues = useContext(Dialogues);
-  const unseen = useUnseen(dialogues.length, within);
+  const unseen = useUnseen(dialogues.length);
   const [held, setHeld] = useState<number | null>(null);
   const hold = () => {
     if (unseen < 0) {

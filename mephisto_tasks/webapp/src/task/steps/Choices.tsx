@@ -96,8 +96,16 @@ export function Choices(props: ChoicesProps) {
         onEnter(event, onSend);
       }
     },
-    // Not one that a key has made of itself.
-    onClick: ({ target, detail }: MouseEvent) => target instanceof HTMLInputElement && detail > 0 && onPressed(),
+    onClick: ({ target, detail }: MouseEvent) => {
+      if (detail === 0) {
+        return; // a key has made it of itself
+      }
+      if (target instanceof HTMLInputElement) {
+        onPressed();
+      } else if (target instanceof Element && target.closest("label, button, [role='group']")?.tagName === "LABEL") {
+        setTimeout(onPressed); // once the label has chosen what it is the label of
+      }
+    },
   };
   const describedBy = problem === null ? {} : { "aria-describedby": problemId(labelledBy) };
   const named = { "aria-labelledby": labelledBy, ...describedBy };

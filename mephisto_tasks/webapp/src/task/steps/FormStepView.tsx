@@ -11,7 +11,7 @@ import { FormQuestionField, MISSING_ID } from "./FormQuestionField";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { useComplaint } from "./useComplaint";
-import { keyRange, useEnterKey, useNumberKeys } from "./keys";
+import { altChooses, keyRange, useEnterKey, useNumberKeys } from "./keys";
 import styles from "./Form.module.css";
 
 /** Several short questions at once, each with a few options in a row; a single one is the step's heading itself. */
@@ -24,7 +24,7 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
   /** The question that was answered by a press last, to which a reason is to be given. */
   const [pressed, setPressed] = useState<{ question: FormQuestion } | null>(null);
   useFocusOnArrival(heading);
-  const bothRead = useBothRead(heading);
+  const bothRead = useBothRead();
 
   const picks = picked(step, draft.picks);
   const open = unanswered(step, picks);
@@ -165,7 +165,7 @@ function reasonField(list: HTMLElement | null, question: FormQuestion): HTMLText
 
 function keyHint({ questions }: FormStep): string {
   const keys = keyRange(Math.max(...questions.map(({ options }) => options.length)));
-  if (questions.some(({ reason }) => reason !== null)) {
+  if (altChooses() && questions.some(({ reason }) => reason !== null)) {
     return t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys });
   }
   return questions.length > 1

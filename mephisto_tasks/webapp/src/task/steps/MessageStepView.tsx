@@ -8,7 +8,7 @@ import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { Suggestions } from "./Suggestions";
 import { TextField } from "./TextField";
-import { keyRange } from "./keys";
+import { altChooses, keyRange } from "./keys";
 import { useTextAnswer } from "./useTextAnswer";
 import stepStyles from "./Steps.module.css";
 import styles from "./Actions.module.css";
@@ -53,7 +53,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProp
             <div className={styles.head}>
               <h2 id={`group-${index}`}>{group}</h2>
               {shared !== null && <span>{shared}</span>}
-              {keyed && (
+              {keyed && altChooses() && (
                 <span className={stepStyles.keys}>{t("Keys {keys}, with Alt while you type.", { keys: keyRange(actions.length) })}</span>
               )}
             </div>

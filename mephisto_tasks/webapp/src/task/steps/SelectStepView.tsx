@@ -25,7 +25,7 @@ import {
 } from "./choice";
 import { Differences } from "./Differences";
 import { JudgedReply } from "./JudgedReply";
-import { keyRange, useEnterKey, useNumberKeys } from "./keys";
+import { altChooses, keyRange, useEnterKey, useNumberKeys } from "./keys";
 import { Quote } from "./Pinned";
 import { Question } from "./Question";
 import type { StepProps } from "./step";
@@ -49,7 +49,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   /** Grows with every press that leads on to the reason. */
   const [pressed, setPressed] = useState(0);
 
-  const bothRead = useBothRead(group);
+  const bothRead = useBothRead();
   const draft = shownDraft(step, kept);
   const items = itemsOf(step);
   const none = noneLabel(step);
@@ -70,7 +70,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   const onOpen = (id: string, open: boolean) => change({ open: open ? [...kept.open, id] : kept.open.filter((other) => other !== id) });
   const foldOf = (id: string) => ({ open: kept.open.includes(id), onOpen: (open: boolean) => onOpen(id, open) });
   const onNone = () => choose(toggleNone(step, draft));
-  const onPressed = () => setPressed(pressed + 1);
+  const onPressed = () => setPressed((times) => times + 1);
   useNumberKeys((number) => {
     const item = items[number - 1];
     if (item) {
@@ -205,12 +205,13 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
 
 function keyHint(step: SelectStep): string {
   const keys = keyRange(itemsOf(step).length);
+  const alt = step.reason !== null && altChooses();
   if (noneLabel(step) !== null) {
-    return step.reason
+    return alt
       ? t("Keys: {keys}, 0 for none (with Alt while you type), Enter to continue.", { keys })
       : t("Keys: {keys}, 0 for none, Enter to continue.", { keys });
   }
-  return step.reason
+  return alt
     ? t("Keys: {keys} (with Alt while you type), Enter to continue.", { keys })
     : t("Keys: {keys}, Enter to continue.", { keys });
 }

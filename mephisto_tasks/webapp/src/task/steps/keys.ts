@@ -95,6 +95,11 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
+/** Whether Alt with a number chooses while one types: on a Mac it types a character. */
+export function altChooses(): boolean {
+  return !navigator.userAgent.includes("Mac");
+}
+
 /** “1”, “1 or 2”, “1 to 5”: the keys of so many things; a tenth thing has none. */
 export function keyRange(count: number): string {
   const last = Math.min(9, count);

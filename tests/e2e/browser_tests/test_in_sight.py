@@ -35,9 +35,12 @@ LOOSE = "label[for=message], [data-question]"
 _SEEN = """
 element => {
   const box = element.getBoundingClientRect();
-  const inside = (x, y) => { const at = document.elementFromPoint(x, y); return at !== null && (element.contains(at) || covers(at)); };
   // The radio of a card lies over its words, and lets them be seen.
   const covers = (at) => at.matches("label input") && at.closest("label").contains(element);
+  const inside = (x, y) => {
+    const at = document.elementFromPoint(x, y);
+    return at !== null && (element.contains(at) || covers(at));
+  };
   const xs = [box.left + Math.min(24, box.width / 2), box.left + box.width / 2];
   let rows = 0;
   for (let y = Math.ceil(Math.max(0, box.top)); y < Math.min(innerHeight, box.bottom); y += 2) {
@@ -166,7 +169,9 @@ def test_step(stage: tuple[str, Stage], name: str) -> None:
 
 def _read_to_the_last(page: Page) -> None:
     """Scrolled to the last reply one reads three lines of it, and where there is room the question stays."""
-    replies = page.locator(f"{CARDS}, li[data-card] [data-said], [data-testid=judged-reply] [data-said], [data-scale] > p")
+    replies = page.locator(
+        f"{CARDS}, li[data-card] [data-said], [data-testid=judged-reply] [data-said], [data-scale] > p"
+    )
     if replies.count() == 0:
         return
     replies.last.evaluate(
@@ -179,7 +184,7 @@ def _read_to_the_last(page: Page) -> None:
 
 
 def _explain(page: Page, scene: Scene, touch: bool) -> None:
-    """The chosen reply, or in a low window its beginning, is in sight above the reason; digits in it are text; nothing moves."""
+    """The chosen reply, in a low window its beginning, is in sight above the reason; digits are text; nothing moves."""
     options = page.locator("form input:is([type=radio], [type=checkbox])")
     field = page.get_by_role("textbox")
     if touch:

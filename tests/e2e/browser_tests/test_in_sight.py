@@ -1,5 +1,5 @@
-"""In every step of every technique, on five sizes of window: what is judged can be read, what is asked can be seen, and nothing
-moves while one types."""
+"""In every step of every technique, on five sizes of window: what is judged can be read, what is asked can be seen, and
+nothing moves while one types."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST = 0.45
 LOW_PX = 500
 TYPED = "Because of number 2."
 SCENES = {scene.name: scene for scene in scenes()}
-LOOSE = "label[for=message], [data-question]"
+LOOSE = "label[for=message], [role=group] h2, [data-question]"
 """What asks where one has read: in a low window it follows what is judged, and is out of sight until then."""
 
 _SEEN = """

@@ -21,7 +21,7 @@ export function Panels({ panels, item, question }: PanelsProps) {
   useFocusOnItem(heading, item);
   return (
     <>
-      {question !== null && <p className={styles.ahead} data-ahead>{t("You will be asked: {question}", { question })}</p>}
+      {question !== null && <Ahead question={question} />}
       <Guide at="chats" />
       <div className={styles.panels} data-panels={panels.length}>
         {panels.map((panel, index) => (
@@ -29,6 +29,15 @@ export function Panels({ panels, item, question }: PanelsProps) {
         ))}
       </div>
     </>
+  );
+}
+
+/** What will be asked of a chat that is read first; not seen where the question sticks while one reads. */
+export function Ahead({ question }: { question: string }) {
+  return (
+    <p className={styles.ahead} data-ahead>
+      {t("You will be asked: {question}", { question })}
+    </p>
   );
 }
 

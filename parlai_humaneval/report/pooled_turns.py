@@ -16,18 +16,16 @@ from scipy.special import expit
 from parlai_humaneval.report.deciding import apart_words, best_of_pairs, clearness, order_words, pair_p
 from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
-from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.results import if_independent
-from parlai_humaneval.statistics.strengths.tables import Strengths, turn_strengths
+from parlai_humaneval.statistics.strengths.tables import Strengths
+from parlai_humaneval.statistics.strengths.told import one_ranking, strength_tests
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
-from parlai_humaneval.tables.choices import ChoiceGroup, merged
+from parlai_humaneval.tables.choices import ChoiceGroup
 
 Floats = npt.NDArray[np.float64]
 AXIS = "chance of being chosen over the average model (Plackett–Luce)"
-ALWAYS = 0.9
-"""Models that are shown in at least this share of the turns of their group count as always shown."""
 NAMED = 8
 """As many models are named in their order."""
 
@@ -180,20 +178,9 @@ class PooledAnswer:
 
 
 def pooled_answer(groups: Sequence[ChoiceGroup], level: float) -> PooledAnswer | None:
-    """The one ranking of a question's ``groups``; None where all models always stood side by side, and their shares say
-    it, where single replies were rated, or where a model may be the best whose strength is not finite."""
-    if groups[0].kind == "single" or not _incomplete(groups):
-        return None
-    together = merged(groups)
-    strengths = turn_strengths(together, level=level)
-    if strengths is None or strengths.best is None:
-        return None
-    return _answer(together, strengths, level)
-
-
-def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
-    shown = [~np.isnan(group.turns.chosen) for group in groups]
-    return len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
+    """The one ranking of a question's ``groups``, where there is one: see :func:`one_ranking`."""
+    ranked = one_ranking(groups, level=level)
+    return None if ranked is None else _answer(*ranked, level)
 
 
 def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAnswer:
@@ -247,8 +234,7 @@ def _pairs(
 ) -> list[PooledPair]:
     """All pairs of models; ``together``: in how many turns both were shown."""
     chosen, workers = group.turns.chosen, group.turns.workers
-    families = [Family(*group.family)] * len(strengths.pairs)
-    tests = corrected(strengths.pairs, families), corrected(list(map(if_independent, strengths.pairs)), families)
+    tests = strength_tests(strengths, Family(*group.family))
     return [
         PooledPair(
             **_where(group),
@@ -262,7 +248,7 @@ def _pairs(
             else None,
             together=simultaneous.get((i, j)),
         )
-        for (i, j), test, independent in zip(combinations(range(len(group.models)), 2), *tests, strict=True)
+        for (i, j), (test, independent) in zip(combinations(range(len(group.models)), 2), tests, strict=True)
     ]
 
 

@@ -61,10 +61,10 @@ def _layout(inputs: PlanInputs, models: int) -> Layout:
         return of(TwoScores(_gap(inputs)), pairs, each, models, max(1.0, held / (models + 1)))
     if inputs.habits.at_once:
         if models == 2 or inputs.tests == "overall":
-            return of(_contest(inputs, models), 1, inputs.alpha, 1, turns)
+            return of(all_at_once(inputs, models), 1, inputs.alpha, 1, turns)
         return of(_pair(_gap(inputs), inputs.discordance or 1.0), pairs, each, 1, turns)
     per_worker = turns if inputs.habits.of_turns else held if inputs.habits.held else max(1.0, held / pairs)
-    return of(_contest(inputs, 2), pairs, each, pairs, per_worker)
+    return of(all_at_once(inputs, 2), pairs, each, pairs, per_worker)
 
 
 def _likeness(inputs: PlanInputs, per_worker: float) -> Likeness:
@@ -80,7 +80,8 @@ def _likeness(inputs: PlanInputs, per_worker: float) -> Likeness:
     )
 
 
-def _contest(inputs: PlanInputs, models: int) -> Contest:
+def all_at_once(inputs: PlanInputs, models: int) -> Contest:
+    """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
     gap, discordance = _gap(inputs), inputs.discordance or 1.0
     if inputs.shares is not None:
         return Contest(normalised(inputs.shares, inputs.setting or ""), discordance)

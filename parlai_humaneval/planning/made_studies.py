@@ -26,6 +26,7 @@ from parlai_humaneval.planning.made_sliders import slider_study
 from parlai_humaneval.planning.raters import Ints, answers_of_workers, leads_of_dialogues, shared_out
 from parlai_humaneval.tables.columns import TableName, Tables, from_rows, typed
 from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.techniques import recorded_as
 
 Objects = npt.NDArray[np.object_]
 _ROWS_AT_ONCE = 20_000
@@ -51,11 +52,11 @@ def made_studies(question: PlanInputs, found: Layout, n: int) -> MadeStudies:
         PlanError: answers cannot be as alike as was asked for.
     """
     names = tuple(f"model {number + 1:02d}" for number in range(question.models or 1))
-    workers = max(2, math.ceil(found.design.groups(n, found.per_worker) - 1e-9))
-    of_sample = max(2, workers // found.design.samples) if question.habits.measures == "share" else workers
+    of_sample = max(2, math.ceil(n / found.per_worker - 1e-9))
     sizes = shared_out(n, of_sample, found.likeness.inequality)
     frame, draw = _made(question, found, n, names, sizes)
     most = 1 if frame is None else max(1, _ROWS_AT_ONCE // len(frame))
+    workers = len(sizes) * (1 if found.design.crossed else found.design.samples)
     return MadeStudies(names, workers, most, draw)
 
 
@@ -132,7 +133,7 @@ def _turn_rows(question: PlanInputs, models: Sequence[str], sizes: Ints, prefix:
         "model": np.tile(np.array(models, dtype=object), len(worker)),
     }
     constant = {
-        "technique": question.technique,
+        "technique": recorded_as(question.technique),
         "setting": question.setting,
         "metric": "",
         "continued": 0,
@@ -230,7 +231,7 @@ def _compared(
 ) -> pd.DataFrame:
     columns = {"item_id": item, "worker_id": worker, "dialogue_a": dialogue_a, "dialogue_b": dialogue_b}
     constant = {"metric": "", "model_a": a, "model_b": b, "winner": TIE, "seconds": 60.0, "n_models": 2}
-    where = {"technique": question.technique, "setting": question.setting}
+    where = {"technique": recorded_as(question.technique), "setting": question.setting}
     rows: pd.DataFrame = pd.DataFrame({**columns, **constant, **where, "side": None, "position_a": None})
     return rows
 
@@ -251,7 +252,7 @@ def _segments(question: PlanInputs, a: str, b: str, prefix: str, codes: Sequence
         "opponent": np.tile(np.array([b, a], dtype=object), len(worker)),
     }
     constant = {"label": "unsure", "fluent": 0, "sensible": 0, "specific": 0, "seconds": 25.0, "metric": ""}
-    rows: pd.DataFrame = pd.DataFrame({**columns, **constant, "technique": question.technique})
+    rows: pd.DataFrame = pd.DataFrame({**columns, **constant, "technique": recorded_as(question.technique)})
     return rows
 
 

@@ -37,7 +37,8 @@ class Verdicts:
 
     def found(self, tables: Tables) -> int:
         """In how many of the studies of ``tables``, a question each, the test finds a difference."""
-        tests = leads(tables) if self.clustered or not len(tables.turns) else turn_leads(tables)
+        by_leads = self.clustered or not len(tables.turns)
+        tests = (leads if by_leads else turn_leads)(tables, baseline=len(self.models) == 1)
         return sum(self._is_found(test) for test in tests if frozenset(test.models) == self.models)
 
     def _is_found(self, test: Lead) -> bool:

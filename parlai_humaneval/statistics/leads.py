@@ -45,16 +45,17 @@ class Lead:
         return deciding(self.paper if len(self.models) == 2 else None, self.told, alpha)[0]
 
 
-def leads(tables: Tables) -> list[Lead]:
-    """All tests of ``tables``, each question by itself as if nothing else had been asked."""
-    found = [lead for groups in _families(tables) for lead in _of_turns(groups)]
+def leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
+    """All tests of ``tables``, each question by itself; single models also against the paper's ``baseline``, which a report
+    does where that was the only question."""
+    found = [lead for groups in _families(tables) for lead in _of_turns(groups, baseline)]
     found += list(_of_free_for_alls(tables))
     return [*found, *_of_comparisons(tables), *_of_segments(tables), *_of_sliders(tables)]
 
 
-def turn_leads(tables: Tables) -> list[Lead]:
+def turn_leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
     """The tests of turns by shares alone, also where one ranking leads, or strengths do."""
-    return [lead for groups in _families(tables, every=True) for lead in _by_shares(groups)]
+    return [lead for groups in _families(tables, every=True) for lead in _by_shares(groups, baseline)]
 
 
 def _families(tables: Tables, *, every: bool = False) -> list[list[ChoiceGroup]]:
@@ -63,17 +64,17 @@ def _families(tables: Tables, *, every: bool = False) -> list[list[ChoiceGroup]]
     return [list(groups) for _, groups in groupby(kept, key=lambda group: group.family)]
 
 
-def _of_turns(groups: Sequence[ChoiceGroup]) -> Iterator[Lead]:
+def _of_turns(groups: Sequence[ChoiceGroup], baseline: bool) -> Iterator[Lead]:
     ranked = one_ranking(groups)
     if ranked is None:
-        yield from _by_shares(groups)
+        yield from _by_shares(groups, baseline)
     else:
         together, strengths = ranked
         yield from _by_strength(Family(*together.family), together.models, strengths)
 
 
-def _by_shares(groups: Sequence[ChoiceGroup]) -> Iterator[Lead]:
-    for found in family_tests(groups):
+def _by_shares(groups: Sequence[ChoiceGroup], baseline: bool) -> Iterator[Lead]:
+    for found in family_tests(groups, asked_alone=baseline):
         paper = None if found.adjusted else found.test.paper
         yield Lead(Family(*groups[0].family), found.test.models, found.told, paper)
 

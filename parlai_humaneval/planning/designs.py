@@ -39,6 +39,8 @@ SHORT = 0.005
 """The formula's n is kept where its power is the asked one in whole percents."""
 MIN_WORKERS = 10
 """Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
+EDGE = 0.7
+"""Part of a difference that is found with a power of .8, at which the test is about to find it: 1.96 / (1.96 + .84)."""
 RANKS = math.sqrt(math.pi / 3)
 """Standard error of the rank-sum test of normal scores, by that of their means."""
 OF_DEGRADED = 0.22
@@ -73,6 +75,11 @@ class Design(ABC):
     def exact_shares(self) -> tuple[float, float] | None:
         """The share under the null hypothesis and the true one, where the papers' test is the exact binomial one."""
         return None
+
+    @property
+    def edge(self) -> float:
+        """The standard error at ``EDGE`` of the difference, where the test is about to find it, by that at the whole."""
+        return 1.0
 
     def paper_step(self, n: float) -> float:
         """By how much the paper's test asks for more than a normal one, in standard errors."""
@@ -189,25 +196,47 @@ class Contest(Design):
         return squared * self.df / max(float(chances @ (contrasts**2).sum(axis=1)) - squared, 1e-12)
 
     @property
+    def edge(self) -> float:
+        if self.df > 1:
+            return 1.0
+        if self.by_strength:
+            return math.sqrt(_of_lead(EDGE * self._lead, self) / _of_lead(self._lead, self))
+        nothing = self.discordance
+        return math.sqrt((nothing - (EDGE * self.gap) ** 2) / max(nothing - self.gap**2, 1e-9))
+
+    @property
+    def paper_error(self) -> float:  # type: ignore[override]  # of most designs it is a constant
+        """The papers' tests take the variance of equal models; Wald's, of strengths, that of what was found."""
+        if self.df > 1 or self.by_strength:
+            return self.edge
+        return math.sqrt(self.discordance / max(self.discordance - self.gap**2, 1e-9))
+
+    @property
+    def _lead(self) -> float:
+        """Of the first of two models over the second, in log-odds."""
+        return math.log((self.discordance + self.gap) / max(self.discordance - self.gap, 1e-9))
+
+    @property
     def _of_strengths(self) -> float:
         """Of picks of one model: Wald's, of the difference of two log-odds or of all."""
         if self.df == 1:
-            won, lost = (self.discordance + self.gap) / 2, max((self.discordance - self.gap) / 2, 1e-9)
-            lead = math.log(won / lost)
-            return _of_ranking(lead, self.ranked) if self.ranked > 2 else lead**2 / (1 / won + 1 / lost)
+            return self._lead**2 / _of_lead(self._lead, self)
         shares = np.clip(np.asarray(self.shares) / sum(self.shares), 1e-9, 1)
         logs = np.log(shares)
         return float(shares @ logs**2 - (shares @ logs) ** 2)
 
 
-def _of_ranking(lead: float, models: int) -> float:
-    """Noncentrality that a turn of each two models adds to the test of the first against the last, which are ``lead`` of
-    log-odds apart, the others in the middle (Bradley & Terry 1952)."""
-    place = lead * np.array([0.5, *[0.0] * (models - 2), -0.5])
+def _of_lead(lead: float, contest: Contest) -> float:
+    """Variance of a lead of so many log-odds, of a turn of each two models. Of one ranking the first and the last lead by
+    it, the others are in the middle (Bradley & Terry 1952)."""
+    if contest.ranked == 2:
+        won = contest.discordance * expit(lead)
+        return float(1 / won + 1 / (contest.discordance - won))
+    place = lead * np.array([0.5, *[0.0] * (contest.ranked - 2), -0.5])
     chance = expit(place[:, None] - place)
-    weights = chance * (1 - chance) * (1 - np.eye(models))
-    of_lead = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-    return lead**2 / float(of_lead[0, 0] + of_lead[-1, -1] - 2 * of_lead[0, -1])
+    weights = chance * (1 - chance) * (1 - np.eye(contest.ranked))
+    of_places = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+    return float(of_places[0, 0] + of_places[-1, -1] - 2 * of_places[0, -1])
 
 
 @dataclass(frozen=True)
@@ -234,6 +263,11 @@ class OneShare(Design):
     def information(self) -> float:
         return (self.share - self.baseline) ** 2 / max(self.share * (1 - self.share), 1e-12)
 
+    @property
+    def edge(self) -> float:
+        there = self.baseline + EDGE * (self.share - self.baseline)
+        return math.sqrt(there * (1 - there) / max(self.share * (1 - self.share), 1e-9))
+
 
 @dataclass(frozen=True)
 class TwoShares(Design):
@@ -259,6 +293,15 @@ class TwoShares(Design):
     @property
     def excess(self) -> float:  # type: ignore[override]  # of most designs it is a constant
         return 2 / max(self._variance, 1e-12) - 6
+
+    @property
+    def edge(self) -> float:
+        squared = (self.share_a - self.share_b) ** 2
+        return math.sqrt(1 + (1 - EDGE**2) * squared / 2 / max(self._variance, 1e-9))
+
+    @property
+    def paper_error(self) -> float:  # type: ignore[override]  # of most designs it is a constant
+        return self.edge
 
     @property
     def _variance(self) -> float:
@@ -396,7 +439,8 @@ def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) ->
         df_spread=(clusters - 1) / spread if spread > 1e-9 else math.inf,
         effect=effect,
         paper=design.paper_error if design.paper_decides else 0.0,
-        step=design.paper_step(n) if design.paper_decides else 0.0,
+        step=design.paper_step(n),
+        edge=design.edge,
         may_be_shown=not likeness.reused,
         alpha=alpha,
     )

@@ -34,6 +34,8 @@ Floats = npt.NDArray[np.float64]
 MAX_EXACT = 50_000
 """Beyond it the binomial test's power is that of the normal test, which is then as good."""
 Variance = Literal["both", "null"]
+EXACT_CLUSTERS = 12
+"""Of so few all assignments of signs are tried, and what is exactly as far as the data counts in full."""
 _NODES = 400
 """Values by which a mean over a distribution is taken."""
 
@@ -102,6 +104,7 @@ def deciding_power(
     effect: float,
     paper: float = 1.0,
     step: float = 0.0,
+    edge: float = 1.0,
     may_be_shown: bool = True,
     alpha: float = 0.05,
 ) -> float:
@@ -113,7 +116,9 @@ def deciding_power(
         df_spread: of the estimated variance, which is that of χ² by so many; infinite where it is known.
         effect: the design effect, by which the true variance is that of independent observations.
         paper: standard error of the paper's test, by that of independent observations.
-        step: by how much the paper's test asks for more, in those standard errors: a half of what one more success adds.
+        step: by how much the paper's test asks for more, in those standard errors: a half of what one more success adds;
+            so does the exact sign-flip test of few clusters.
+        edge: the standard error where the test is about to find the difference, by the true one: shares have another there.
         may_be_shown: the clustered p decides all the same where the dispersion of the clusters is significantly below 1.
 
     Sums of clusters are taken as normal.
@@ -121,7 +126,8 @@ def deciding_power(
     if df <= 0:
         return 0.0
     spread = _spreads(df_spread)
-    by_worker = float(stdtrit(df, 1 - alpha / 2)) * np.sqrt(spread)
+    exact = step / math.sqrt(effect) if df < EXACT_CLUSTERS else 0.0
+    by_worker = edge * float(stdtrit(df, 1 - alpha / 2)) * np.sqrt(spread) + exact
     by_paper = (float(ndtri(1 - alpha / 2)) * paper + step) / math.sqrt(effect)
     shown = spread * effect < _spread_below(df_spread) if may_be_shown else np.zeros_like(spread, dtype=bool)
     needed = np.where(shown, by_worker, np.maximum(by_worker, by_paper))

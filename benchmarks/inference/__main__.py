@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.inference import plans
 from benchmarks.inference.measure import measured
 from benchmarks.inference.page import page
 from benchmarks.inference.promise import crowded, refuse_wrong
@@ -10,7 +11,7 @@ from benchmarks.inference.promise import crowded, refuse_wrong
 def main() -> None:
     """Print the page, then fail where a headline leaves the range."""
     cells = measured()
-    print(page(cells), end="")
+    print(page(cells), plans.section(plans.measured()), sep="\n", end="")
     refuse_wrong(crowded(cells))
 
 

@@ -44,12 +44,12 @@ def slider_study(
             wanted, kept = int((sizes == size).sum()), 0
             while kept < wanted:
                 scores = _scores(levels, int(size), _DRAWN * wanted, question.icc or 0.0, rng)
-                part = typed("ratings", _frame(scores, [*names, "degraded"], len(frames)))
+                part = _frame(scores, [*names, "degraded"], len(frames))
                 checks = worker_checks(part)
                 passed = checks["worker_id"][checks["passed"]].to_numpy()[: wanted - kept]
                 frames.append(part[part["worker_id"].isin(passed).to_numpy()])
                 kept += len(passed)
-        return pd.concat(frames, ignore_index=True)
+        return typed("ratings", pd.concat(frames, ignore_index=True))
 
     return draw
 

@@ -34,6 +34,8 @@ Floats = npt.NDArray[np.float64]
 MAX_EXACT = 50_000
 """Beyond it the binomial test's power is that of the normal test, which is then as good."""
 Variance = Literal["both", "null"]
+LEAST_CLUSTERS = 3
+"""Of fewer no test by cluster is made."""
 EXACT_CLUSTERS = 12
 """Of so few all assignments of signs are tried, and what is exactly as far as the data counts in full."""
 _NODES = 400
@@ -123,7 +125,7 @@ def deciding_power(
 
     Sums of clusters are taken as normal.
     """
-    if df <= 0:
+    if df < LEAST_CLUSTERS - 1:
         return 0.0
     spread = _spreads(df_spread)
     exact = step / math.sqrt(effect) if df < EXACT_CLUSTERS else 0.0
@@ -147,12 +149,12 @@ def _spread_below(df: float) -> float:
 
 
 def joint_power(noncentrality: float, df: int, clusters: float, alpha: float = 0.05) -> float:
-    """Power of the joint sign-flip test of ``df`` contrasts by so many ``clusters``; 0 with one.
+    """Power of the joint sign-flip test of ``df`` contrasts by so many ``clusters``; 0 with fewer than three.
 
     The sum is held against sums with flipped signs, whose variance holds what the clusters have in common too: in the
     direction of the sum it is larger by the sum's own square by the number of clusters.
     """
-    if clusters <= 1:
+    if clusters < LEAST_CLUSTERS:
         return 0.0
     critical = _joint_critical(df, round(clusters, 3), alpha)
     return float(1 - ncfdtr(df, df * (clusters - 1), noncentrality, critical / df))

@@ -16,9 +16,11 @@ from parlai_humaneval.statistics.leads import Lead, leads, turn_leads
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import wilson_interval
 from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.techniques import FREE_FOR_ALL
 
-REPLICATES = 1_000
-_AT_ONCE = 50
+REPLICATES, OF_SLOW = 1_000, 400
+"""Studies that are simulated, if nothing is said; of free-for-alls and direct assessments, each of which takes longer."""
+_AT_ONCE = 25
 """Studies between two words of how many there are."""
 
 
@@ -52,11 +54,12 @@ class Verdicts:
 def simulated_power(
     inputs: PlanInputs,
     *,
-    replicates: int = REPLICATES,
+    replicates: int | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> Result:
-    """Share of ``replicates`` made-up studies of the planned size in which the report finds the gap, with its Wilson
-    interval.
+    """Share of made-up studies of the planned size in which the report finds the gap, with its Wilson interval.
+
+    ``replicates``: how many; None: as :func:`usual_replicates` says.
 
     Each is made into tidy tables, which the functions of the report read: of several models with Holm's correction over
     all pairs, of which the best and the worst are the gap apart. ``on_progress`` is told how many studies were added.
@@ -64,6 +67,7 @@ def simulated_power(
     Raises:
         PlanError: the gap is more than is possible.
     """
+    replicates = usual_replicates(inputs) if replicates is None else replicates
     question = inputs.filled()
     found = layout(question)
     n = size_of(question, found)
@@ -84,6 +88,12 @@ def simulated_power(
         if on_progress:
             on_progress(size)
     return _result(question, hits, replicates, n, made.workers)
+
+
+def usual_replicates(inputs: PlanInputs) -> int:
+    """Studies that are simulated in a minute or so."""
+    slow = inputs.habits.measures == "score" or inputs.technique == FREE_FOR_ALL.name
+    return OF_SLOW if slow else REPLICATES
 
 
 def _result(question: PlanInputs, hits: int, replicates: int, n: int, workers: int) -> Result:

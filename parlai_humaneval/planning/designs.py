@@ -198,7 +198,8 @@ class Contest(Design):
     @property
     def edge(self) -> float:
         if self.df > 1:
-            return 1.0
+            # Wald's statistic takes the information of strengths that are less far apart, which is larger.
+            return math.sqrt(EDGE**2 * _spread_of_logs(self) / _spread_of_logs(self, EDGE)) if self.by_strength else 1.0
         if self.by_strength:
             return math.sqrt(_of_lead(EDGE * self._lead, self) / _of_lead(self._lead, self))
         nothing = self.discordance
@@ -207,7 +208,7 @@ class Contest(Design):
     @property
     def paper_error(self) -> float:  # type: ignore[override]  # of most designs it is a constant
         """The papers' tests take the variance of equal models; Wald's, of strengths, that of what was found."""
-        if self.df > 1 or self.by_strength:
+        if self.by_strength:
             return self.edge
         return math.sqrt(self.discordance / max(self.discordance - self.gap**2, 1e-9))
 
@@ -219,11 +220,14 @@ class Contest(Design):
     @property
     def _of_strengths(self) -> float:
         """Of picks of one model: Wald's, of the difference of two log-odds or of all."""
-        if self.df == 1:
-            return self._lead**2 / _of_lead(self._lead, self)
-        shares = np.clip(np.asarray(self.shares) / sum(self.shares), 1e-9, 1)
-        logs = np.log(shares)
-        return float(shares @ logs**2 - (shares @ logs) ** 2)
+        return self._lead**2 / _of_lead(self._lead, self) if self.df == 1 else _spread_of_logs(self)
+
+
+def _spread_of_logs(contest: Contest, part: float = 1.0) -> float:
+    """Variance of the log-odds of what is picked, where models are such a ``part`` as far apart."""
+    logs = part * np.log(np.clip(np.asarray(contest.shares) / sum(contest.shares), 1e-9, 1))
+    shares = np.exp(logs) / np.exp(logs).sum()
+    return float(shares @ logs**2 - (shares @ logs) ** 2)
 
 
 def _of_lead(lead: float, contest: Contest) -> float:
@@ -430,7 +434,7 @@ def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) ->
     noncentrality = n * design.information / effect
     clusters = likeness.fewest_clusters(design.groups(n, likeness.per_worker), n)
     if design.df > 1:
-        return joint_power(noncentrality, design.df, clusters, alpha)
+        return joint_power(noncentrality / design.edge**2, design.df, clusters, alpha)
     # Sums of m answers, of which each has an excess of kurtosis, have the m-th part of it.
     spread = 1 + design.excess / likeness.crowding / 2
     return deciding_power(

@@ -61,8 +61,22 @@ class Kept:
         return math.sqrt(self.promised * (1 - self.promised) / self.studies)
 
 
-FORMER: Mapping[str, tuple[int, float, float, int]] = {}
-"""By the plans of before, which were sized for tests that no report leads with: judgements, promise, found, studies."""
+FORMER: Mapping[str, tuple[int, float, float, int]] = {
+    "SM-Turn": (84, 0.823, 0.831, 1_000),
+    "SM-Turn, two dialogues a worker": (114, 0.842, 0.843, 1_000),
+    "SM-Turn, one model 15 points from .80": (121, 0.835, 0.859, 1_000),
+    "PW-Turn": (254, 0.811, 0.840, 100),
+    "PW-Turn, four models": (389, 0.806, 0.987, 150),
+    "PM-SATA": (253, 0.821, 0.770, 100),
+    "FFAEval": (439, 0.831, 0.740, 100),
+    "FFAEval, four models at once": (347, 0.878, 0.880, 150),
+    "Arena": (229, 0.807, 0.790, 100),
+    "PW-Dialog, self-chats": (260, 0.808, 0.760, 100),
+    "Spot The Bot": (1_325, 0.803, 0.840, 100),
+    "Direct assessment": (124, 0.799, 0.473, 150),
+    "Direct assessment, five models, 30 points": (94, 0.802, 0.673, 150),
+}
+"""Of plans before they were sized for what reports go by: judgements, promise, share found by the report, of how many."""
 
 
 TEXT = """

@@ -11,25 +11,21 @@ from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.simulate import _result, simulated_power
 from parlai_humaneval.planning.study_plan import plan_study
 
-STUDIES = 300
+STUDIES = 200
 KEPT: list[dict[str, Any]] = [
     {"technique": "direct_assessment"},
     {"technique": "direct_assessment", "models": 5, "gap": 0.3},
     {"technique": "free_for_all", "models": 4},
-    {"technique": "free_for_all", "models": 4, "tests": "pairs"},
     {"technique": "pw_turn", "models": 4},
-    {"technique": "sata"},
-    {"technique": "single_model"},
-    {"technique": "arena"},
-    {"technique": "pw_dialog"},
 ]
 
 
 @pytest.mark.parametrize("question", KEPT, ids=lambda question: " ".join(map(str, question.values())))
 def test_the_promise_is_kept_in_simulation(question: dict[str, Any]) -> None:
     """Guards what a plan promises, by the report's verdicts on tables of studies of its size: within two and a half standard
-    errors of 300 studies, neither fewer nor more than promised. Of a promise of 80 % and more, direct assessments of two
-    models had 47 %, free-for-alls of four 74 %; four models of PW-Turn, told apart by one ranking, had nearly all."""
+    errors of 200 studies, neither fewer nor more than promised. Of a promise of 80 % direct assessments of two models had
+    47 %, of five 67 %; four models of PW-Turn, told apart by one ranking, had nearly all. Other techniques are in
+    ``python -m benchmarks plans``."""
     asked = ask(**{"gap": 0.2, "seed": 2, **question})
     found, promised = simulated_power(asked, replicates=STUDIES), plan_study(asked)
     assert found.estimate == pytest.approx(promised.power, abs=2.5 * math.sqrt(0.16 / STUDIES))

@@ -128,7 +128,7 @@ def test_information_by_hand() -> None:
     assert TwoShares(0.85, 0.75).information == pytest.approx(0.01 / (0.85 * 0.15 + 0.75 * 0.25))
     assert TwoScores(0.1).distance == pytest.approx(0.17772, abs=1e-5)
     # two of five scores of a worker, with the degraded one's, sum to a number that hardly varies
-    assert TwoScores(0.1, 5).information == pytest.approx(0.17772**2 / 2 / (1 + (1 - 0.22 / 5) / 4), abs=1e-6)
+    assert TwoScores(0.1, 5).information == pytest.approx(0.17772**2 / 2 / (1 + (1 - 0.22 / 5) / 4), abs=1e-5)
     picks = Contest((0.3, 0.2, 0.25, 0.25), 0.5)
     # one pick of four: Σ (p − ¼)² by the mean variance of a share, of which three are free
     assert picks.information == pytest.approx(3 * 0.005 / (1 - (0.3**2 + 0.2**2 + 2 * 0.25**2)))

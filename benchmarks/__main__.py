@@ -44,6 +44,7 @@ BENCHMARKS = {
     ),
     "report": ("benchmarks.report_speed", "a report of 10,000 dialogues"),
     "false_positives": ("benchmarks.false_positives", "differences found between equal models (about ten minutes)"),
+    "plans": ("benchmarks.plans", "whether the report finds what plans promise (about twenty minutes)"),
     "sequential": (
         "benchmarks.sequential",
         "dialogues until the answer, beside fixed plans; false claims (ten minutes)",

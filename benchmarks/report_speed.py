@@ -17,12 +17,12 @@ from benchmarks.simulated_tables import (
     Study,
     comparisons_table,
     likert_table,
-    only,
     ratings_table,
     segments_table,
     turns_table,
 )
 from parlai_humaneval.analysis import write_tables
+from parlai_humaneval.planning.made_studies import only
 from parlai_humaneval.tables.from_records import Tables
 
 DIALOGUES, TURNS = 10_000, 100_000

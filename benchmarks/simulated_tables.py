@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import TableName, from_rows, typed
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.columns import typed
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -33,16 +30,6 @@ class Study:
     turns: int = 6
     models: tuple[str, ...] = ("a", "b")
     taste: float = 1.0
-
-
-def only(**frames: pd.DataFrame) -> Tables:
-    """Tables of which the others are empty."""
-    return Tables(**{**_empty(), **frames}, repeats=(), judges=None, stopping=(), cleaned=())
-
-
-@cache
-def _empty() -> dict[str, pd.DataFrame]:
-    return {name: from_rows(name, []) for name in get_args(TableName)}
 
 
 def _tastes(study: Study, rng: np.random.Generator) -> Floats:

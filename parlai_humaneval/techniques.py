@@ -338,7 +338,7 @@ FREE_FOR_ALL = Technique(
             "37.5 s a turn: 250 minutes for 2,000 responses of 5 models (Ma et al. 2023, Table 2)",
             "5 turns a dialogue (section 4.3); 4 dialogues a worker: 400 turns by 20 annotators",
         ),
-        note="Ranks by TrueSkill have no test; the plan is for the test of how often the models are picked.",
+        note="Ranks by TrueSkill have no test; the plan is for the test of strengths, which tells the models apart.",
     ),
 )
 ARENA = Technique(

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
+from parlai_humaneval.planning.raters import shares_of_workers
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -58,11 +60,7 @@ class Crowd:
 
     def shares(self, means: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Of each worker the chances of several answers, of which one is given: Dirichlet around ``means``."""
-        if not self.icc:
-            return np.array(np.broadcast_to(means, (*shape, len(means))))
-        weights = rng.standard_gamma(np.broadcast_to(means * (1 / self.icc - 1), (*shape, len(means)))) + 1e-30
-        drawn: Floats = weights / weights.sum(axis=-1, keepdims=True)
-        return drawn
+        return shares_of_workers(means, self.icc, shape, rng)
 
 
 def one_pick(crowd: Crowd, sizes: Ints, means: Floats, rng: np.random.Generator) -> Ints:

@@ -11,7 +11,7 @@ from mephisto_tasks.config_error import ConfigError
 from mephisto_tasks.deciding.absent import Absent
 from mephisto_tasks.deciding.settings import change_in_words
 from mephisto_tasks.stored.saving import Saving
-from parlai_humaneval.sequential.events import Answered, Arrived, Event, Outcome, Returned
+from parlai_humaneval.sequential.events import Answered, Arrived, Chose, Event, Outcome, Returned
 from parlai_humaneval.sequential.rule import RuleChanged, StoppingRule
 from parlai_humaneval.sequential.standing import Forecast, Standing
 from parlai_humaneval.sequential.study import ReplayError, SequentialStudy, StudyError, replay
@@ -300,7 +300,7 @@ def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, .
 
 def _newest_of(log: Sequence[Event]) -> dict[str, float]:
     """Worker → when they last came, answered or came back, in seconds since the epoch."""
-    return {event.worker: event.at for event in log if isinstance(event, (Arrived, Answered, Returned))}
+    return {event.worker: event.at for event in log if isinstance(event, (Arrived, Chose, Answered, Returned))}
 
 
 def course_of(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from parlai_humaneval.planning.pilot import Pilot
     from parlai_humaneval.tables.columns import Repeats
 
-_SMALL_SIMULATION = 4_000
 _WIDTH = 100
 
 
@@ -157,11 +156,14 @@ _WIDTH = 100
 )
 @repeats_option
 @click.option("--compare", is_flag=True, help="All techniques for this gap, the fewest hours first.")
-@click.option("--simulate", is_flag=True, help="Check the promise on simulated workers with this ICC.")
+@click.option(
+    "--simulate", is_flag=True, help="Check the promise: the report's verdicts on made-up studies with this ICC."
+)
 @click.option(
     "--replicates",
     type=click.IntRange(min=100, max=1_000_000),
-    help=f"Studies to simulate.  [default: {_SMALL_SIMULATION:,}; with --stop of each truth {STUDIES[2]}, of three or four "
+    help="Studies to simulate.  [default: 1,000, of free_for_all and direct_assessment 400; with --stop of each truth "
+    f"{STUDIES[2]}, of three or four "
     f"models {STUDIES[4]}, of more {STUDIES[5]}]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of simulations.")
@@ -253,7 +255,7 @@ def plan(
 
             draw_curve(inputs, found, Path(curve))
         if simulate:
-            found = found.model_copy(update={"simulated": _simulate(inputs, replicates or _SMALL_SIMULATION)})
+            found = found.model_copy(update={"simulated": _simulate(inputs, replicates)})
         if stop:
             found = found.model_copy(update={"stop": _until_decided(inputs, margin, max_dialogues, replicates)})
         _show(found, out, as_json)
@@ -351,14 +353,14 @@ def _print(result: dict[str, Any], text: str, out: str | None, as_json: bool) ->
     click.echo(written if as_json else text)
 
 
-def _simulate(inputs: PlanInputs, replicates: int) -> dict[str, Any]:
+def _simulate(inputs: PlanInputs, replicates: int | None) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from parlai_humaneval.planning.simulate import simulated_power
+    from parlai_humaneval.planning.simulate import simulated_power, usual_replicates
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Simulating studies", total=replicates)
+        task = bar.add_task("Simulating studies", total=replicates or usual_replicates(inputs))
         result = simulated_power(inputs, replicates=replicates, on_progress=lambda done: bar.update(task, advance=done))
     return result.to_dict()
 

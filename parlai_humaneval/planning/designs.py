@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from parlai_humaneval.planning.likeness import Likeness
 from parlai_humaneval.planning.power import (
@@ -22,8 +22,9 @@ from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_power,
     cochran_q_size,
+    deciding_power,
     exact_binomial_sizes,
-    f_power,
+    joint_power,
     mcnemar_size,
     normal_power,
     one_proportion_size,
@@ -38,14 +39,12 @@ SHORT = 0.005
 """The formula's n is kept where its power is the asked one in whole percents."""
 MIN_WORKERS = 10
 """Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
-TOLERANCE = 0.01
-"""So much may the power without ``SPARE_WORKERS`` be below the asked one; with them it never is."""
-SPARE_WORKERS = 2.0
-"""Simulated studies of 20 to 100 workers fall short of the formula's power by about what so many workers add: sums of few
-turns are not normal."""
-JOINT_SPARE = 15.0
-"""So many more, times the ICC, in a test of several models: the more alike a worker's answers, the less normal their
-sums."""
+EDGE = 0.7
+"""Part of a difference that is found with a power of .8, at which the test is about to find it: 1.96 / (1.96 + .84)."""
+RANKS = math.sqrt(math.pi / 3)
+"""Standard error of the rank-sum test of normal scores, by that of their means."""
+OF_DEGRADED = 0.22
+"""Variance of the degraded model's standardised score by that of the others, of simulated workers who pass the check."""
 
 
 class Design(ABC):
@@ -57,6 +56,12 @@ class Design(ABC):
     """Degrees of freedom of what is tested."""
     crossed: bool = False
     """Does each worker give observations of all samples?"""
+    excess: float = 0.0
+    """Kurtosis of an observation above that of the normal distribution: how well a few tell their variance."""
+    paper_error: float = 1.0
+    """Standard error of the paper's test by that of independent observations."""
+    paper_decides: bool = True
+    """Does the paper's p decide where it is the larger?"""
 
     @abstractmethod
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
@@ -70,6 +75,15 @@ class Design(ABC):
     def exact_shares(self) -> tuple[float, float] | None:
         """The share under the null hypothesis and the true one, where the papers' test is the exact binomial one."""
         return None
+
+    @property
+    def edge(self) -> float:
+        """The standard error at ``EDGE`` of the difference, where the test is about to find it, by that at the whole."""
+        return 1.0
+
+    def paper_step(self, n: float) -> float:
+        """By how much the paper's test asks for more than a normal one, in standard errors."""
+        return 0.0
 
     def groups(self, n: float, per_worker: float) -> float:
         """Workers of the test, who give ``per_worker`` observations of a sample each; not rounded."""
@@ -97,10 +111,16 @@ class Contest(Design):
     Attributes:
         shares: how often each is chosen.
         discordance: share of turns in which just one of two is chosen, as a mean over the pairs.
+        binomial: is the paper's test of two models the binomial one of the turns that tell them apart?
+        by_strength: are models told by strengths (Plackett–Luce) rather than by shares?
+        ranked: models that one ranking holds, each two of which meet in as many turns; of them these two are furthest apart.
     """
 
     shares: tuple[float, ...]
     discordance: float
+    binomial: bool = False
+    by_strength: bool = False
+    ranked: int = 2
 
     def __post_init__(self) -> None:
         most = greatest_discordance(len(self.shares))
@@ -152,13 +172,75 @@ class Contest(Design):
         return normal_power(n, self.gap, self.discordance, self.discordance - self.gap**2, alpha)
 
     @property
+    def excess(self) -> float:  # type: ignore[override]  # of most designs it is a constant
+        return 1 / self.discordance - 3
+
+    def paper_step(self, n: float) -> float:
+        return 1 / math.sqrt(n * self.discordance) if self.binomial and not self.by_strength else 0.0
+
+    def groups(self, n: float, per_worker: float) -> float:
+        """Of one ranking, workers of all pairs say something of these two: as many as of half of the models' pairs."""
+        return n / per_worker * self.ranked / 2
+
+    @property
     def information(self) -> float:
+        if self.by_strength:
+            return self._of_strengths
+        if self.df == 1:
+            return self.gap**2 / max(self.discordance - self.gap**2, 1e-12)
+        # Of several, the sums of models are compared, whatever their covariance: in units of its mean.
         chosen, chances = patterns(self)
-        contrasts = chosen[:, :-1] - chosen[:, -1:]
+        contrasts = chosen - chosen.mean(axis=1, keepdims=True)
         mean = chances @ contrasts
-        covariance = (contrasts * chances[:, None]).T @ contrasts - np.outer(mean, mean)
-        # The little on the diagonal: at the greatest possible gap nothing varies, and any study finds it.
-        return float(mean @ np.linalg.solve(covariance + 1e-12 * np.eye(self.df), mean))
+        squared = float(mean @ mean)
+        return squared * self.df / max(float(chances @ (contrasts**2).sum(axis=1)) - squared, 1e-12)
+
+    @property
+    def edge(self) -> float:
+        if self.df > 1:
+            # Wald's statistic takes the information of strengths that are less far apart, which is larger.
+            return math.sqrt(EDGE**2 * _spread_of_logs(self) / _spread_of_logs(self, EDGE)) if self.by_strength else 1.0
+        if self.by_strength:
+            return math.sqrt(_of_lead(EDGE * self._lead, self) / _of_lead(self._lead, self))
+        nothing = self.discordance
+        return math.sqrt((nothing - (EDGE * self.gap) ** 2) / max(nothing - self.gap**2, 1e-9))
+
+    @property
+    def paper_error(self) -> float:  # type: ignore[override]  # of most designs it is a constant
+        """The papers' tests take the variance of equal models; Wald's, of strengths, that of what was found."""
+        if self.by_strength:
+            return self.edge
+        return math.sqrt(self.discordance / max(self.discordance - self.gap**2, 1e-9))
+
+    @property
+    def _lead(self) -> float:
+        """Of the first of two models over the second, in log-odds."""
+        return math.log((self.discordance + self.gap) / max(self.discordance - self.gap, 1e-9))
+
+    @property
+    def _of_strengths(self) -> float:
+        """Of picks of one model: Wald's, of the difference of two log-odds or of all."""
+        return self._lead**2 / _of_lead(self._lead, self) if self.df == 1 else _spread_of_logs(self)
+
+
+def _spread_of_logs(contest: Contest, part: float = 1.0) -> float:
+    """Variance of the log-odds of what is picked, where models are such a ``part`` as far apart."""
+    logs = part * np.log(np.clip(np.asarray(contest.shares) / sum(contest.shares), 1e-9, 1))
+    shares = np.exp(logs) / np.exp(logs).sum()
+    return float(shares @ logs**2 - (shares @ logs) ** 2)
+
+
+def _of_lead(lead: float, contest: Contest) -> float:
+    """Variance of a lead of so many log-odds, of a turn of each two models. Of one ranking the first and the last lead by
+    it, the others are in the middle (Bradley & Terry 1952)."""
+    if contest.ranked == 2:
+        won = contest.discordance * expit(lead)
+        return float(1 / won + 1 / (contest.discordance - won))
+    place = lead * np.array([0.5, *[0.0] * (contest.ranked - 2), -0.5])
+    chance = expit(place[:, None] - place)
+    weights = chance * (1 - chance) * (1 - np.eye(contest.ranked))
+    of_places = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+    return float(of_places[0, 0] + of_places[-1, -1] - 2 * of_places[0, -1])
 
 
 @dataclass(frozen=True)
@@ -169,6 +251,7 @@ class OneShare(Design):
     share: float
 
     test = "two-sided binomial test"
+    paper_decides = False
 
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
         return one_proportion_size(self.baseline, self.share, alpha, power, variance)
@@ -183,6 +266,11 @@ class OneShare(Design):
     @property
     def information(self) -> float:
         return (self.share - self.baseline) ** 2 / max(self.share * (1 - self.share), 1e-12)
+
+    @property
+    def edge(self) -> float:
+        there = self.baseline + EDGE * (self.share - self.baseline)
+        return math.sqrt(there * (1 - there) / max(self.share * (1 - self.share), 1e-9))
 
 
 @dataclass(frozen=True)
@@ -207,38 +295,64 @@ class TwoShares(Design):
         return (self.share_a - self.share_b) ** 2 / max(self._variance, 1e-12)
 
     @property
+    def excess(self) -> float:  # type: ignore[override]  # of most designs it is a constant
+        return 2 / max(self._variance, 1e-12) - 6
+
+    @property
+    def edge(self) -> float:
+        squared = (self.share_a - self.share_b) ** 2
+        return math.sqrt(1 + (1 - EDGE**2) * squared / 2 / max(self._variance, 1e-9))
+
+    @property
+    def paper_error(self) -> float:  # type: ignore[override]  # of most designs it is a constant
+        return self.edge
+
+    @property
     def _variance(self) -> float:
         return self.share_a * (1 - self.share_a) + self.share_b * (1 - self.share_b)
 
 
 @dataclass(frozen=True)
 class TwoScores(Design):
-    """Scores of two models on a scale; ``gap``: chance that a score of the one is above one of the other, less below."""
+    """Scores of two models on a scale; ``gap``: chance that a score of the one is above one of the other, less below.
+
+    ``models``: that each worker rates, ``each`` dialogues of each, and of a degraded one.
+    """
 
     gap: float
+
+    models: int = 2
+    each: float = 1.0
 
     samples = 2
     crossed = True
     test = "rank-sum test"
+    paper_error = RANKS
 
     @property
     def distance(self) -> float:
         """In standard deviations, were the scores normal."""
         return math.sqrt(2) * float(ndtri((1 + self.gap) / 2))
 
+    @property
+    def likeness(self) -> float:
+        """How alike two dialogues of a worker score: below 0, as all that a worker gives is standardised together, so that
+        it sums to 0. The fewer there are, and the more alike the degraded model's scores, the more so."""
+        return -(1 - OF_DEGRADED / self.models) / max(1.0, self.models * self.each - 1)
+
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
-        return rank_sum_size(self.gap, alpha, power)
+        return rank_sum_size(self.gap, alpha, power, likeness=self.likeness)
 
     def mean_size(self, alpha: float, power: float) -> float:
         """Of normal scores: the rank-sum test would need 5 % more, as it only sees their order."""
-        return float(2 * (ndtri(1 - alpha / 2) + ndtri(power)) ** 2 / self.distance**2)
+        return float((ndtri(1 - alpha / 2) + ndtri(power)) ** 2 / self.information)
 
     def iid_power(self, n: int, alpha: float) -> float:
-        return normal_power(6 * n, self.gap / 2, 1.0, 1.0, alpha)
+        return normal_power(6 * n, self.gap / 2, 1.0, 1 - self.likeness, alpha)
 
     @property
     def information(self) -> float:
-        return self.distance**2 / 2
+        return self.distance**2 / 2 / (1 - self.likeness)
 
 
 def greatest_discordance(models: int) -> float:
@@ -290,22 +404,13 @@ def _exact_sizes(p0: float, p1: float, alpha: float, power: float, around: int) 
 
 
 def clustered_size(design: Design, alpha: float, power: float, likeness: Likeness) -> int:
-    """Observations of each sample that the clustered test needs.
-
-    The size for independent observations times the design effect. Where that makes few workers, the test is as wide as
-    Student's t, wider than the normal distribution of the formulas, and more are added until the power is reached, and
-    all but ``TOLERANCE`` of it without a few of them; fewer than ``MIN_WORKERS`` effective ones are never planned.
-    """
+    """Observations of each sample with which what a report goes by has the power; fewer than ``MIN_WORKERS`` effective
+    workers are never planned."""
     workers = design.groups(1, likeness.per_worker) / likeness.workers_an_effective_one
-    independent = design.mean_size(alpha, power)
-    low = max(_ceil(independent * likeness.at(independent).effect), _ceil(MIN_WORKERS / workers))
-    spare = round((SPARE_WORKERS + (JOINT_SPARE * likeness.icc if design.df > 1 else 0.0)) / workers)
-
-    def reached(n: int) -> float:
-        return clustered_power(design, n, alpha, likeness) if n > 0 else 0.0
+    low = max(1, _ceil(MIN_WORKERS / workers))
 
     def enough(n: int) -> bool:
-        return reached(n) >= power - SHORT and reached(n - spare) >= power - TOLERANCE
+        return clustered_power(design, n, alpha, likeness) >= power
 
     if enough(low):
         return low
@@ -319,16 +424,30 @@ def clustered_size(design: Design, alpha: float, power: float, likeness: Likenes
 
 
 def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) -> float:
-    """Power of the clustered test with ``n`` observations of each sample, as of an F test.
+    """Power of what a report goes by with ``n`` observations of each sample: the clustered test, or the paper's where that
+    has the larger p; of several models at once the joint sign-flip test.
 
-    The sign-flip test has the power of the clustered t, and the joint one of an F test that does not spend degrees of
-    freedom on a covariance, each within a point or two (simulated). Degrees of freedom are those of the effective
-    workers, or of the dialogues, where these are fewer.
+    Degrees of freedom are those of the effective workers, or of the dialogues, where these are fewer.
     """
     likeness = likeness.at(n)
-    noncentrality = n * design.information / (likeness.effect * likeness.caution(n))
+    effect = likeness.effect * likeness.caution(n)
+    noncentrality = n * design.information / effect
     clusters = likeness.fewest_clusters(design.groups(n, likeness.per_worker), n)
-    return f_power(noncentrality, design.df, clusters - 1, alpha)
+    if design.df > 1:
+        return joint_power(noncentrality / design.edge**2, design.df, clusters, alpha)
+    # Sums of m answers, of which each has an excess of kurtosis, have the m-th part of it.
+    spread = 1 + design.excess / likeness.crowding / 2
+    return deciding_power(
+        math.sqrt(noncentrality),
+        df=clusters - 1,
+        df_spread=(clusters - 1) / spread if spread > 1e-9 else math.inf,
+        effect=effect,
+        paper=design.paper_error if design.paper_decides else 0.0,
+        step=design.paper_step(n),
+        edge=design.edge,
+        may_be_shown=not likeness.reused,
+        alpha=alpha,
+    )
 
 
 def _ceil(size: float) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, normalised
 from parlai_humaneval.planning.likeness import Likeness
+from parlai_humaneval.techniques import FREE_FOR_ALL
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,23 @@ class Layout:
         return self.likeness.per_worker
 
 
-def layout(inputs: PlanInputs) -> Layout:
-    """Of a question that is filled up.
+def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
+    """Of a question that is filled up. ``ranking``: turns that show two of several models tell of all, as in reports;
+    otherwise each pair is planned by itself.
 
     Raises:
         PlanError: the gap is more than is possible.
     """
     assert inputs.models is not None
     try:
-        return _layout(inputs, inputs.models)
+        return _layout(inputs, inputs.models, ranking)
     except PlanError:
         raise
     except ValueError as error:
         raise PlanError(f"{inputs.title}: {error}") from error
 
 
-def _layout(inputs: PlanInputs, models: int) -> Layout:
+def _layout(inputs: PlanInputs, models: int, ranking: bool) -> Layout:
     assert inputs.turns is not None
     assert inputs.dialogues_per_worker is not None
     pairs = models * (models - 1) // 2
@@ -58,13 +60,15 @@ def _layout(inputs: PlanInputs, models: int) -> Layout:
             return of(_one_share(inputs), models, inputs.alpha, models, turns)
         return of(_two_shares(inputs), pairs, each, models, turns)
     if inputs.habits.measures == "score":
-        return of(TwoScores(_gap(inputs)), pairs, each, models, max(1.0, held / (models + 1)))
+        per_model = max(1.0, held / (models + 1))
+        return of(TwoScores(_gap(inputs), models, per_model), pairs, each, models, per_model)
     if inputs.habits.at_once:
         if models == 2 or inputs.tests == "overall":
-            return of(_contest(inputs, models), 1, inputs.alpha, 1, turns)
-        return of(_pair(_gap(inputs), inputs.discordance or 1.0), pairs, each, 1, turns)
+            return of(_told(inputs, all_at_once(inputs, models)), 1, inputs.alpha, 1, turns)
+        return of(_told(inputs, _pair(_gap(inputs), inputs.discordance or 1.0)), pairs, each, 1, turns)
     per_worker = turns if inputs.habits.of_turns else held if inputs.habits.held else max(1.0, held / pairs)
-    return of(_contest(inputs, 2), pairs, each, pairs, per_worker)
+    ranked = models if ranking and inputs.habits.of_turns and inputs.clustered and not liu else 2
+    return of(_told(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker)
 
 
 def _likeness(inputs: PlanInputs, per_worker: float) -> Likeness:
@@ -80,7 +84,8 @@ def _likeness(inputs: PlanInputs, per_worker: float) -> Likeness:
     )
 
 
-def _contest(inputs: PlanInputs, models: int) -> Contest:
+def all_at_once(inputs: PlanInputs, models: int) -> Contest:
+    """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
     gap, discordance = _gap(inputs), inputs.discordance or 1.0
     if inputs.shares is not None:
         return Contest(normalised(inputs.shares, inputs.setting or ""), discordance)
@@ -94,6 +99,14 @@ def _contest(inputs: PlanInputs, models: int) -> Contest:
             raise PlanError(f"gap {gap:g}: Liu et al. read it as distance from .5, which is below .5")
         return _pair(2 * gap, 1.0)
     return _pair(gap, discordance)
+
+
+def _told(inputs: PlanInputs, contest: Contest, ranked: int = 2) -> Contest:
+    """With what reports tell such models by, and the paper's test beside it."""
+    any_number = inputs.habits.of_turns and not inputs.entry.picks_one(inputs.setting or "")
+    by_segment = inputs.habits.judgements_per_dialogue is not None
+    by_strength = inputs.technique == FREE_FOR_ALL.name or ranked > 2
+    return replace(contest, binomial=not (any_number or by_segment), by_strength=by_strength, ranked=ranked)
 
 
 def _pair(gap: float, discordance: float) -> Contest:

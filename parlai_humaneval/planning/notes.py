@@ -23,16 +23,14 @@ from parlai_humaneval.statistics.design import ABOUT_EQUAL
 
 SPREAD = 0.7
 """Log-odds by which dialogues of one model may well vary: what a plan that takes them for equal is held against."""
-FEW_WORKERS = 60
-"""Below it simulated studies find the gap a little less often than the F test's formula says."""
 LIU = "Liu et al. 2023, “Sample Size for Different Evaluations”"
 CLUSTERED = (
-    "design effect: Kish 1965; power: noncentral F with effective clusters − 1 degrees of freedom, which is that of the "
-    "report's test within a point (simulated)"
+    "design effect: Kish 1965; power: of the report's own verdict, in which the paper's p decides where it is larger"
 )
 FLIPPED = "sign-flip test of the workers' sums: Canay, Romano & Shaikh 2017"
 NEAR_ENDS = "rates near 0 or 1: Korn & Graubard 1998"
 CROSSED = "two-way t: Cameron, Gelbach & Miller 2011"
+STRENGTHS = "strengths: Luce 1959; Plackett 1975"
 
 
 DISCORDANCE_SWITCH = (
@@ -77,6 +75,9 @@ def analysis_words(found: Layout, question: PlanInputs) -> str:
     if found.likeness.reused:
         return "two-way t, clustered by worker and dialogue"
     of_all = "joint test of all models: " if found.design.df > 1 else ""
+    if isinstance(found.design, Contest) and found.design.by_strength:
+        ranked = "one ranking of all models, " if found.design.ranked > 2 else ""
+        return f"{of_all}{ranked}strengths (Plackett–Luce), sign-flip test, clustered by worker"
     near = ", near 0 or 1 the binomial of the effective number" if isinstance(found.design, OneShare) else ""
     return f"{of_all}sign-flip test, clustered by worker{near}"
 
@@ -97,6 +98,8 @@ def _formula(design: Design, clustered: bool) -> str:
         return "size for two shares: Fleiss, Levin & Paik 2003, section 4.2"
     if isinstance(design, TwoScores):
         return "size for two means of normal scores" if clustered else "size for the rank-sum test: Noether 1987"
+    if clustered and isinstance(design, Contest) and design.by_strength:
+        return STRENGTHS
     if design.df > 1:
         if isinstance(design, Contest) and design.picks_one:
             return "size for picks of several models: Cohen 1988, chapter 7"
@@ -209,11 +212,6 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
             f"At least {MIN_WORKERS} workers are planned for, effective ones by (Σn)²/Σn²: with fewer the interval is a "
             "rough guide."
         )
-    if effective < FEW_WORKERS and question.method != "liu2023":
-        notes.append(
-            f"With so few effective workers ({effective:.0f} in a test) the power by formula, {plan['power']:.2f}, may be "
-            "up to three points too high; the size allows for that. --simulate tells."
-        )
     return notes
 
 
@@ -281,6 +279,11 @@ def _test_notes(question: PlanInputs, plan: dict[str, Any]) -> list[str]:
         notes.append(
             f"{plan['tests']} tests, each planned at {plan['alpha_per_test']:.2g} (Bonferroni); Holm's correction in "
             "the report is never weaker."
+        )
+    if question.habits.of_turns and not question.habits.at_once and plan["tests"] > 1 and question.clustered:
+        notes.append(
+            f"Each turn shows two of the {plan['models']} models, and one ranking of all tells each two apart: so does the "
+            "report, in which a pair learns from the turns with other models."
         )
     if plan["pairs"] is not None:
         notes.append(

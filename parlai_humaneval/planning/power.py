@@ -10,17 +10,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, chndtr, chndtrinc, fdtri, gammaln, ncfdtr, ndtr, ndtri, xlog1py, xlogy
+from scipy.special import (
+    chdtr,
+    chdtri,
+    chndtr,
+    chndtrinc,
+    gammaln,
+    ncfdtr,
+    ndtr,
+    ndtri,
+    stdtrit,
+    xlog1py,
+    xlogy,
+)
 
 Floats = npt.NDArray[np.float64]
 
 MAX_EXACT = 50_000
 """Beyond it the binomial test's power is that of the normal test, which is then as good."""
 Variance = Literal["both", "null"]
+LEAST_CLUSTERS = 3
+"""Of fewer no test by cluster is made."""
+EXACT_CLUSTERS = 12
+"""Of so few all assignments of signs are tried, and what is exactly as far as the data counts in full."""
+_NODES = 400
+"""Values by which a mean over a distribution is taken."""
 
 
 def binomial_power(n: int, p0: float, p1: float, alpha: float = 0.05) -> float:
@@ -79,14 +98,80 @@ def chi2_power(noncentrality: float, df: float, alpha: float = 0.05) -> float:
     return float(1 - chndtr(chdtri(df, alpha), df, noncentrality))
 
 
-def f_power(noncentrality: float, df: float, df_error: float, alpha: float = 0.05) -> float:
-    """Power of an F test, which is the clustered t test where ``df`` is 1; 0 without degrees of freedom for the error.
+def deciding_power(
+    distance: float,
+    *,
+    df: float,
+    df_spread: float,
+    effect: float,
+    paper: float = 1.0,
+    step: float = 0.0,
+    edge: float = 1.0,
+    may_be_shown: bool = True,
+    alpha: float = 0.05,
+) -> float:
+    """Power of what a report goes by of two models: a t test by cluster, but where the paper's p is the larger, that one.
 
-    ``df_error`` need not be whole.
+    Args:
+        distance: the difference, in its true standard errors.
+        df: degrees of freedom of the t test.
+        df_spread: of the estimated variance, which is that of χ² by so many; infinite where it is known.
+        effect: the design effect, by which the true variance is that of independent observations.
+        paper: standard error of the paper's test, by that of independent observations.
+        step: by how much the paper's test asks for more, in those standard errors: a half of what one more success adds;
+            so does the exact sign-flip test of few clusters.
+        edge: the standard error where the test is about to find the difference, by the true one: shares have another there.
+        may_be_shown: the clustered p decides all the same where the dispersion of the clusters is significantly below 1.
+
+    Sums of clusters are taken as normal.
     """
-    if df_error <= 0:
+    if df < LEAST_CLUSTERS - 1:
         return 0.0
-    return float(1 - ncfdtr(df, df_error, noncentrality, fdtri(df, df_error, 1 - alpha)))
+    spread = _spreads(df_spread)
+    exact = step / math.sqrt(effect) if df < EXACT_CLUSTERS else 0.0
+    by_worker = edge * float(stdtrit(df, 1 - alpha / 2)) * np.sqrt(spread) + exact
+    by_paper = (float(ndtri(1 - alpha / 2)) * paper + step) / math.sqrt(effect)
+    shown = spread * effect < _spread_below(df_spread) if may_be_shown else np.zeros_like(spread, dtype=bool)
+    needed = np.where(shown, by_worker, np.maximum(by_worker, by_paper))
+    return float((ndtr(distance - needed) + ndtr(-distance - needed)).mean())
+
+
+@lru_cache(maxsize=4_000)
+def _spreads(df: float) -> Floats:
+    """Estimated variances by the true one, all as likely."""
+    shares = (np.arange(_NODES) + 0.5) / _NODES
+    return np.ones(1) if not math.isfinite(df) else np.asarray(chdtri(df, 1 - shares) / df)
+
+
+def _spread_below(df: float) -> float:
+    """The ratio of variances below which agreement is shown at a level of .05."""
+    return float(chdtri(df, 0.95) / df) if math.isfinite(df) else 0.0
+
+
+def joint_power(noncentrality: float, df: int, clusters: float, alpha: float = 0.05) -> float:
+    """Power of the joint sign-flip test of ``df`` contrasts by so many ``clusters``; 0 with fewer than three.
+
+    The sum is held against sums with flipped signs, whose variance holds what the clusters have in common too: in the
+    direction of the sum it is larger by the sum's own square by the number of clusters.
+    """
+    if clusters < LEAST_CLUSTERS:
+        return 0.0
+    critical = _joint_critical(df, round(clusters, 3), alpha)
+    return float(1 - ncfdtr(df, df * (clusters - 1), noncentrality, critical / df))
+
+
+@lru_cache(maxsize=4_000)
+def _joint_critical(df: int, clusters: float, alpha: float) -> float:
+    """The squared sum, in estimated standard errors, from which on the test rejects."""
+    normal = ndtri((np.arange(_NODES) + 0.5) / _NODES) ** 2
+    low, high = float(chdtri(df, alpha)) / 4, 1e6
+    while high - low > 1e-4 * low:
+        middle = math.sqrt(low * high)
+        ahead = (1 - 1 / clusters + middle / clusters) * normal
+        left = (middle - ahead) / (1 - 1 / clusters)
+        share = float((1 - chdtr(df - 1, np.maximum(left, 0)) if df > 1 else (left < 0)).mean())
+        low, high = (middle, high) if share > alpha else (low, middle)
+    return high
 
 
 def _chances(n: int, p: float) -> Floats:
@@ -212,11 +297,11 @@ def cochran_q_size(shares: Sequence[float], discordance: float, alpha: float = 0
     return chi2_noncentrality(p.size - 1, alpha, power) * discordance / (2 * spread)
 
 
-def rank_sum_size(gap: float, alpha: float = 0.05, power: float = 0.8) -> float:
+def rank_sum_size(gap: float, alpha: float = 0.05, power: float = 0.8, *, likeness: float = 0.0) -> float:
     """Scores of each of two models, for the Wilcoxon–Mann–Whitney test.
 
-    ``gap``: the chance that a score of the one is above one of the other, minus the chance that it is below. Source:
-    Noether 1987, with two samples of equal size.
+    ``gap``: the chance that a score of the one is above one of the other, minus the chance that it is below; ``likeness``:
+    how alike two scores are of one worker, who gives one of each. Source: Noether 1987, with two samples of equal size.
 
     Raises:
         ValueError: a gap of 0 or beyond −1 to 1, or a power that is not above alpha.
@@ -224,15 +309,11 @@ def rank_sum_size(gap: float, alpha: float = 0.05, power: float = 0.8) -> float:
     _check_rates(alpha, power)
     if not 0 < abs(gap) <= 1:
         raise ValueError(f"gap {gap}: expected other than 0, from −1 to 1")
-    return _z_sum(alpha, power) ** 2 / (6 * (gap / 2) ** 2)
+    return (_z(1 - alpha / 2) + _z(power) * math.sqrt(1 - likeness)) ** 2 / (6 * (gap / 2) ** 2)
 
 
 def _normal_size(under_null: float, under_truth: float, difference: float, alpha: float, power: float) -> float:
     return float((_z(1 - alpha / 2) * under_null + _z(power) * under_truth) ** 2 / difference**2)
-
-
-def _z_sum(alpha: float, power: float) -> float:
-    return _z(1 - alpha / 2) + _z(power)
 
 
 def _z(share: float) -> float:

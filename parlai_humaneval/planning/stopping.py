@@ -13,10 +13,11 @@ import numpy as np
 from scipy.special import logit
 
 from parlai_humaneval.planning.assumptions import plannable
-from parlai_humaneval.planning.collecting import collection_of, with_losses
+from parlai_humaneval.planning.collecting import collection, collection_of, with_losses
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
+from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.stopping_words import until_decided_words
-from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.planning.study_plan import plan_study, size_of
 from parlai_humaneval.planning.until_decided import STUDIES, Needed, Truth, UntilDecided
 from parlai_humaneval.sequential.fixed_plan import fixed_plan
 from parlai_humaneval.sequential.rule import MOST_RISK, StoppingRule
@@ -270,13 +271,14 @@ def _capped(question: PlanInputs, rule: StoppingRule, cap: int) -> StoppingRule:
 def _fixed_plans(inputs: PlanInputs, rule: StoppingRule) -> tuple[Needed, Needed | None]:
     """With the errors of the rule: of each pair by itself; and of all models together, where a pair learns from the others
     as K/2 times as much of its own would tell it."""
-    plan = plan_study(inputs.model_copy(update={"power": 1 - rule.beta, "tests": "pairs"}))
-    held = inputs.habits.held
+    question = inputs.model_copy(update={"power": 1 - rule.beta, "tests": "pairs"}).filled()
+    found = layout(question, ranking=False)
+    collected = collection(question, size_of(question, found), found.sets)
     fixed = Needed(
-        n=plan.n_dialogues if held else plan.n_judgements_collected,
-        n_workers=plan.n_workers,
-        hours=plan.hours,
-        cost=plan.cost,
+        n=collected.dialogues if question.habits.held else collected.judgements,
+        n_workers=collected.workers,
+        hours=round(collected.hours, 2),
+        cost=round(collected.cost, 2),
     )
     models = len(rule.models)
     return fixed, None if models == 2 else _needed(inputs.filled(), math.ceil(fixed.n / (models / 2)))

@@ -94,7 +94,7 @@ def _fixed_notes(question: PlanInputs, found: UntilDecided, plan: Plan) -> list[
     notes = [
         f"The fixed plan beside it finds {_points(question.gap or 0.0)}{each} with power {_percent(found.fixed_power)}, so "
         f"that it, too, errs in {_percent(found.beta)} of studies; with power {_percent(question.power)} it is the "
-        f"{asked:,} {found.unit}s above.",
+        f"{asked:,} {found.unit}s above{_of_ranking(question, found)}.",
         "It is for workers as they are planned here, with what checks drop. `watch` and the report of a study count against "
         "a fixed plan for answers as unlike each other as those that came in, without such losses: that may be another "
         "number.",
@@ -112,6 +112,11 @@ def _fixed_notes(question: PlanInputs, found: UntilDecided, plan: Plan) -> list[
             f"other models, too{f'; it is the smaller one where models are {_listed(fewer)}' if fewer else ''}."
         )
     return notes
+
+
+def _of_ranking(question: PlanInputs, found: UntilDecided) -> str:
+    """Where the plan above is of all models together, as the report of such turns is, that it is."""
+    return ", by one ranking of all models" if found.models > 2 and question.habits.of_turns else ""
 
 
 def _worker_notes(question: PlanInputs, found: UntilDecided) -> list[str]:

@@ -26,18 +26,16 @@ from parlai_humaneval.report.deciding import (
 )
 from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
-from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.results import if_independent
-from parlai_humaneval.statistics.strengths.tables import Strengths, turn_strengths
+from parlai_humaneval.statistics.strengths.tables import Strengths
+from parlai_humaneval.statistics.strengths.told import strength_tests
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.wording import counted, listed, percent, percent_range
 from parlai_humaneval.tables.choices import ChoiceGroup, merged
 
 Floats = npt.NDArray[np.float64]
 AXIS = "chance of being chosen over the average model (Plackett–Luce)"
-ALWAYS = 0.9
-"""Models that are shown in at least this share of the turns of their group count as always shown."""
 
 
 class PooledRow(Row):
@@ -196,22 +194,9 @@ class PooledAnswer:
         yield from self.notes
 
 
-def pooled_strengths(groups: Sequence[ChoiceGroup], level: float) -> Strengths | None:
-    """Of all models of a question's ``groups``; None where all models always stood side by side, and their shares rank
-    them, or where single replies were rated."""
-    if groups[0].kind == "single" or not _incomplete(groups):
-        return None
-    return turn_strengths(merged(groups), level=level)
-
-
 def pooled_answer(groups: Sequence[ChoiceGroup], strengths: Strengths | None, level: float) -> PooledAnswer | None:
-    """The one ranking by :func:`pooled_strengths`; None where a model may be the best whose strength is not finite."""
+    """The one ranking by a question's strengths; None where a model may be the best whose strength is not finite."""
     return None if strengths is None or strengths.best is None else _answer(merged(groups), strengths, level)
-
-
-def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
-    shown = [~np.isnan(group.turns.chosen) for group in groups]
-    return len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
 
 
 def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAnswer:
@@ -269,8 +254,7 @@ def _pairs(
 ) -> list[PooledPair]:
     """All pairs of models; ``together``: in how many turns both were shown."""
     chosen, workers = group.turns.chosen, group.turns.workers
-    families = [Family(*group.family)] * len(strengths.pairs)
-    tests = corrected(strengths.pairs, families), corrected(list(map(if_independent, strengths.pairs)), families)
+    tests = strength_tests(strengths, Family(*group.family))
     return [
         PooledPair(
             **_where(group),
@@ -284,7 +268,7 @@ def _pairs(
             else None,
             together=simultaneous.get((i, j)),
         )
-        for (i, j), test, independent in zip(combinations(range(len(group.models)), 2), *tests, strict=True)
+        for (i, j), (test, independent) in zip(combinations(range(len(group.models)), 2), tests, strict=True)
     ]
 
 

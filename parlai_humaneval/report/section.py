@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.crossed import is_by_both
+from parlai_humaneval.statistics.deciding import ALPHA, DecidedBy, deciding
 from parlai_humaneval.statistics.dispersion import RATIO, agreement_shown
 from parlai_humaneval.statistics.once_each import OnceEach, once_each_of
 from parlai_humaneval.statistics.result import Result
@@ -18,9 +19,6 @@ from parlai_humaneval.statistics.strengths.results import LEAD
 from parlai_humaneval.statistics.superiority import complement
 from parlai_humaneval.statistics.wording import p_words
 from parlai_humaneval.tables.from_records import Tables
-
-ALPHA = 0.05
-DecidedBy = Literal["clustered", "paper"]
 
 
 @dataclass(frozen=True)
@@ -186,19 +184,6 @@ class PairLine(Part):
 
 def _rest(share: float | None) -> float | None:
     return None if share is None else 1 - share
-
-
-def deciding(paper: Result | None, clustered: Result) -> tuple[float | None, DecidedBy]:
-    """The p to go by, corrected where there are several tests, and whose it is: the clustered one, as a rule.
-
-    Where only that one is below .05, the larger of the two decides, the paper's: that workers agree with each other more
-    than chance would have it, which makes the clustered p the smaller one, has to be shown
-    (:func:`~parlai_humaneval.statistics.dispersion.with_dispersion`) before it may tell models apart.
-    """
-    p, independent = clustered.p_decides, None if paper is None else paper.p_decides
-    if p is None or independent is None or p >= ALPHA or independent < ALPHA or agreement_shown(clustered):
-        return p, "clustered"
-    return independent, "paper"
 
 
 class Best(Part):

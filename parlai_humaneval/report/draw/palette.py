@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from parlai_humaneval.report.section import ALPHA
+from parlai_humaneval.statistics.deciding import ALPHA
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pandas as pd
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rated_things import Judged, Scale, Source, judged
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, Options, Section
+from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.agreement import (
     cohen_kappa,
@@ -22,6 +22,7 @@ from parlai_humaneval.statistics.agreement import (
     rating_counts,
 )
 from parlai_humaneval.statistics.crossed import crossed_mean
+from parlai_humaneval.statistics.deciding import ALPHA
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import ABSENT, counted, p_words, percent, percent_range, signed, signed_range
 from parlai_humaneval.tables.from_records import Tables

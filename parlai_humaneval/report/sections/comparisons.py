@@ -26,7 +26,6 @@ from parlai_humaneval.report.deciding import (
 from parlai_humaneval.report.plotted import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
-    ALPHA,
     ModelLine,
     Options,
     Section,
@@ -36,6 +35,7 @@ from parlai_humaneval.report.section import (
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
 from parlai_humaneval.statistics.correction import Family
+from parlai_humaneval.statistics.deciding import ALPHA
 from parlai_humaneval.statistics.pair_wins import (
     GROUP,
     PairWins,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
-from parlai_humaneval.report.section import ALPHA, Options, Section
+from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -27,6 +27,7 @@ from parlai_humaneval.statistics.crowd_time import (
     time_to_difference,
     time_to_significance,
 )
+from parlai_humaneval.statistics.deciding import ALPHA
 from parlai_humaneval.statistics.means import t_test
 from parlai_humaneval.statistics.rater_time import Floats, TimedAnswers, answers_in_time, time_spent
 from parlai_humaneval.statistics.result import Result

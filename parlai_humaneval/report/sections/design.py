@@ -10,10 +10,11 @@ import pandas as pd
 
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
-from parlai_humaneval.report.section import ALPHA, Options, Section
+from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.clustered import FEW_CLUSTERS, MIN_CLUSTERS
 from parlai_humaneval.statistics.crossed import by_both
+from parlai_humaneval.statistics.deciding import ALPHA
 from parlai_humaneval.statistics.design import (
     design_effect,
     detectable_gap,

@@ -12,7 +12,7 @@ from pydantic import Field
 from parlai_humaneval.report.deciding import best_of_pairs, holm_methods, pair_p, to_cite, winner_words
 from parlai_humaneval.report.plotted import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, results_disagree
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -23,7 +23,8 @@ from parlai_humaneval.report.views import (
     Method,
 )
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.correction import Family
+from parlai_humaneval.statistics.deciding import ALPHA
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.rank_stability import (
     MEMORY,
@@ -37,8 +38,9 @@ from parlai_humaneval.statistics.rank_stability import (
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.order import ModelOrder, not_compared
-from parlai_humaneval.statistics.strengths.results import if_independent, strength_note
+from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.strengths.told import strength_tests
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
 from parlai_humaneval.statistics.wording import counted, listed, p_words, percent, signed, signed_range
@@ -316,13 +318,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
         draws=ranges[0].draws,
         seed=options.seed,
     )
-    family = Family(TECHNIQUE, group.setting, group.metric)
-    families = [family] * len(strengths.pairs)
-    both = zip(
-        corrected(strengths.pairs, families),
-        corrected(list(map(if_independent, strengths.pairs)), families),
-        strict=True,
-    )
+    pairs = strength_tests(strengths, Family(TECHNIQUE, group.setting, group.metric))
     tests = [
         PairRow(
             **where,
@@ -331,7 +327,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
             independent=independent,
             superiority=paired_superiority(group.points[:, i] - group.points[:, j], group.workers, level=options.level),
         )
-        for (test, independent), (i, j) in zip(both, combinations(range(len(group.models)), 2), strict=True)
+        for (test, independent), (i, j) in zip(pairs, combinations(range(len(group.models)), 2), strict=True)
     ]
     section.groups.append(row)
     section.models += models

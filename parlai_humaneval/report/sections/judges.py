@@ -16,7 +16,7 @@ import pandas as pd
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rated_things import Judged, Scale, Source, questions
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, Options, Section
+from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.agreement import (
     cohen_kappa,
@@ -27,6 +27,7 @@ from parlai_humaneval.statistics.agreement import (
     rating_counts,
 )
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.deciding import ALPHA
 from parlai_humaneval.statistics.judge_bias import (
     choices,
     first_chosen,

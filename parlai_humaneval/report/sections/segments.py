@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
@@ -50,12 +49,9 @@ from parlai_humaneval.report.views import (
 )
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of, order_of_pairs
 from parlai_humaneval.statistics.agreement import label_agreement, rating_counts
-from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
+from parlai_humaneval.statistics.contest_wins import ContestWins, contest_share, contest_wins
 from parlai_humaneval.statistics.correction import Family, corrected
-from parlai_humaneval.statistics.crossed import crossed_share
-from parlai_humaneval.statistics.dispersion import decided_wins, with_dispersion
-from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import (
@@ -440,19 +436,12 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     )
 
 
-def share(
-    given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float, *, once: bool = False
-) -> Result:
-    """A share tested against one half, clustered by worker, and by dialogue where several workers judged the same."""
-    workers, dialogues = (ids.to_numpy(dtype=object) for ids in (rows["worker_id"], dialogue_ids(rows)))
-    return crossed_share(given, of, workers, [dialogues], name=name, level=level, once=once)
-
-
 def _label_count(rows: pd.DataFrame, model: str, level: float) -> LabelCount:
     """``rows``: labels of the speaker."""
     labels, ones = rows["label"].to_numpy(dtype=object), np.ones(len(rows))
     taken, spotted = (
-        share(labels == name, ones, rows, f"{model} taken for {name}", level) for name in ("human", "bot")
+        contest_share(labels == name, ones, rows, name=f"{model} taken for {name}", level=level)
+        for name in ("human", "bot")
     )
     counts = {label: int((labels == label).sum()) for label in LABELS}
     return LabelCount(
@@ -519,9 +508,11 @@ def _with_record(speaker: SpeakerRow, contests: pd.DataFrame, options: Options) 
     rate = pooled = None
     if len(met):
         name, decided = f"win rate of {speaker.model}", (lead != 0).astype(float)
-        pooled = share(lead > 0, decided, met, f"{name}, pooled", options.level)
+        pooled = contest_share(lead > 0, decided, met, name=f"{name}, pooled", level=options.level)
         weights = equal_weights(np.where(is_a, contests["model_b"], contests["model_a"])[is_a | is_b], decided)
-        rate = share(weights * (lead > 0), weights, met, f"{name}, mean over opponents", options.level)
+        rate = contest_share(
+            weights * (lead > 0), weights, met, name=f"{name}, mean over opponents", level=options.level
+        )
     wins, losses, ties = (int((lead == sign).sum()) for sign in (1, -1, 0))
     tie_share = ties / len(met) if len(met) else None
     return ModelRow(
@@ -548,31 +539,30 @@ def _places(ranks: Ints, playing: list[str], level: float) -> dict[str, tuple[in
 
 def pair_rows(contests: pd.DataFrame, family: Family, options: Options) -> list[PairRow]:
     """Every pair of bots that met, by name."""
-    pairs = [_pair(met, str(a), str(b), options) for (a, b), met in contests.groupby(["model_a", "model_b"], sort=True)]
-    _correct(pairs, ("win_rate", "paper"), family._replace(question=WINS))
-    return pairs
+    pairs = contest_wins(contests, family._replace(question=WINS), level=options.level)
+    return [_pair(pair, options) for pair in pairs]
 
 
-def _pair(rows: pd.DataFrame, model_a: str, model_b: str, options: Options) -> PairRow:
-    lead = rows["lead_a"].to_numpy(dtype=np.int64)
-    wins, losses, ties = (int((lead == sign).sum()) for sign in (1, -1, 0))
-    name = f"win rate of {model_a} over {model_b}"
-    rate = with_once_each(share, lead > 0, lead != 0, rows, name, options.level)
-    rate = with_dispersion(rate, *decided_wins(lead, rows["worker_id"]))
+def _pair(pair: ContestWins, options: Options) -> PairRow:
+    rows, rate = pair.rows, pair.win_rate
+    ties = len(rows) - pair.wins - pair.losses
     return PairRow(
-        model_a=model_a,
-        model_b=model_b,
+        model_a=pair.model_a,
+        model_b=pair.model_b,
         n=len(rows),
         n_dialogues=int(rows["dialogue_id"].nunique()),
         n_workers=int(rows["worker_id"].nunique()),
-        wins_a=wins,
-        wins_b=losses,
+        wins_a=pair.wins,
+        wins_b=pair.losses,
         ties=ties,
         tie_share=ties / len(rows),
         win_rate=rate,
-        paper=goodness_of_fit_test([wins, losses], name=rate.name),
+        paper=pair.paper,
         score=paired_superiority(
-            lead, rows["worker_id"], dialogues=[rows["dialogue_id"].to_numpy(dtype=object)], level=options.level
+            rows["lead_a"].to_numpy(dtype=np.int64),
+            rows["worker_id"],
+            dialogues=[rows["dialogue_id"].to_numpy(dtype=object)],
+            level=options.level,
         ),
         method=f"{CHI2}; of the win rate {rate.method}",
         notes=[ALL_TIES] if ties == len(rows) else list(rate.notes),
@@ -650,7 +640,7 @@ def _features(rows: pd.DataFrame, model: str, options: Options) -> Iterator[Feat
             better=int((sign > 0).sum()),
             worse=int((sign < 0).sum()),
             same=int((sign == 0).sum()),
-            win_rate=share(sign > 0, sign != 0, compared, f"{model} more {feature}", options.level),
+            win_rate=contest_share(sign > 0, sign != 0, compared, name=f"{model} more {feature}", level=options.level),
             clustered=effect.but(p_value=effect.details.get("p_worker")),
             paper=effect.but(p_value=effect.details.get("p_independent")),
         )

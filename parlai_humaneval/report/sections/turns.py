@@ -32,11 +32,9 @@ from parlai_humaneval.report.pooled_turns import (
     PooledModel,
     PooledPair,
     pooled_answer,
-    pooled_strengths,
 )
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published, whole
 from parlai_humaneval.report.section import (
-    ALPHA,
     ModelLine,
     Options,
     PairLine,
@@ -54,7 +52,6 @@ from parlai_humaneval.report.views import (
     Method,
 )
 from parlai_humaneval.statistics.clustered import (
-    DIFFERENCE_LIMITS,
     MIN_CLUSTERS,
     SHARE_LIMITS,
     cluster_bootstrap,
@@ -62,12 +59,12 @@ from parlai_humaneval.statistics.clustered import (
     clustered_share,
 )
 from parlai_humaneval.statistics.combos import PAIR_SOURCE, PAIR_TURNS, pair_combo
-from parlai_humaneval.statistics.correction import Family, corrected, holm
+from parlai_humaneval.statistics.correction import Family, holm
+from parlai_humaneval.statistics.deciding import ALPHA
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.oddities import oddities
-from parlai_humaneval.statistics.once_each import with_once_each
 from parlai_humaneval.statistics.pair_wins import counted_comparisons, oriented
-from parlai_humaneval.statistics.places import METHOD, SOURCE, place_balanced, place_outweighs
+from parlai_humaneval.statistics.places import SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
@@ -75,7 +72,9 @@ from parlai_humaneval.statistics.shares import binomial_test, wald_interval, wil
 from parlai_humaneval.statistics.strengths.order import ModelOrder
 from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.strengths.tables import turn_strengths
+from parlai_humaneval.statistics.strengths.told import pooled_strengths
 from parlai_humaneval.statistics.superiority import complement, paired_superiority, superiority_of_difference
+from parlai_humaneval.statistics.turn_families import family_tests, place_effect, places_alike
 from parlai_humaneval.statistics.turn_patterns import (
     Reselection,
     first_choice,
@@ -88,10 +87,7 @@ from parlai_humaneval.statistics.turn_tests import (
     BASELINE,
     TurnTest,
     compare_choices,
-    compare_singles,
-    compare_with_baseline,
     equality_tests,
-    with_holm,
 )
 from parlai_humaneval.statistics.win_rates import effective_win_test, lin, sm_wta_scores, sqr_scores, wta_scores
 from parlai_humaneval.statistics.wording import counted, p_words, percent, percent_range, points_range, points_words
@@ -611,7 +607,7 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
     families = [list(family) for _, family in groupby(answered, key=lambda group: group.family)]
     unfinished = _with_unfinished(groups, tables)
     level = options.level
-    strengths = [pooled_strengths(family, level) for family in families]
+    strengths = [pooled_strengths(family, level=level) for family in families]
     section = TurnsSection(
         models=[row for group in answered for row in _model_rows(group, options, unfinished)],
         tests=_test_rows(families, level),
@@ -713,7 +709,7 @@ def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -
     nothing: list[Result | None] = [None] * len(rates)
     estimates = [rate.estimate for rate in rates if rate.estimate is not None]
     gaps = [a - b for a, b in combinations(estimates, 2)]
-    effect = _place_effect(group, level)
+    effect = place_effect(group, level)
     if effect is None or not gaps or not place_outweighs(effect, effect.estimate, min(map(abs, gaps))):
         return nothing
     columns = zip(group.turns.chosen.T, group.positions.T, strict=True)
@@ -721,36 +717,10 @@ def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -
     if any(values is None for values in balanced):
         return nothing
     return [
-        _alike(clustered_mean(values, group.turns.workers, name=rate.name, limits=SHARE_LIMITS, level=level))
+        places_alike(clustered_mean(values, group.turns.workers, name=rate.name, limits=SHARE_LIMITS, level=level))
         for values, rate in zip(balanced, rates, strict=True)
         if values is not None
     ]
-
-
-def _place_effect(group: ChoiceGroup, level: float) -> Result | None:
-    """How much more often the reply shown first is chosen than the others; None where there is but one place."""
-    several = group.kind != "single" and group.turns.by_position.shape[1] > 1
-    return first_place(group.turns, level=level) if several else None
-
-
-def _gap_by_order(group: ChoiceGroup, test: TurnTest, effect: Result | None, level: float) -> Result | None:
-    """The difference of two models with both orders counting alike, where the effect of the place outweighs it."""
-    if effect is None or not place_outweighs(effect, effect.estimate, test.clustered.estimate):
-        return None
-    a, b = (group.models.index(model) for model in test.models)
-    order = np.sign(group.positions[:, b] - group.positions[:, a])
-    gaps = group.turns.chosen[:, a] - group.turns.chosen[:, b]
-    values = place_balanced(np.where(order == 0, np.nan, gaps), order)
-    if values is None:
-        return None
-    values[order == 0] = gaps[order == 0]  # equal replies, shown once: a tie wherever they stood
-    name, workers = test.clustered.name, group.turns.workers
-    limits = DIFFERENCE_LIMITS
-    return _alike(with_once_each(clustered_mean, values, workers, name=name, null=0, limits=limits, level=level))
-
-
-def _alike(result: Result) -> Result:
-    return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
 def _ranks(rates: Sequence[Result], *, fewest_first: bool = False) -> list[int]:
@@ -1061,24 +1031,12 @@ def _test_rows(families: Sequence[Sequence[ChoiceGroup]], level: float, first: i
     rows: list[TestRow] = []
     for groups in families:
         asked_alone = questions[groups[0].family[:2]] == 1
-        parts = [group.at_turns(first) for group in groups] if first > 1 else groups
-        made = [
-            (group, test) for group in parts if len(group.turns.turns) for test in _tests(group, level, asked_alone)
-        ]
-        family = Family(*groups[0].family, "" if first == 1 else f"turns from {first} on")
-        pairs = [(group, test) for group, test in made if test.of_pair]
-        effects = {tuple(group.models): _place_effect(group, level) for group in parts}
-        adjusted = [_gap_by_order(group, test, effects[tuple(group.models)], level) for group, test in pairs]
-        told = [alike or test.clustered for alike, (_, test) in zip(adjusted, pairs, strict=True)]
-        corrected_told = corrected(told, [family] * len(pairs))
-        corrected_pairs = with_holm([test for _, test in pairs], [family] * len(pairs))
-        of_pairs = iter(zip(corrected_pairs, adjusted, corrected_told, strict=True))
+        parts = [group.at_turns(first) for group in groups]
         everywhere = _superiorities(parts, level) if len(groups) > 1 else {}
-        for group, test in made:
-            own, alike, leads = next(of_pairs) if test.of_pair else (test, None, test.clustered)
-            row = TestRow(**_of_group(group), first_turn=first, test=own, adjusted=alike and leads)
-            if test.of_pair:
-                row.superiority = everywhere.get(_two(test)) or _superiority(row)
+        for found in family_tests(groups, level=level, first=first, asked_alone=asked_alone):
+            row = TestRow(**_of_group(found.group), first_turn=first, test=found.test, adjusted=found.adjusted)
+            if found.test.of_pair:
+                row.superiority = everywhere.get(_two(found.test)) or _superiority(row)
             rows.append(row)
     return rows
 
@@ -1097,17 +1055,6 @@ def _superiorities(groups: Sequence[ChoiceGroup], level: float) -> dict[tuple[st
         (together.models[a], together.models[b]): paired_superiority(chosen[:, a] - chosen[:, b], workers, level=level)
         for a, b in combinations(range(len(together.models)), 2)
     }
-
-
-def _tests(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnTest]:
-    turns = group.turns
-    if group.kind != "single":
-        return compare_choices(turns.chosen, turns.models, turns.workers, one_pick=group.kind == "one", level=level)
-    pairs = compare_singles(turns.chosen, turns.models, turns.workers, level=level)
-    # The paper's baseline is for its one question, whether the reply is appropriate; not for several finer ones.
-    has_baseline = asked_alone and not group.problem
-    alone = compare_with_baseline(turns.chosen, turns.models, turns.workers, level=level) if has_baseline else []
-    return [*pairs, *alone]
 
 
 def _left_out_rows(group: ChoiceGroup) -> list[LeftOutRow]:

@@ -112,15 +112,13 @@ def test_comparison() -> None:
 
 
 def test_simulation() -> None:
-    """Guards --simulate: the power with its interval in text and JSON, repeatable, and the warning where it misses."""
-    arguments = ["--technique", "pw_turn", "--gap", "0.2", "--simulate", "--replicates", "1000"]
+    """Guards --simulate: the power with its interval in text and JSON, repeatable."""
+    arguments = ["--technique", "pw_turn", "--gap", "0.2", "--simulate", "--replicates", "100"]
     found = plan_json(*arguments)["simulated"]
     assert found["ci_low"] < found["estimate"] < found["ci_high"]
     assert found == plan_json(*arguments)["simulated"]
     assert found != plan_json(*arguments, "--seed", "1")["simulated"]
     assert "simulated power" in call(*arguments).stdout
-    liu = ["--technique", "pw_turn", "--gap", "0.1", "--simulate", "--method", "liu2023"]
-    assert "Beware: the simulated power misses the 80%" in call(*liu).stdout.replace("\n  ", " ")
 
 
 @pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])

@@ -33,10 +33,10 @@ def plan(**question: Any) -> Plan:
     ],
 )
 def test_the_headline_keeps_its_power(question: dict[str, Any]) -> None:
-    """Guards the promise of “power 80 %”: by the plan's own power, in whole percents, for answers that are alike."""
+    """Guards the promise of “power 80 %”: by the plan's own power, for answers that are alike."""
     for icc in (0.05, 0.3):
         for power in (0.7, 0.8, 0.9):
-            assert plan(**question, icc=icc, power=power).power >= power - 0.005
+            assert plan(**question, icc=icc, power=power).power >= power
 
 
 @settings(max_examples=25, deadline=None)
@@ -54,10 +54,14 @@ def test_exact_sizes_are_the_smallest(gap: float, power: float, alpha: float) ->
 
 
 def test_scores_are_not_planned_for_another_test() -> None:
-    """Guards direct assessment: the clustered t test needs fewer scores than the rank-sum test; the power is not above."""
+    """Guards direct assessment: the clustered t test needs fewer scores than the rank-sum test; the power is not above. Both
+    need many more than of independent scores (498 and 524): two scores that are standardised together with the
+    degraded model's mirror each other."""
     clustered, ranks = plan(technique="direct_assessment"), plan(technique="direct_assessment", icc=0)
-    assert (clustered.n_per_sample, ranks.n_per_sample) == (498, 524)
+    assert (clustered.n_per_sample, ranks.n_per_sample) == (969, 648)
     assert clustered.power == pytest.approx(0.8, abs=0.002)
+    five = plan(technique="direct_assessment", models=5, alpha=0.5)
+    assert five.n_independent / plan(technique="direct_assessment", alpha=0.5).n_independent < 0.9
 
 
 def test_sources_are_those_of_the_test() -> None:
@@ -69,7 +73,8 @@ def test_sources_are_those_of_the_test() -> None:
         "section 4.2": {"technique": "single_model"},
         "normal scores": {"technique": "direct_assessment"},
         "Cochran's Q": {"technique": "sata", "models": 4},
-        "Cohen 1988": {"technique": "free_for_all", "models": 4},
+        "Cohen 1988": {"technique": "sata", "setting": "soba", "models": 4},
+        "Luce 1959": {"technique": "free_for_all", "models": 4},
         "Sample Size for Different": {"technique": "pw_turn", "method": "liu2023"},
     }
     for words, question in cited.items():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, ncf, nct, ncx2, t
+from scipy.stats import binom, binomtest, chi2, nct, ncx2, norm, t
 
 from parlai_humaneval.planning.designs import (
     Contest,
@@ -19,11 +21,13 @@ from parlai_humaneval.planning.designs import (
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_power,
+    deciding_power,
     exact_binomial_sizes,
-    f_power,
+    joint_power,
     normal_power,
     rejected_counts,
 )
+from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p
 
 P1 = st.sampled_from([0.0, 1.0]) | st.floats(1e-6, 1 - 1e-6)  # scipy's own pmf overflows at 1e-308
 
@@ -61,22 +65,43 @@ def test_large_samples_and_errors() -> None:
         binomial_power(10, 0, 0.5)
 
 
-@given(nc=st.floats(0.01, 60), df=st.integers(1, 6), error=st.floats(1, 400), alpha=st.floats(0.001, 0.2))
-def test_f_and_chi2_agree_with_scipy(nc: float, df: int, error: float, alpha: float) -> None:
-    """Guards both power functions against scipy's noncentral distributions, and the level where there is no effect."""
-    from scipy.stats import chi2, f
-
-    assert f_power(nc, df, error, alpha) == pytest.approx(ncf.sf(f.isf(alpha, df, error), df, error, nc), abs=1e-5)
+@given(nc=st.floats(0.01, 60), df=st.integers(1, 6), alpha=st.floats(0.001, 0.2))
+def test_chi2_agrees_with_scipy(nc: float, df: int, alpha: float) -> None:
+    """Guards the power of χ² tests against scipy's noncentral distribution, and the level where there is no effect."""
     assert chi2_power(nc, df, alpha) == pytest.approx(ncx2.sf(chi2.isf(alpha, df), df, nc), abs=1e-6)
-    assert f_power(0, df, error, alpha) == pytest.approx(alpha, abs=1e-6)
-    assert f_power(nc, df, 0, alpha) == 0
 
 
-def test_f_of_one_difference_is_t() -> None:
-    """Guards that the F test's power with one degree of freedom is that of the two-sided t test."""
-    critical = t.isf(0.025, 19)
-    expected = nct.sf(critical, 19, 2.5) + nct.cdf(-critical, 19, 2.5)
-    assert f_power(2.5**2, 1, 19, 0.05) == pytest.approx(expected, abs=1e-9)
+@pytest.mark.parametrize(("clusters", "distance"), [(20, 2.5), (60, 3.0), (300, 2.8)])
+def test_alone_the_clustered_test_is_t(clusters: int, distance: float) -> None:
+    """Guards the power of what decides where the paper's p never does: it is that of the two-sided t test."""
+    critical = t.isf(0.025, clusters - 1)
+    expected = nct.sf(critical, clusters - 1, distance) + nct.cdf(-critical, clusters - 1, distance)
+    found = deciding_power(distance, df=clusters - 1, df_spread=clusters - 1, effect=1.0, paper=0.0)
+    assert found == pytest.approx(expected, abs=0.002)
+
+
+@pytest.mark.parametrize(("effect", "step"), [(1.0, 0.0), (1.0, 0.1), (1.3, 0.06), (0.9, 0.0)])
+def test_the_larger_of_two_p_decides(effect: float, step: float) -> None:
+    """Guards the power of what a report goes by against 200,000 drawn studies: the clustered t test finds the gap, and so
+    does the paper's, or the clusters' sums vary significantly less than those of independent answers."""
+    rng = np.random.default_rng(8)
+    ahead, spread = 2.8 + rng.standard_normal(200_000), rng.chisquare(39, 200_000) / 39
+    by_worker = abs(ahead) > t.isf(0.025, 39) * np.sqrt(spread)
+    by_paper = abs(ahead) * np.sqrt(effect) > norm.isf(0.025) + step
+    shown = chi2.cdf(39 * spread * effect, 39) < 0.05
+    found = deciding_power(2.8, df=39, df_spread=39, effect=effect, step=step)
+    assert found == pytest.approx((by_worker & (by_paper | shown)).mean(), abs=0.004)
+
+
+@pytest.mark.parametrize(("df", "clusters"), [(1, 15), (3, 20), (3, 60), (5, 40)])
+def test_joint_sign_flips_have_their_power(df: int, clusters: int) -> None:
+    """Guards the power of the joint sign-flip test against drawn studies, of clusters whose values are normal."""
+    rng = np.random.default_rng(9)
+    lead = np.append(np.sqrt(12 / clusters), np.zeros(df - 1))
+    p = [joint_sign_flip_p(rng.standard_normal((clusters, df)) + lead, draws=999) for _ in range(600)]
+    assert joint_power(12.0, df, clusters) == pytest.approx(np.mean(np.array(p) < 0.05), abs=0.05)
+    assert joint_power(0.0, df, clusters) == pytest.approx(0.05, abs=0.02)
+    assert joint_power(12.0, df, 1) == 0
 
 
 @given(data=st.data())
@@ -102,9 +127,25 @@ def test_information_by_hand() -> None:
     assert OneShare(0.8, 0.9).information == pytest.approx(0.01 / 0.09)
     assert TwoShares(0.85, 0.75).information == pytest.approx(0.01 / (0.85 * 0.15 + 0.75 * 0.25))
     assert TwoScores(0.1).distance == pytest.approx(0.17772, abs=1e-5)
+    # two of five scores of a worker, with the degraded one's, sum to a number that hardly varies
+    assert TwoScores(0.1, 5).information == pytest.approx(0.17772**2 / 2 / (1 + (1 - 0.22 / 5) / 4), abs=1e-5)
     picks = Contest((0.3, 0.2, 0.25, 0.25), 0.5)
-    # one pick of four: D/(1 − D) with D = 1 − 16/Σ(1/p), the least Σ (p − c)²/p
-    assert picks.information == pytest.approx((49 / 3) / 16 - 1)
+    # one pick of four: Σ (p − ¼)² by the mean variance of a share, of which three are free
+    assert picks.information == pytest.approx(3 * 0.005 / (1 - (0.3**2 + 0.2**2 + 2 * 0.25**2)))
+    logs = np.log([0.3, 0.2, 0.25, 0.25])
+    strengths = np.average(logs**2, weights=np.exp(logs)) - np.average(logs, weights=np.exp(logs)) ** 2
+    assert replace(picks, by_strength=True).information == pytest.approx(strengths)
+    pair = Contest((0.55, 0.45), 0.5, by_strength=True)
+    assert pair.information == pytest.approx(np.log(0.3 / 0.2) ** 2 / (1 / 0.3 + 1 / 0.2))
+
+
+@given(models=st.integers(3, 8), gap=st.floats(0.02, 0.3))
+def test_one_ranking_tells_pairs_by_all_turns(models: int, gap: float) -> None:
+    """Guards one ranking: with as many turns of each two, models that are close are told apart as by K/2 times as many."""
+    alone = Contest(((1 + gap) / 2, (1 - gap) / 2), 1.0, by_strength=True)
+    ranked = replace(alone, ranked=models)
+    assert ranked.information / alone.information == pytest.approx(models / 2, rel=0.6 * gap)
+    assert ranked.groups(60, 6) == pytest.approx(10 * models / 2)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def check_sliders(sliders: pd.DataFrame, *, unnamed: bool = False) -> None:
 
 
 def _ends(ratings: pd.DataFrame) -> pd.DataFrame:
-    return ratings[["minimum", "maximum"]].astype(float)
+    ends: pd.DataFrame = ratings[["minimum", "maximum"]].astype(float)
+    return ends
 
 
 def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd.DataFrame, why: str) -> None:

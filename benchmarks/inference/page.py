@@ -13,7 +13,8 @@ from benchmarks.inference.promise import ALLOWED, ERRORS, Crowded, crowded
 
 HEAD = f"""# Inference that keeps its promise
 
-`python -m benchmarks.inference > benchmarks/INFERENCE.md` makes this page (ten minutes on two processors). It simulates
+`python -m benchmarks.inference > benchmarks/INFERENCE.md` makes this page (an hour on two processors; the last table
+alone: `python -m benchmarks.inference.plans`). It simulates
 studies through the public functions that reports lead with, and through every test that was tried in their place.
 
 **Studies.** Equal workers give {EQUAL} dialogues each. Unequal ones give numbers that are lognormal (median 2, σ 1.1, at

@@ -29,7 +29,7 @@ def test_keys_of_json() -> None:
     """Guards what scripts read: the promised keys, inputs as they were used, and no number that JSON does not have."""
     found = plan_json("--technique", "pw_turn", "--gap", "0.1")
     assert {"n_turns", "n_dialogues", "n_workers", "hours", "cost", "power"} <= set(found)
-    assert found["n_turns"] == 979
+    assert found["n_turns"] == 987
     assert found["inputs"]["icc"] == 0.05
     assert "NaN" not in json.dumps(found)
 
@@ -90,7 +90,7 @@ def test_every_flag_counts() -> None:
 def test_text() -> None:
     """Guards what people read: the sentence, the rows, the sources, and nothing wider than a terminal."""
     text = call("--technique", "pw_turn", "--gap", "0.1").stdout
-    assert text.startswith("PW-Turn needs 979 rated turns (222 dialogues) from 222 workers")
+    assert text.startswith("PW-Turn needs 987 rated turns (223 dialogues) from 223 workers")
     assert "Sources and assumptions:" in text
     assert "Smith et al. 2022" in text
     assert max(len(line) for line in text.splitlines()) <= 100

@@ -28,6 +28,7 @@ from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.order import EQUAL
 from parlai_humaneval.statistics.strengths.tables import Strengths
 from parlai_humaneval.statistics.strengths.told import strength_tests
 from parlai_humaneval.statistics.superiority import paired_superiority
@@ -170,10 +171,14 @@ class PooledAnswer:
         ranks = [] if self.best is None else [leader_words(self.best), below_words(self.best, lines)]
         told = " ".join(filter(None, [*ranks, basis]))
         line = min([line for line in lines if line.gap is not None] or lines, key=clearness)
+        apart = apart_words(lines, "models")
+        if line.gap is None or line.gap < EQUAL:
+            return f"{told}: {apart}{', as nothing tells the models apart' if line.gap is not None else ''}."
         chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
-        interval = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
+        known = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
+        interval = known if line.low is not None and line.high is not None else "no interval can be given"
         return (
-            f"{told}: {apart_words(lines, 'models')}; the clearest: next to {line.second} alone, {line.first} would "
+            f"{told}: {apart}; the clearest: next to {line.second} alone, {line.first} would "
             f"be chosen in {percent(chances[0])} of turns ({interval}, clustered by worker; "
             f"{pair_p(line)})."
         )

@@ -215,7 +215,7 @@ async def test_a_study_ends_though_raters_who_were_cut_off_stay_away(start: Laun
         manager = cut_off(run, *(f"ghost-{number}" for number in range(how_many)))
         await manager.__aenter__()
     await manager.__aexit__(None, None, None)
-    async with start(**DECIDED, answer_timeout_s=5) as run:
+    async with start(**DECIDED) as run:
         await asyncio.gather(*(rated(run, f"w{number}") for number in range(CAP)))
         await eventually(run.is_done)
         now = run.study.deciding_now()
@@ -291,7 +291,7 @@ async def test_judging_goes_on_without_who_was_cut_off(tmp_path: Path) -> None:
         await ghost.state()
         await ghost.answer_somehow()
     await ghost.__aexit__(None, None, None)
-    async with study_beside(**settings, answer_timeout_s=5) as run:
+    async with study_beside(**settings) as run:
         for number in range(4):
             async with Judge(run, f"w{number}") as judge:
                 await judge.client.enter()

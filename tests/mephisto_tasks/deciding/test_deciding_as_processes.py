@@ -15,7 +15,7 @@ from parlai_humaneval.sequential.events import Arrived, Folded
 from parlai_humaneval.sequential.study import replay
 
 CAP = 8
-SETTINGS = ("stop=decided", "margin=0.1", f"max_dialogues={CAP}", "answer_timeout_s=5")
+SETTINGS = ("stop=decided", "margin=0.1", f"max_dialogues={CAP}", "answer_timeout_s=60")
 
 
 @pytest.mark.slow

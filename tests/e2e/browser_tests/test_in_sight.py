@@ -269,9 +269,10 @@ def test_two_conversations_below_one_another_are_read_to_their_ends(stage: tuple
         press.click()
         assert len(_sent(on_stage)) == 1
         return
-    for conversation in ("1st", "2nd"):
+    # The button at the end of the page is reached past the second end.
+    for conversation in ("1st", "2nd") if page.locator("[data-docked]").count() else ("1st",):
         press.click()
-        expect(page.get_by_text(f"This is the end of the {conversation} conversation.")).to_be_visible()
+        expect(page.get_by_text(f"This is the end of the {conversation} conversation.")).to_be_in_viewport()
         assert _sent(on_stage) == []
         end = page.locator(f"#panel-{int(conversation[0]) - 1}-end")
         expect(end).to_be_focused()

@@ -1,12 +1,13 @@
 import { useContext, useState } from "react";
+import { createPortal } from "react-dom";
 import { t } from "../../language";
-import { goToEnd, useUnseen } from "../ends";
+import { endId, goToEnd, useUnseen } from "../ends";
 import { Dialogues } from "../JumpBar";
 import styles from "./Steps.module.css";
 
 /**
  * Before one of two dialogues that stand below one another is preferred, both are read: `hold` leads to an end that was never in
- * sight, and is true then; `words` say so in the step.
+ * sight, and is true then; `words` say so below it.
  */
 export function useBothRead() {
   const dialogues = useContext(Dialogues);
@@ -21,10 +22,15 @@ export function useBothRead() {
     return true;
   };
   const name = held === null ? undefined : dialogues[held];
-  const words = name !== undefined && (
-    <p role="status" className={styles.held}>
-      {t("Please read both conversations to their ends. This is the end of the {name}.", { name })}
-    </p>
-  );
+  const panel = held === null ? null : document.getElementById(endId(held))?.closest("section");
+  const words =
+    name !== undefined && panel
+      ? createPortal(
+          <p role="alert" className={styles.held}>
+            {t("Please read both conversations to their ends. This is the end of the {name}.", { name })}
+          </p>,
+          panel,
+        )
+      : null;
   return { hold, words };
 }

@@ -14,12 +14,8 @@ from benchmarks.inference.tastes import POWER, STUDIES, TASTE, Tasted
 
 HEAD = f"""# Inference that keeps its promise
 
-<<<<<<< .merge_file_3PNDxe
-`python -m benchmarks.inference > benchmarks/INFERENCE.md` makes this page (fifteen minutes on two processors). It simulates
-=======
 `python -m benchmarks.inference > benchmarks/INFERENCE.md` makes this page (an hour on two processors; the last table
 alone: `python -m benchmarks.inference.plans`). It simulates
->>>>>>> .merge_file_pUDphp
 studies through the public functions that reports lead with, and through every test that was tried in their place.
 
 **Studies.** Equal workers give {EQUAL} dialogues each. Unequal ones give numbers that are lognormal (median 2, σ 1.1, at

@@ -76,8 +76,9 @@ def analysis_words(found: Layout, question: PlanInputs) -> str:
         return "two-way t, clustered by worker and dialogue"
     of_all = "joint test of all models: " if found.design.df > 1 else ""
     if isinstance(found.design, Contest) and found.design.by_strength:
-        ranked = "one ranking of all models, " if found.design.ranked > 2 else ""
-        return f"{of_all}{ranked}strengths (Plackett–Luce), sign-flip test, clustered by worker"
+        what = "joint test of strengths" if found.design.df > 1 else "strengths"
+        ranked = "one ranking" if found.design.ranked > 2 else what
+        return f"{ranked} (Plackett–Luce), sign flips by worker"
     near = ", near 0 or 1 the binomial of the effective number" if isinstance(found.design, OneShare) else ""
     return f"{of_all}sign-flip test, clustered by worker{near}"
 

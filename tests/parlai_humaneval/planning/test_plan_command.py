@@ -226,7 +226,8 @@ def test_nothing_heavy_is_imported() -> None:
     code = (
         "import sys\n"
         "from parlai_humaneval.cli import main\n"
-        "main(['plan', '--technique', 'pw_turn', '--gap', '0.1', '--simulate', '--json'], standalone_mode=False)\n"
+        "asked = ['plan', '--technique', 'pw_turn', '--gap', '0.4', '--simulate', '--replicates', '100', '--json']\n"
+        "main(asked, standalone_mode=False)\n"
         "heavy = {'mephisto', 'parlai', 'torch', 'matplotlib', 'scipy.stats', 'statsmodels', 'sklearn'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

@@ -20,9 +20,9 @@ export interface BannerProps {
 export function Banner({ link, problem, quiet, onReconnect }: BannerProps) {
   const bad = link !== "open" && !quiet;
   return (
-    <div role="status" className={styles.place}>
+    <div role="status" className={styles.place} data-stick="banner">
       {bad && <Lost onReconnect={onReconnect} />}
-      {!bad && problem !== null && <p className={styles.banner} data-banner>
+      {!bad && problem !== null && <p className={styles.banner}>
           {problem}
         </p>}
     </div>
@@ -36,7 +36,7 @@ function Lost({ onReconnect }: { onReconnect: () => void }) {
     return () => clearTimeout(timer);
   }, []);
   return due ? (
-    <div className={styles.banner} data-banner>
+    <div className={styles.banner}>
       <p>{t("Connection lost. Your work is safe; trying again…")}</p>
       <Button look="quiet" onClick={onReconnect}>
         {t("Try now")}

@@ -1,5 +1,5 @@
 import { Disclosure, DisclosureContent, DisclosureProvider } from "@ariakit/react/disclosure";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Context } from "../wire/state";
 import { store } from "../wire/storage";
 import { Chevron } from "../ui/icons";
@@ -16,7 +16,7 @@ export interface ContextCardProps {
   acted: boolean;
 }
 
-/** Who one is: always in sight, as one line that unfolds. Without a sentence to show it does not appear at all. */
+/** Who one is: in sight where there is room, as one line that unfolds. Without a sentence to show it does not appear at all. */
 export function ContextCard({ context, beginning, acted }: ContextCardProps) {
   const lines = context.lines.filter((line) => line.trim() !== "");
   const words = lines.join("\n");
@@ -24,7 +24,6 @@ export function ContextCard({ context, beginning, acted }: ContextCardProps) {
   const [chosen, setChosen] = useState<boolean | null>(null);
   const open = chosen ?? (beginning && read !== words);
   const bar = useRef<HTMLElement>(null);
-  useHeight(bar, open);
   useEffect(() => {
     if (!open || chosen !== null) {
       return;
@@ -58,7 +57,7 @@ export function ContextCard({ context, beginning, acted }: ContextCardProps) {
     }
   };
   return (
-    <section ref={bar} className={styles.bar}>
+    <section ref={bar} className={styles.bar} data-stick="context">
       <div className={styles.inner}>
         <DisclosureProvider open={open} setOpen={fold}>
           <h2 className={styles.heading}>
@@ -83,20 +82,4 @@ export function ContextCard({ context, beginning, acted }: ContextCardProps) {
       </div>
     </section>
   );
-}
-
-/** Tells the style sheets how much of the window the bar takes: what sticks below it, and where the page scrolls to. */
-function useHeight(bar: { readonly current: HTMLElement | null }, open: boolean): void {
-  useLayoutEffect(() => {
-    const root = document.documentElement.style;
-    const measure = () => root.setProperty("--context-height", `${bar.current?.offsetHeight ?? 0}px`);
-    measure();
-    if (bar.current === null || typeof ResizeObserver === "undefined") {
-      return;
-    }
-    const observer = new ResizeObserver(measure);
-    observer.observe(bar.current);
-    return () => observer.disconnect();
-  }, [bar, open]);
-  useLayoutEffect(() => () => void document.documentElement.style.removeProperty("--context-height"), []);
 }

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from "react";
 import type { Delivery } from "../session/view";
 import type { Answer, AnswerBody } from "../wire/answers";
-import { answerableStepId, type PageState } from "../wire/state";
+import { answerableStepId, type PageState, type Step } from "../wire/state";
 import { DockNotice } from "./Dock";
 import type { Item } from "./item";
 import { Dialogues, dialogueNames, STEP_ID } from "./JumpBar";
@@ -48,9 +48,12 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
   const fromTop = readFromTop(state);
   const arrived = useRef<string | null>(null);
   const read = useRef(0);
+  const shown = useRef<Step["kind"] | null>(null);
 
   useLayoutEffect(() => {
     const again = arrived.current === stepKey;
+    const before = shown.current;
+    shown.current = step.kind;
     const newItem = item.number > 0 && read.current !== item.number;
     arrived.current = stepKey;
     read.current = item.number;
@@ -58,16 +61,17 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
       showTop();
     } else if (!withPanels || document.querySelector("[data-docked]") === null) {
       // Beneath finished dialogues a docked step is in sight wherever one reads.
-      bringIntoView(top.current, bottom.current);
+      const from = step.kind === "message" && before === "wait" ? whatIsNew() : null;
+      bringIntoView(from ?? top.current, bottom.current, step.kind === "rate" ? ITS_END : 0);
     }
-  }, [stepKey, fromTop, withPanels, item.number, notice?.text, notice?.level, delivery.kind]);
+  }, [stepKey, step.kind, fromTop, withPanels, item.number, notice?.text, notice?.level, delivery.kind]);
 
   // The version is the key, so that the same refusal twice is said twice.
   const said = notice && !noticeFirst(state, item) ? <NoticeBox key={state.version} notice={notice} /> : null;
   const inDock = step.kind === "form" && withPanels;
   return (
     <Dialogues value={dialogueNames(state.panels)}>
-      <div ref={top} id={STEP_ID} />
+      <div ref={top} id={STEP_ID} data-step={stepKey} />
       {!inDock && said}
       <DockNotice value={inDock ? said : null}>
         <AnsweredLine value={answeredLine(state)}>
@@ -77,6 +81,17 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
       <div ref={bottom} />
     </Dialogues>
   );
+}
+
+/** Above the scales on which a conversation is rated its end stays in sight, this share of the window. */
+const ITS_END = 0.3;
+
+/** Where replies begin that are seen for the first time: with the message that they answer, or two below one another without it. */
+function whatIsNew(): Element | null {
+  const own = Array.from(document.querySelectorAll("[role='log'] [data-speaker='you']")).at(-1);
+  const [one, other] = [own?.nextElementSibling, own?.nextElementSibling?.nextElementSibling];
+  const stacked = one?.getBoundingClientRect().left === other?.getBoundingClientRect().left;
+  return (stacked ? one : own) ?? null;
 }
 
 /** The last line before the replies that a step is about. */

@@ -50,6 +50,7 @@ export function JumpBar({ sticky = false, parts }: JumpBarProps) {
       className={[styles.bar, sticky ? styles.sticky : "", parts ? styles.parts : ""].join(" ")}
       aria-label={t("Parts of this page")}
       data-jump
+      data-stick={sticky ? "jump" : undefined}
     >
       <span className={styles.label} aria-hidden="true">
         {t("Go to")}

@@ -1,6 +1,7 @@
 import { type Ref, useRef } from "react";
 import type { Panel, PanelLine } from "../wire/state";
 import { t } from "../language";
+import { endId } from "./ends";
 import { useFocusOnItem } from "./focus";
 import { Guide } from "./Guide";
 import { Reply } from "./Reply";
@@ -20,7 +21,7 @@ export function Panels({ panels, item, question }: PanelsProps) {
   useFocusOnItem(heading, item);
   return (
     <>
-      {question !== null && <p className={styles.ahead} data-ahead>{t("You will be asked: {question}", { question })}</p>}
+      {question !== null && <Ahead question={question} />}
       <Guide at="chats" />
       <div className={styles.panels} data-panels={panels.length}>
         {panels.map((panel, index) => (
@@ -28,6 +29,15 @@ export function Panels({ panels, item, question }: PanelsProps) {
         ))}
       </div>
     </>
+  );
+}
+
+/** What will be asked of a chat that is read first; not seen where the question sticks while one reads. */
+export function Ahead({ question }: { question: string }) {
+  return (
+    <p className={styles.ahead} data-ahead>
+      {t("You will be asked: {question}", { question })}
+    </p>
   );
 }
 
@@ -43,7 +53,7 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
   const headingId = `panel-${index}`;
   return (
     <section className={styles.panel} aria-labelledby={headingId} data-testid="panel">
-      <div className={styles.head}>
+      <div className={styles.head} data-stick="heads">
         <h2 id={headingId} ref={headingRef} tabIndex={-1}>
           {title}
         </h2>
@@ -68,7 +78,7 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
       ) : (
         <ol className={styles.lines}>
           {lines.map((line, at) => (
-            <Line key={at} line={line} side={side(line, panel)} />
+            <Line key={at} line={line} side={side(line, panel)} id={at === lines.length - 1 ? endId(index) : undefined} />
           ))}
         </ol>
       )}
@@ -76,10 +86,10 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
   );
 }
 
-function Line({ line, side: where }: { line: PanelLine; side: "near" | "far" }) {
+function Line({ line, side: where, id }: { line: PanelLine; side: "near" | "far"; id: string | undefined }) {
   const looks = [styles.line, styles[where], line.judged ? styles.judged : ""].join(" ");
   return (
-    <li className={looks} data-speaker={line.speaker} data-judged={line.judged}>
+    <li className={looks} id={id} tabIndex={id === undefined ? undefined : -1} data-speaker={line.speaker} data-judged={line.judged}>
       <div>
         <span className={styles.name}>{line.speaker}</span>
         <span className="visually-hidden">{line.judged ? ` ${t("(marked)")}: ` : ": "}</span>

@@ -15,8 +15,9 @@ import { Header } from "./Header";
 import { Instructions } from "./Instructions";
 import { useItem } from "./item";
 import { NoticeBox } from "./NoticeBox";
-import { Panels } from "./Panels";
-import { noticeFirst } from "./scroll";
+import { Ahead, Panels } from "./Panels";
+import { noticeFirst, readFromTop } from "./scroll";
+import { Sticking } from "./Sticking";
 import { areLong } from "./steps/choice";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
@@ -49,6 +50,7 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
   const item = useItem(state);
   useTitle(config.title, answerableStepId(state.step) !== null && closed === null);
   const first = closed === null && noticeFirst(state, item);
+  const question = closed === null ? soleQuestion(state.step) : null;
   const [help, setHelp] = useState(() => config.instructions_first && !ended && store.read(SEEN) === null);
 
   const closeHelp = () => {
@@ -63,6 +65,7 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
       kind={state.step.kind}
       stepKey={answerableStepId(state.step) ?? state.step.kind}
     >
+      <Sticking />
       <Header
         title={config.title}
         progress={state.progress}
@@ -93,10 +96,11 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
         data-roomy={isRoomy(state) ? "" : undefined}
       >
         {first && state.notice && <NoticeBox key={state.version} notice={state.notice} />}
+        {state.panels.length === 0 && readFromTop(state) && question !== null && <Ahead question={question} />}
         {state.transcript.length > 0 && <Transcript entries={state.transcript} columns={state.columns} />}
         {state.panels.length > 0 && (
           <Covered value={help}>
-            <Panels panels={state.panels} item={item.number} question={closed === null ? soleQuestion(state.step) : null} />
+            <Panels panels={state.panels} item={item.number} question={question} />
           </Covered>
         )}
         {closed !== null ? (
@@ -143,8 +147,11 @@ function isRoomy({ transcript, step }: PageState): boolean {
   return areLong(chosen);
 }
 
-/** The one question of a form. Other steps keep their question in sight by themselves. */
+/** The one question of a step; null where it asks several. */
 function soleQuestion(step: Step): string | null {
-  const [only, ...more] = step.kind === "form" ? step.questions : [];
-  return only === undefined || more.length > 0 ? null : only.text;
+  if (step.kind === "form") {
+    const [only, ...more] = step.questions;
+    return only === undefined || more.length > 0 ? null : only.text;
+  }
+  return "question" in step ? step.question : null;
 }

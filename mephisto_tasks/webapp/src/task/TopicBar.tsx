@@ -18,7 +18,7 @@ export function TopicBar({ topic }: { topic: string }) {
     return () => observer.disconnect();
   }, [topic]);
   return (
-    <section className={styles.bar} aria-label={t("Topic")} data-topic>
+    <section className={styles.bar} aria-label={t("Topic")} data-stick="topic">
       <div className={styles.inner}>
         <p ref={line} className={open ? styles.whole : styles.line}>
           <span className={styles.word}>{t("Topic:")}</span> {topic}

@@ -1,7 +1,8 @@
-import type { CSSProperties } from "react";
+import { type CSSProperties, useState } from "react";
 import { t } from "../language";
 import type { Entry } from "../wire/state";
 import { Reply } from "./Reply";
+import { Fold } from "./steps/Fold";
 import { columnRows, speakerName } from "./speakers";
 import styles from "./Transcript.module.css";
 
@@ -10,7 +11,8 @@ import styles from "./Transcript.module.css";
  * once, and nobody wants to hear their own message again.
  *
  * With columns, two transcripts stand side by side, or below one another where the window is narrow. It is one list in
- * the order of the turns all the same, which is how a screen reader goes through it.
+ * the order of the turns all the same, which is how a screen reader goes through it. High replies are folded there, so that
+ * one sees the beginnings of both.
  */
 export function Transcript({ entries, columns }: { entries: readonly Entry[]; columns: readonly string[] }) {
   const split = columns.length > 0;
@@ -19,7 +21,7 @@ export function Transcript({ entries, columns }: { entries: readonly Entry[]; co
     <div role="log" aria-live="off" aria-label={t("Conversation so far")} className={split ? styles.split : undefined}>
       {split && (
         // Each reply below says its column's name itself.
-        <div className={styles.heads} style={gridColumns(columns.length)} aria-hidden="true">
+        <div className={styles.heads} data-stick="heads" style={gridColumns(columns.length)} aria-hidden="true">
           {columns.map((name, index) => (
             <span key={index}>{name}</span>
           ))}
@@ -49,11 +51,20 @@ interface BubbleProps {
 }
 
 function Bubble({ entry, name, named, place }: BubbleProps) {
+  const [open, setOpen] = useState(false);
   const column = entry.column === null ? {} : { "data-column": entry.column };
   return (
     <li className={`${styles.entry} ${styles[entry.speaker]}`} style={place} data-speaker={entry.speaker} {...column}>
       <span className={named ? styles.name : "visually-hidden"}>{name}</span>
-      <Reply said={entry} as="p" className={styles.bubble} />
+      {entry.column === null ? (
+        <Reply said={entry} as="p" className={styles.bubble} />
+      ) : (
+        <div className={styles.bubble}>
+          <Fold name={name} open={open} onOpen={setOpen} paired>
+            <Reply said={entry} as="p" className={styles.plain} />
+          </Fold>
+        </div>
+      )}
       {entry.note !== null && <p className={styles.note}>{entry.note}</p>}
     </li>
   );

@@ -230,17 +230,24 @@ describe("the dock", () => {
   it("goes by what a keyboard on the screen leaves of the window, stands above it, and says its own height", () => {
     const said = () => document.documentElement.style.getPropertyValue("--dock-height");
     vi.stubGlobal("innerHeight", 844);
-    vi.stubGlobal("visualViewport", Object.assign(new EventTarget(), { height: 480, offsetTop: 64, scale: 1 }));
+    const leaves = (pixels: number) =>
+      vi.stubGlobal("visualViewport", Object.assign(new EventTarget(), { height: pixels, offsetTop: 64, scale: 1 }));
+    leaves(600);
     height(260);
     const { unmount } = renderTask(state(1, PAIR, TWO));
     const dock = document.querySelector<HTMLElement>("[data-docked]");
-    expect(dock?.style.getPropertyValue("--keyboard-height")).toBe("300px");
+    expect(dock?.style.getPropertyValue("--keyboard-height")).toBe("180px");
     expect(said()).toBe("260px");
     unmount();
     expect(said()).toBe("");
-    height(270);
-    renderTask(state(1, PAIR, TWO));
+    height(280);
+    const taller = renderTask(state(1, PAIR, TWO));
     expect(docked()).toBe(false);
     expect(said()).toBe("0px");
+    taller.unmount();
+    leaves(480);
+    height(100);
+    renderTask(state(1, PAIR, TWO));
+    expect(docked()).toBe(false);
   });
 });

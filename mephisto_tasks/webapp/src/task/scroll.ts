@@ -1,6 +1,7 @@
 /** Where the page scrolls to when the current step changes. */
 import type { PageState } from "../wire/state";
 import type { Item } from "./item";
+import { STEP_ID } from "./JumpBar";
 
 /** True where a whole chat by others is to be judged, which nobody has read yet: some items of the practice. */
 export function readFromTop({ phase, step, transcript }: PageState): boolean {
@@ -18,8 +19,14 @@ export function showTop(): void {
   window.scrollTo({ top: 0, behavior: calmMotion() ? "auto" : "smooth" });
 }
 
-/** Shows the whole of what lies between the two marks if it fits, else its beginning. A dock at its end is a part of it. */
-export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | null): void {
+/** Where what was there before ends: what begins above this share of a page that was just opened is in sight as it is. */
+const NEAR = 0.4;
+
+/**
+ * Shows the whole of what lies between the two marks if it fits, else its beginning, with `before` of the window's height above
+ * it. A dock at its end is a part of it.
+ */
+export function bringIntoView(top: Element | null, bottom: Element | null, before = 0): void {
   if (top === null || bottom === null) {
     return;
   }
@@ -28,14 +35,21 @@ export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | nul
   const header = headerHeight();
   const room = heightInSight() - header;
   const margin = 16;
-  const target = end - start <= room - margin ? end - heightInSight() + margin : start - header;
+  const fits = end - start <= room - margin;
+  if (!fits && window.scrollY === 0 && top.id === STEP_ID && start < NEAR * heightInSight()) {
+    return;
+  }
+  const target = fits ? end - heightInSight() + margin : start - header - before * room;
   if (target > window.scrollY || start - header < window.scrollY) {
     window.scrollTo({ top: Math.max(0, target), behavior: calmMotion() ? "auto" : "smooth" });
   }
 }
 
-/** Moves the page as little as shows all of an element that the header and the dock leave free. */
+/** Moves the page as little as shows all of an element above the dock; where nothing is docked it stays. */
 export function uncover(element: HTMLElement | null): void {
+  if (document.querySelector("[data-docked]") === null) {
+    return;
+  }
   element?.scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
 }
 

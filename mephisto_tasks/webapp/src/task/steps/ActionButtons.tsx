@@ -3,15 +3,15 @@ import { t } from "../../language";
 import type { Action } from "../../wire/state";
 import { Button } from "../../ui/Button";
 import { ActionDialog } from "./ActionDialog";
-import { useNumberKeys } from "./useNumberKeys";
+import { useNumberKeys, type Writing } from "./keys";
 import styles from "./Actions.module.css";
 
 export interface ActionButtonsProps {
   keptUnder: string;
   stepId: string;
   actions: readonly Action[];
-  /** Number keys press them. */
-  keyed?: boolean;
+  /** Number keys press them, unless one writes here; null: they do not. */
+  writing: Writing | null;
   pending: boolean;
   /** `text` is empty where the action asks for none. */
   onAction: (actionId: string, text: string) => void;
@@ -21,7 +21,7 @@ export interface ActionButtonsProps {
  * What can be done instead of writing. An action that asks for something opens a dialog; one that is not to be had yet
  * keeps its place in the tab order. When it comes stands below, and stands out when it is pressed all the same.
  */
-export function ActionButtons({ keptUnder, stepId, actions, keyed = false, pending, onAction }: ActionButtonsProps) {
+export function ActionButtons({ keptUnder, stepId, actions, writing, pending, onAction }: ActionButtonsProps) {
   const [openId, setOpenId] = useState<string | null>(null);
   const [hintId, setHintId] = useState<string | null>(null);
   const opened = actions.find((action) => action.action_id === openId && action.enabled) ?? null;
@@ -39,11 +39,11 @@ export function ActionButtons({ keptUnder, stepId, actions, keyed = false, pendi
     }
   };
   useNumberKeys((number) => {
-    const action = keyed ? actions[number - 1] : undefined;
+    const action = writing === null ? undefined : actions[number - 1];
     if (action !== undefined) {
       press(action);
     }
-  });
+  }, writing);
   return (
     <>
       {actions.map((action) => (

@@ -53,7 +53,7 @@ export function ActionDialog({ keptUnder, stepId, action, onClose, onDone }: Act
       <div className={styles.dialog}>
         {action.confirm !== null && <p>{action.confirm}</p>}
         {action.text_label !== null && (
-          <TextField id="action-text" label={action.text_label} fieldRef={field} onEnter={send} {...fieldProps} />
+          <TextField id="action-text" label={action.text_label} fieldRef={field} onSend={send} {...fieldProps} />
         )}
       </div>
     </Modal>

@@ -1,17 +1,21 @@
 import { Checkbox } from "@ariakit/react/checkbox";
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
-import type { KeyboardEvent, ReactNode, Ref } from "react";
+import type { KeyboardEvent, MouseEvent, ReactNode, Ref } from "react";
 import { t } from "../../language";
 import { Check } from "../../ui/icons";
 import { Reply, spoken } from "../Reply";
 import type { Choice, Item } from "./choice";
 import { Fold } from "./Fold";
+import { onEnter } from "./keys";
 import styles from "./Choices.module.css";
 
 /** The radio value of “none”; no item's id can be it, because the server's ids hold no space. */
 const NONE = " none ";
 /** A longer reply is known to who listens by its beginning, so that moving among replies does not read all of them out. */
 const LONGEST_NAME = 200;
+
+/** So few letters fit beside one another on a phone. */
+const SHORT = 20;
 
 /** What goes with replies, and not with a few words. */
 export interface Cards {
@@ -42,13 +46,15 @@ export interface ChoicesProps {
   groupRef: Ref<HTMLDivElement>;
   onItem: (id: string) => void;
   onNone: () => void;
+  /** A pointer has pressed an item, which is chosen by now, or not any more. */
+  onPressed?: () => void;
   /** Enter on an item. */
-  onEnter: () => void;
+  onSend: () => void;
 }
 
 /** Things to choose, equal in size and numbered: a radio group where one may be chosen, checkboxes where several may. */
 export function Choices(props: ChoicesProps) {
-  const { labelledBy, items, none, single, cards, choice, locked, problem, groupRef, onItem, onNone, onEnter } = props;
+  const { labelledBy, items, none, single, cards, choice, locked, problem, groupRef, onItem, onNone, onPressed = () => undefined, onSend } = props;
   const looks = (chosen: boolean) => [styles.choice, chosen ? styles.chosen : "", locked ? styles.locked : ""].join(" ");
   const input = (value: string, chosen: boolean, onChange: () => void, name?: string) =>
     single ? (
@@ -83,17 +89,31 @@ export function Choices(props: ChoicesProps) {
       </label>
     );
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    // A button among the replies has a use for the key.
-    if (event.key === "Enter" && event.target instanceof HTMLInputElement) {
-      event.preventDefault();
-      onEnter();
-    }
+  const handlers = {
+    onKeyDown: (event: KeyboardEvent) => {
+      // A button among the replies has a use for the key.
+      if (event.target instanceof HTMLInputElement) {
+        onEnter(event, onSend);
+      }
+    },
+    onClick: ({ target, detail }: MouseEvent) => {
+      if (detail === 0) {
+        return; // a key has made it of itself
+      }
+      if (target instanceof HTMLInputElement) {
+        onPressed();
+      } else if (target instanceof Element && target.closest("label, button, [role='group']")?.tagName === "LABEL") {
+        setTimeout(onPressed); // once the label has chosen what it is the label of
+      }
+    },
   };
   const describedBy = problem === null ? {} : { "aria-describedby": problemId(labelledBy) };
   const named = { "aria-labelledby": labelledBy, ...describedBy };
   const content: ReactNode = (
-    <div className={cards === null ? styles.lines : cards.long ? `${styles.cards} ${styles.long}` : styles.cards}>
+    <div
+      className={cards === null ? styles.lines : cards.long ? `${styles.cards} ${styles.long}` : styles.cards}
+      data-short={items.every(({ text }) => text.length <= SHORT) && (none ?? "").length <= SHORT ? "" : undefined}
+    >
       <div className={styles.grid} data-count={items.length}>
         {items.map(entry)}
       </div>
@@ -115,14 +135,13 @@ export function Choices(props: ChoicesProps) {
           value={choice.none ? NONE : (choice.selected[0] ?? null)}
           setValue={(value) => (value === NONE ? onNone() : onItem(String(value)))}
         >
-          <RadioGroup ref={groupRef} onKeyDown={onKeyDown} aria-required {...named}>
+          <RadioGroup ref={groupRef} {...handlers} aria-required {...named}>
             {content}
           </RadioGroup>
         </RadioProvider>
       ) : (
         // The handler serves the checkboxes inside, which are what takes the focus.
-        // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
-        <div ref={groupRef} role="group" onKeyDown={onKeyDown} {...named}>
+        <div ref={groupRef} role="group" {...handlers} {...named}>
           {content}
         </div>
       )}

@@ -7,6 +7,10 @@ import styles from "./Fold.module.css";
 /** What is shown of a high text: this share of the window, but not less than so many pixels. */
 const SHARE = 0.5;
 const LEAST_PX = 220;
+/** The same of one of two that stand below one another, and are to be seen together. */
+const BRIEF_SHARE = 0.15;
+const BRIEF_LEAST_PX = 84;
+const NARROW_PX = 720;
 /** A text that is hardly higher than that is shown as a whole. */
 const SLACK = 1.25;
 
@@ -15,6 +19,8 @@ export interface FoldProps {
   name: string;
   open: boolean;
   onOpen: (open: boolean) => void;
+  /** On a narrow window it stands above or below another one with which it is compared. */
+  paired?: boolean;
   children: ReactNode;
 }
 
@@ -22,7 +28,7 @@ export interface FoldProps {
  * Shows the beginning of a high text, and all of it when asked to. Who listens hears all of it anyhow, and what takes the
  * focus in it, or is found by the browser's search, unfolds it.
  */
-export function Fold({ name, open, onOpen, children }: FoldProps) {
+export function Fold({ name, open, onOpen, paired = false, children }: FoldProps) {
   const content = useRef<HTMLDivElement>(null);
   const [most, setMost] = useState<number | null>(null);
   useLayoutEffect(() => {
@@ -31,13 +37,14 @@ export function Fold({ name, open, onOpen, children }: FoldProps) {
       return;
     }
     const measure = () => {
-      const room = Math.round(Math.max(LEAST_PX, SHARE * heightInSight()));
+      const brief = paired && window.innerWidth < NARROW_PX;
+      const room = Math.round(brief ? Math.max(BRIEF_LEAST_PX, BRIEF_SHARE * heightInSight()) : Math.max(LEAST_PX, SHARE * heightInSight()));
       setMost(element.scrollHeight > SLACK * room ? room : null);
     };
     const observer = new ResizeObserver(measure);
     [element, ...element.children].forEach((watched) => observer.observe(watched));
     return () => observer.disconnect();
-  }, []);
+  }, [paired]);
   const folded = most !== null && !open;
   const unfold = () => {
     if (folded) {

@@ -1,3 +1,4 @@
+import type { Ref } from "react";
 import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
 import type { FormQuestion } from "../../wire/state";
@@ -22,14 +23,17 @@ export interface FormQuestionFieldProps {
   missing: boolean;
   reasonProblem: string | null;
   locked: boolean;
+  reasonRef: Ref<HTMLTextAreaElement> | undefined;
   onPick: (optionId: string) => void;
+  /** A pointer has pressed an option. */
+  onPressed: () => void;
   onReason: (text: string) => void;
-  onEnter: () => void;
+  onSend: () => void;
 }
 
 /** One question, the options to choose from beside it, and why, where that is asked. */
 export function FormQuestionField(props: FormQuestionFieldProps) {
-  const { question, id, askedBy, picked, reason, missing, reasonProblem, locked, onPick, onReason, onEnter } = props;
+  const { question, id, askedBy, picked, reason, missing, reasonProblem, locked, reasonRef, onPick, onPressed, onReason, onSend } = props;
   const asked = question.reason;
   const missingId = askedBy === null ? `${id}-missing` : MISSING_ID;
   return (
@@ -52,7 +56,8 @@ export function FormQuestionField(props: FormQuestionFieldProps) {
           value={picked}
           locked={locked}
           onPick={onPick}
-          onEnter={onEnter}
+          onPressed={onPressed}
+          onSend={onSend}
         />
       </div>
       {asked !== null && picked !== null && <Guide at="reason" />}
@@ -67,7 +72,8 @@ export function FormQuestionField(props: FormQuestionFieldProps) {
           maxChars={MAX_TEXT}
           problem={reasonProblem}
           readOnly={locked}
-          onEnter={onEnter}
+          {...(reasonRef ? { fieldRef: reasonRef } : {})}
+          onSend={onSend}
         />
       )}
     </div>

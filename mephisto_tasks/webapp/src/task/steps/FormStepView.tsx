@@ -1,24 +1,30 @@
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { t } from "../../language";
 import type { FormQuestion, FormStep } from "../../wire/state";
-import { Dock } from "../Dock";
-import { useFocusOnArrival } from "../focus";
+import { Dock, leadTo } from "../Dock";
+import { hasKeyboard, useFocusOnArrival } from "../focus";
 import { JumpBar, QUESTION_ID } from "../JumpBar";
 import { useDraft } from "../useDraft";
+import { useBothRead } from "./BothRead";
 import { askedReasons, groups, keyQuestion, missingWords, picked, reasonOf, reasonProblem, unanswered } from "./form";
 import { FormQuestionField, MISSING_ID } from "./FormQuestionField";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
-import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
+import { useComplaint } from "./useComplaint";
+import { altChooses, keyRange, useEnterKey, useNumberKeys } from "./keys";
 import styles from "./Form.module.css";
 
 /** Several short questions at once, each with a few options in a row; a single one is the step's heading itself. */
 export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<FormStep>) {
   const list = useRef<HTMLDivElement>(null);
+  const reason = useRef<HTMLTextAreaElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const [draft, change] = useDraft(keptUnder, step.step_id);
-  const [tried, setTried] = useState(false);
+  const [complaint, complain] = useComplaint();
+  /** The question that was answered by a press last, to which a reason is to be given. */
+  const [pressed, setPressed] = useState<{ question: FormQuestion } | null>(null);
   useFocusOnArrival(heading);
+  const bothRead = useBothRead();
 
   const picks = picked(step, draft.picks);
   const open = unanswered(step, picks);
@@ -30,6 +36,11 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
       change({ picks: { ...picks, [question.question_id]: optionId } });
     }
   };
+  useEffect(() => {
+    if (pressed !== null && hasKeyboard()) {
+      leadTo(reasonField(list.current, pressed.question));
+    }
+  }, [pressed]);
   const focus = (question: FormQuestion, option = 0) => radios(list.current, question)[option]?.focus();
   useNumberKeys((number) => {
     const question = keyQuestion(step, picks, focusedQuestion(list.current));
@@ -43,22 +54,27 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
     const next = isFirst ? open.find((other) => other !== question) : undefined;
     if (next === undefined) {
       focus(question, number - 1);
+      setPressed({ question });
     } else {
       focus(next);
     }
-  });
+  }, only === undefined ? null : { field: reason, begun: reasonOf(only, draft.reasons) !== "" });
   const send = () => {
     if (pending) {
       return;
     }
     const [first] = open;
     if (first !== undefined || badReason !== undefined) {
-      setTried(true);
       if (first !== undefined) {
+        complain("items", false);
         focus(first);
       } else if (badReason !== undefined) {
-        reasonField(list.current, badReason)?.focus();
+        complain("reason", reasonOf(badReason, draft.reasons) === "");
+        leadTo(reasonField(list.current, badReason));
       }
+      return;
+    }
+    if (bothRead.hold()) {
       return;
     }
     const reasons = askedReasons(step, draft.reasons);
@@ -76,12 +92,14 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
         question={question}
         picked={picks[id] ?? null}
         reason={reasonOf(question, draft.reasons)}
-        missing={tried && open.includes(question)}
-        reasonProblem={tried && open.length === 0 ? reasonProblem(question, draft.reasons) : null}
+        missing={complaint === "items" && open.includes(question)}
+        reasonProblem={complaint === "reason" && open.length === 0 ? reasonProblem(question, draft.reasons) : null}
         locked={pending}
         onPick={(option) => pick(question, option)}
+        onPressed={() => setPressed({ question })}
+        reasonRef={question === only ? reason : undefined}
         onReason={(text) => change({ reasons: { ...draft.reasons, [id]: text } })}
-        onEnter={send}
+        onSend={send}
       />
     );
   };
@@ -107,11 +125,12 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
               ),
             )}
           </div>
-          {tried && open.length > 0 && (
+          {complaint === "items" && open.length > 0 && (
             <p role="alert" id={MISSING_ID} className={styles.problem}>
               {missingWords(step, open)}
             </p>
           )}
+          {bothRead.words}
           <StepFoot
             send={t("Continue")}
             unready={open.length > 0 || badReason !== undefined}
@@ -146,7 +165,7 @@ function reasonField(list: HTMLElement | null, question: FormQuestion): HTMLText
 
 function keyHint({ questions }: FormStep): string {
   const keys = keyRange(Math.max(...questions.map(({ options }) => options.length)));
-  if (questions.some(({ reason }) => reason !== null)) {
+  if (altChooses() && questions.some(({ reason }) => reason !== null)) {
     return t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys });
   }
   return questions.length > 1

@@ -8,7 +8,7 @@ import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { Suggestions } from "./Suggestions";
 import { TextField } from "./TextField";
-import { keyRange } from "./useNumberKeys";
+import { altChooses, keyRange } from "./keys";
 import { useTextAnswer } from "./useTextAnswer";
 import stepStyles from "./Steps.module.css";
 import styles from "./Actions.module.css";
@@ -34,7 +34,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProp
       stepId={step.step_id}
       keptUnder={keptUnder}
       actions={actions}
-      keyed={keyed}
+      writing={keyed ? { field, begun: text !== "" } : null}
       pending={pending}
       onAction={(actionId, said) => onAnswer({ kind: "action", step_id: step.step_id, action_id: actionId, text: said })}
     />
@@ -53,7 +53,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProp
             <div className={styles.head}>
               <h2 id={`group-${index}`}>{group}</h2>
               {shared !== null && <span>{shared}</span>}
-              {keyed && (
+              {keyed && altChooses() && (
                 <span className={stepStyles.keys}>{t("Keys {keys}, with Alt while you type.", { keys: keyRange(actions.length) })}</span>
               )}
             </div>
@@ -67,7 +67,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProp
           label={step.label}
           keys={t("Enter sends, Shift+Enter starts a new line.")}
           fieldRef={field}
-          onEnter={send}
+          onSend={send}
           {...fieldProps}
         />
         <StepFoot send={t("Send")} unready={unready} pending={pending} />

@@ -1,5 +1,5 @@
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
-import type { KeyboardEvent } from "react";
+import { onEnter } from "./keys";
 import styles from "./OptionRow.module.css";
 
 export interface OptionRowProps {
@@ -12,17 +12,13 @@ export interface OptionRowProps {
   /** Words, which show the number key that chooses them, or numbers. */
   look?: "words" | "numbers";
   onPick: (id: string) => void;
-  onEnter: () => void;
+  /** A pointer has pressed an option. */
+  onPressed?: () => void;
+  onSend: () => void;
 }
 
 /** A few words to choose one of, in a row. */
-export function OptionRow({ labelledBy, describedBy, options, value, locked, look = "words", onPick, onEnter }: OptionRowProps) {
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter") {
-      event.preventDefault();
-      onEnter();
-    }
-  };
+export function OptionRow({ labelledBy, describedBy, options, value, locked, look = "words", onPick, onPressed, onSend }: OptionRowProps) {
   return (
     <RadioProvider
       value={value}
@@ -35,7 +31,8 @@ export function OptionRow({ labelledBy, describedBy, options, value, locked, loo
       <RadioGroup
         className={styles.row}
         data-columns={look === "words" ? options.length : undefined}
-        onKeyDown={onKeyDown}
+        onKeyDown={(event) => onEnter(event, onSend)}
+        onClick={({ target, detail }) => target instanceof HTMLInputElement && detail > 0 && onPressed?.()}
         aria-labelledby={labelledBy}
         aria-required
         {...(describedBy === null ? {} : { "aria-invalid": true, "aria-describedby": describedBy })}

@@ -1,8 +1,22 @@
 import { createContext, useContext } from "react";
+import type { Said } from "../../wire/markup";
+import { spoken } from "../Reply";
 import styles from "./Pinned.module.css";
 
 /** What the replies of a step answer: the last line before them; null where there is none. */
 export const AnsweredLine = createContext<string | null>(null);
+
+/**
+ * The beginning of the chosen reply above the field in which one says why, where that is not docked beneath the reply itself.
+ * Who listens has heard it.
+ */
+export function Quote({ name, said }: { name: string; said: Said }) {
+  return (
+    <div className={`${styles.pinned} ${styles.quote}`} dir="auto" aria-hidden="true" data-quote>
+      {name}: {spoken(said)}
+    </div>
+  );
+}
 
 /**
  * That line in short, where long replies push it out of sight, or on a narrow window more than three short ones. Who listens

@@ -1,7 +1,8 @@
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
-import type { CSSProperties, KeyboardEvent } from "react";
+import type { CSSProperties } from "react";
 import { t } from "../../language";
 import type { Scale } from "../../wire/state";
+import { onEnter } from "./keys";
 import { isNamed, points } from "./rating";
 import styles from "./Rate.module.css";
 
@@ -13,7 +14,7 @@ export interface PointsProps {
   /** Id of the problem that stands below; null while there is none. */
   describedBy: string | null;
   onChange: (value: number) => void;
-  onEnter: () => void;
+  onSend: () => void;
 }
 
 /**
@@ -23,18 +24,12 @@ export interface PointsProps {
  * buttons show their numbers, and below stands what the chosen one says; what all say unfolds. A screen reader hears
  * it with each point.
  */
-export function Points({ scale, value, locked, labelledBy, describedBy, onChange, onEnter }: PointsProps) {
+export function Points({ scale, value, locked, labelledBy, describedBy, onChange, onSend }: PointsProps) {
   const named = isNamed(scale);
   const hinted = scale.hints.length > 0;
   const words = hinted ? scale.hints : named ? scale.labels : [];
   const all = points(scale);
   const chosen = value === null ? undefined : words[all.indexOf(value)];
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter") {
-      event.preventDefault();
-      onEnter();
-    }
-  };
   const label = (point: number, index: number) => {
     const word = words[index];
     const end = index === 0 ? scale.left : index === all.length - 1 ? scale.right : "";
@@ -63,7 +58,7 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
         data-words={hinted ? "hints" : named ? "names" : undefined}
         data-many={all.length > MOST_IN_ROW ? "" : undefined}
         style={{ "--points": all.length } as CSSProperties}
-        onKeyDown={onKeyDown}
+        onKeyDown={(event) => onEnter(event, onSend)}
         aria-labelledby={labelledBy}
         aria-required
         {...(describedBy === null ? {} : { "aria-describedby": describedBy })}

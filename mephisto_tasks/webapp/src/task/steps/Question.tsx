@@ -22,7 +22,7 @@ export function Question({ text, detail, leadsBack = false, long = false, many =
   const heading = useRef<HTMLHeadingElement>(null);
   useFocusOnArrival(heading);
   return (
-    <div className={styles.question}>
+    <div className={styles.question} data-stick="question">
       {leadsBack && <JumpBar />}
       {parts.length > 0 && <JumpBar parts={parts} />}
       {(long || many) && <Pinned narrowOnly={!long} />}

@@ -3,7 +3,7 @@ import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
 import type { RankStep } from "../../wire/state";
 import { differences } from "../differences";
-import { Dock } from "../Dock";
+import { Dock, leadTo } from "../Dock";
 import { Reply } from "../Reply";
 import { replyPlaces } from "../JumpBar";
 import { useDraft } from "../useDraft";
@@ -17,7 +17,8 @@ import { give, knownPlaces, letter, nameOf, order, type Places, unplaced } from 
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField, textProblem } from "./TextField";
-import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
+import { keyRange, useEnterKey, useNumberKeys } from "./keys";
+import { useComplaint } from "./useComplaint";
 import styles from "./Rank.module.css";
 import stepStyles from "./Steps.module.css";
 
@@ -26,7 +27,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
   const list = useRef<HTMLUListElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const [draft, change] = useDraft(keptUnder, step.step_id);
-  const [tried, setTried] = useState(false);
+  const [complaint, complain] = useComplaint();
   const [told, setTold] = useState<string | null>(null);
   const [comparing, setComparing] = useState(false);
   const long = areLong(step.cards);
@@ -58,14 +59,18 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
     const others = [...unplaced(step, after), ...open.filter((other) => other !== card)];
     const next = (open.includes(card) ? others[0] : undefined) ?? card;
     radios(list.current, step.cards.indexOf(next))[(after[next.candidate_id] ?? 1) - 1]?.focus();
-  });
+  }, { field, begun: draft.text !== "" });
   const send = () => {
     if (pending) {
       return;
     }
     if (firstOpen !== undefined || reasonLack !== null) {
-      setTried(true);
-      (firstOpen === undefined ? field.current : radios(list.current, step.cards.indexOf(firstOpen))[0])?.focus();
+      complain(firstOpen === undefined ? "reason" : "items", draft.text === "");
+      if (firstOpen === undefined) {
+        leadTo(field.current);
+      } else {
+        radios(list.current, step.cards.indexOf(firstOpen))[0]?.focus();
+      }
       return;
     }
     onAnswer({ kind: "rank", step_id: step.step_id, ranks: places, reason: step.reason === null ? "" : draft.text });
@@ -87,7 +92,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
         <ul ref={list} className={styles.cards}>
           {step.cards.map((card, index) => {
             const id = card.candidate_id;
-            const missing = tried && !Object.hasOwn(places, id);
+            const missing = complaint === "items" && !Object.hasOwn(places, id);
             const name = t("Reply {letter}", { letter: letter(index) });
             return (
               <li key={id} id={rankId(index)} className={styles.card} data-card={index} data-missing={missing ? "" : undefined}>
@@ -116,7 +121,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
                     locked={pending}
                     look="numbers"
                     onPick={(place) => put(id, Number(place))}
-                    onEnter={send}
+                    onSend={send}
                   />
                   {missing && (
                     <span id={`place-${index}-missing`} className={styles.missing}>
@@ -130,7 +135,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
         </ul>
         <Dock>
           <Summary step={step} places={places} told={told} />
-          {tried && open.length > 0 && (
+          {complaint === "items" && open.length > 0 && (
             <p role="alert" className={stepStyles.problem}>
               {t("Still without a place: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}
             </p>
@@ -143,10 +148,10 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
               onChange={(text) => change({ text })}
               minWords={words}
               maxChars={MAX_TEXT}
-              problem={tried && open.length === 0 ? reasonLack : null}
+              problem={complaint === "reason" && open.length === 0 ? reasonLack : null}
               readOnly={pending}
               fieldRef={field}
-              onEnter={send}
+              onSend={send}
             />
           )}
           <StepFoot

@@ -7,7 +7,7 @@ import { firstUnanswered, known, points } from "./rating";
 import { ScaleField } from "./ScaleField";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
-import { useEnterKey, useNumberKeys } from "./useNumberKeys";
+import { useEnterKey, useNumberKeys } from "./keys";
 import styles from "./Rate.module.css";
 
 /** Rate every statement: on sliders that have no position until they are touched, or on points. */
@@ -59,7 +59,7 @@ export function RateStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
               locked={pending}
               problem={tried && scale === open ? t("This one is not answered yet.") : null}
               onChange={(value) => put(scale, value)}
-              onEnter={send}
+              onSend={send}
             />
           ))}
         </div>

@@ -15,14 +15,14 @@ export interface ScaleFieldProps {
   problem: string | null;
   fieldRef?: Ref<HTMLDivElement>;
   onChange: (value: number) => void;
-  onEnter: () => void;
+  onSend: () => void;
 }
 
 /** One statement and where it is rated, with the labels of both ends below. */
-export function ScaleField({ scale, index, value, locked, problem, fieldRef, onChange, onEnter }: ScaleFieldProps) {
+export function ScaleField({ scale, index, value, locked, problem, fieldRef, onChange, onSend }: ScaleFieldProps) {
   const id = `scale-${index}`;
   const problemId = problem === null ? null : `${id}-problem`;
-  const common = { scale, value, locked, labelledBy: id, onChange, onEnter };
+  const common = { scale, value, locked, labelledBy: id, onChange, onSend };
   const slider = scale.style === "slider";
   const [left, right] = endsOf(scale);
   return (

@@ -2,11 +2,13 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { t } from "../../language";
 import { MAX_TEXT } from "../../wire/answers";
 import { differences } from "../differences";
-import { Dock } from "../Dock";
+import { Dock, leadTo } from "../Dock";
+import { hasKeyboard } from "../focus";
 import { Guide } from "../Guide";
 import { replyPlaces } from "../JumpBar";
 import { uncover } from "../scroll";
 import { useDraft } from "../useDraft";
+import { useBothRead } from "./BothRead";
 import { cardId, choiceInputs, Choices, problemId } from "./Choices";
 import {
   areLong,
@@ -23,11 +25,13 @@ import {
 } from "./choice";
 import { Differences } from "./Differences";
 import { JudgedReply } from "./JudgedReply";
+import { altChooses, keyRange, useEnterKey, useNumberKeys } from "./keys";
+import { Quote } from "./Pinned";
 import { Question } from "./Question";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField } from "./TextField";
-import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
+import { useComplaint } from "./useComplaint";
 import { YourChoice } from "./YourChoice";
 import styles from "./Steps.module.css";
 
@@ -39,10 +43,13 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   const group = useRef<HTMLDivElement>(null);
   const reason = useRef<HTMLTextAreaElement>(null);
   const [kept, change] = useDraft(keptUnder, step.step_id);
-  const [tried, setTried] = useState(false);
+  const [complaint, complain] = useComplaint();
   const [comparing, setComparing] = useState(false);
   const [touched, setTouched] = useState<number | null>(null);
+  /** Grows with every press that leads on to the reason. */
+  const [pressed, setPressed] = useState(0);
 
+  const bothRead = useBothRead();
   const draft = shownDraft(step, kept);
   const items = itemsOf(step);
   const none = noneLabel(step);
@@ -60,7 +67,10 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
     choose(toggleItem(step, draft, id));
     setTouched(items.findIndex((item) => item.id === id));
   };
+  const onOpen = (id: string, open: boolean) => change({ open: open ? [...kept.open, id] : kept.open.filter((other) => other !== id) });
+  const foldOf = (id: string) => ({ open: kept.open.includes(id), onOpen: (open: boolean) => onOpen(id, open) });
   const onNone = () => choose(toggleNone(step, draft));
+  const onPressed = () => setPressed((times) => times + 1);
   useNumberKeys((number) => {
     const item = items[number - 1];
     if (item) {
@@ -71,14 +81,25 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
       return;
     }
     choiceInputs(group.current)[item ? number - 1 : items.length]?.focus({ preventScroll: true });
-  });
+    // Of several, more may be chosen by the next number.
+    if (isSingle(step)) {
+      onPressed();
+    }
+  }, { field: reason, begun: draft.text !== "" });
   const send = () => {
     if (pending) {
       return;
     }
     if (lack !== null) {
-      setTried(true);
-      (lack.where === "reason" ? reason.current : choiceInputs(group.current)[0])?.focus();
+      complain(lack.where, draft.text === "");
+      if (lack.where === "reason") {
+        leadTo(reason.current);
+      } else {
+        choiceInputs(group.current)[0]?.focus();
+      }
+      return;
+    }
+    if (bothRead.hold()) {
       return;
     }
     const { selected } = draft;
@@ -87,18 +108,25 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   };
   useEnterKey(send);
 
-  const problem = tried ? lack : null;
+  const chosen = isChoose ? items.find(({ id }) => draft.selected.includes(id)) : undefined;
+  const problem = lack?.where === complaint ? lack : null;
   // Why is asked of a choice, and before there is one the place is free for what is read.
   const asksWhy = step.reason !== null && (lack?.where !== "items" || draft.text !== "");
   useEffect(() => {
-    if (asksWhy && isChoose && !long && touched !== null) {
+    // Arrow keys go on from reply to reply; a number or a pointer has chosen. A keyboard on the screen is not called up.
+    if (pressed > 0 && hasKeyboard()) {
+      leadTo(reason.current);
+    }
+  }, [pressed]);
+  useEffect(() => {
+    if (asksWhy && isChoose && touched !== null) {
       // The dock has grown: not over the very reply that it asks about. Its height is known at the end of the next frame.
       let frame = requestAnimationFrame(() => {
         frame = requestAnimationFrame(() => uncover(document.getElementById(cardId(touched))));
       });
       return () => cancelAnimationFrame(frame);
     }
-  }, [asksWhy, isChoose, long, touched]);
+  }, [asksWhy, isChoose, touched]);
   const choices = (
     <Choices
       labelledBy="question"
@@ -111,7 +139,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
               long,
               marks,
               open: kept.open,
-              onOpen: (id, open) => change({ open: open ? [...kept.open, id] : kept.open.filter((other) => other !== id) }),
+              onOpen,
             }
           : null
       }
@@ -121,7 +149,8 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
       problem={problem?.where === "items" ? problem.text : null}
       onItem={onItem}
       onNone={onNone}
-      onEnter={send}
+      onPressed={onPressed}
+      onSend={send}
     />
   );
   return (
@@ -129,11 +158,12 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
       <Question
         text={step.question}
         detail={howMany(step)}
+        leadsBack={!isChoose && step.reply === null}
         long={long || judgesLong}
         many={isChoose && items.length > 3}
         parts={long ? replyPlaces(items.map((_, index) => t("Reply {number}", { number: index + 1 })), cardId) : []}
       />
-      {step.kind === "tick" && step.reply !== null && <JudgedReply said={step.reply} />}
+      {step.kind === "tick" && step.reply !== null && <JudgedReply said={step.reply} {...foldOf(step.reply.candidate_id)} />}
       <StepForm labelledBy="question" look="through" onSend={send}>
         {long && items.length > 1 && <Differences shown={comparing} marks={marks} onShow={setComparing} />}
         {isChoose && choices}
@@ -145,6 +175,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
             </p>
           )}
           {asksWhy && draft.selected.length > 0 && <Guide at="reason" />}
+          {asksWhy && chosen !== undefined && <Quote name={t("Reply {number}", { number: items.indexOf(chosen) + 1 })} said={chosen} />}
           {step.reason !== null && asksWhy && (
             <TextField
               id="reason"
@@ -156,12 +187,13 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
               problem={problem?.where === "reason" ? problem.text : null}
               readOnly={pending}
               fieldRef={reason}
-              onEnter={send}
+              onSend={send}
             />
           )}
+          {bothRead.words}
           <div className={styles.bar}>
             {isChoose && (long || items.length >= MANY) && (
-              <YourChoice items={items} none={none} choice={draft} locked={pending} onItem={onItem} onNone={onNone} />
+              <YourChoice items={items} none={none} choice={draft} locked={pending} onItem={onItem} onNone={onNone} onPressed={onPressed} />
             )}
             <StepFoot send={t("Continue")} unready={lack !== null} pending={pending} keys={keyHint(step)} />
           </div>
@@ -173,12 +205,13 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
 
 function keyHint(step: SelectStep): string {
   const keys = keyRange(itemsOf(step).length);
+  const alt = step.reason !== null && altChooses();
   if (noneLabel(step) !== null) {
-    return step.reason
+    return alt
       ? t("Keys: {keys}, 0 for none (with Alt while you type), Enter to continue.", { keys })
       : t("Keys: {keys}, 0 for none, Enter to continue.", { keys });
   }
-  return step.reason
+  return alt
     ? t("Keys: {keys} (with Alt while you type), Enter to continue.", { keys })
     : t("Keys: {keys}, Enter to continue.", { keys });
 }

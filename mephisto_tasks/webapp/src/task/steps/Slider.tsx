@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import type { Scale } from "../../wire/state";
+import { onEnter } from "./keys";
 import { fineStep, keyTarget, middle, positionWords, snap } from "./rating";
 import styles from "./Rate.module.css";
 
@@ -22,7 +23,7 @@ export interface SliderProps {
   describedBy: string;
   invalid: boolean;
   onChange: (value: number) => void;
-  onEnter: () => void;
+  onSend: () => void;
 }
 
 /**
@@ -31,7 +32,7 @@ export interface SliderProps {
  * The browser's own range input serves keyboard and screen reader. The pointer is ours, because the browser's input
  * answers to a finger that only scrolls past, and not to a click where its hidden thumb already stands.
  */
-export function Slider({ scale, value, locked, labelledBy, describedBy, invalid, onChange, onEnter }: SliderProps) {
+export function Slider({ scale, value, locked, labelledBy, describedBy, invalid, onChange, onSend }: SliderProps) {
   const input = useRef<HTMLInputElement>(null);
   const drag = useRef<{ startX: number; startY: number; moving: boolean } | null>(null);
 
@@ -86,10 +87,8 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const target = keyTarget(scale, value, rightToLeft() ? (TURNED[event.key] ?? event.key) : event.key);
-    if (event.key === "Enter") {
-      event.preventDefault();
-      onEnter();
-    } else if (target !== null && !event.altKey && !event.ctrlKey && !event.metaKey) {
+    onEnter(event, onSend);
+    if (target !== null && !event.altKey && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
       put(target);
     }

@@ -1,6 +1,7 @@
-import type { KeyboardEvent, Ref } from "react";
+import type { Ref } from "react";
 import { t, tn } from "../../language";
 import { countCharacters, countWords, digits } from "../../ui/words";
+import { onEnter } from "./keys";
 import styles from "./Steps.module.css";
 
 export interface TextFieldProps {
@@ -18,7 +19,7 @@ export interface TextFieldProps {
   keys?: string;
   fieldRef?: Ref<HTMLTextAreaElement>;
   /** Enter calls this, Shift+Enter starts a new line; without it both do. */
-  onEnter?: () => void;
+  onSend?: () => void;
 }
 
 /** A labelled text area that says how many words it still wants and, near its limit, how many characters it has. */
@@ -34,17 +35,10 @@ export function TextField({
   rows = 2,
   keys,
   fieldRef,
-  onEnter,
+  onSend,
 }: TextFieldProps) {
   const problemId = `${id}-problem`;
   const hintId = `${id}-hint`;
-  const onKeyDown = (event: KeyboardEvent) => {
-    // The Enter that ends a composed character (Chinese, Japanese…) belongs to the input method.
-    if (onEnter && event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
-      event.preventDefault();
-      onEnter();
-    }
-  };
   return (
     <div className={styles.field}>
       {/* The text stands last: whatever is said of it, the button beside it or below it stays where it is. */}
@@ -70,7 +64,7 @@ export function TextField({
         aria-invalid={problem !== null}
         aria-describedby={problem === null ? hintId : `${problemId} ${hintId}`}
         onChange={(event) => onChange(event.target.value)}
-        onKeyDown={onKeyDown}
+        onKeyDown={onSend && ((event) => onEnter(event, onSend))}
       />
     </div>
   );

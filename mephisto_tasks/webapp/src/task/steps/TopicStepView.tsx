@@ -8,7 +8,7 @@ import { optionItems } from "./choice";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField, textProblem } from "./TextField";
-import { keyRange, useNumberKeys } from "./useNumberKeys";
+import { altChooses, keyRange, useNumberKeys } from "./keys";
 import styles from "./Steps.module.css";
 
 /** Name what to talk about and, where it is asked, what one thinks of it. */
@@ -60,7 +60,7 @@ export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<
         problem={tried ? textLack : null}
         readOnly={pending}
         fieldRef={field}
-        onEnter={send}
+        onSend={send}
       />
       {items.length > 0 && (
         <div className={styles.opinion}>
@@ -77,7 +77,7 @@ export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<
             groupRef={group}
             onItem={choose}
             onNone={() => undefined}
-            onEnter={send}
+            onSend={send}
           />
         </div>
       )}
@@ -86,7 +86,7 @@ export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<
         unready={textLack !== null || opinionLack !== null}
         pending={pending}
         keys={
-          items.length > 0
+          items.length > 0 && altChooses()
             ? t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys: keyRange(items.length) })
             : t("Enter to continue.")
         }

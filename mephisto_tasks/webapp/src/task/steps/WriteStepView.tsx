@@ -1,9 +1,10 @@
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { t } from "../../language";
 import type { WriteStep } from "../../wire/state";
 import { Dock } from "../Dock";
 import { Reply } from "../Reply";
 import { hasKeyboard, useFocusOnArrival } from "../focus";
+import { Fold } from "./Fold";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField } from "./TextField";
@@ -14,6 +15,7 @@ import styles from "./WriteStepView.module.css";
 export function WriteStepView({ step, keptUnder, pending, onAnswer }: StepProps<WriteStep>) {
   const field = useRef<HTMLTextAreaElement>(null);
   const form = useRef<HTMLFormElement>(null);
+  const [unfolded, setUnfolded] = useState<readonly string[]>([]);
   useFocusOnArrival(hasKeyboard() ? field : form);
   const { unready, send, fieldProps } = useTextAnswer({
     keptUnder,
@@ -36,7 +38,9 @@ export function WriteStepView({ step, keptUnder, pending, onAnswer }: StepProps<
           <ul>
             {step.cards.map((card) => (
               <li key={card.candidate_id}>
-                <Reply said={card} />
+                <Fold name={card.text.slice(0, 40)} open={unfolded.includes(card.candidate_id)} onOpen={(open) => setUnfolded(open ? [...unfolded, card.candidate_id] : unfolded.filter((id) => id !== card.candidate_id))} paired>
+                  <Reply said={card} />
+                </Fold>
               </li>
             ))}
           </ul>
@@ -49,7 +53,7 @@ export function WriteStepView({ step, keptUnder, pending, onAnswer }: StepProps<
             label={step.label}
             keys={t("Enter sends, Shift+Enter starts a new line.")}
             fieldRef={field}
-            onEnter={send}
+            onSend={send}
             {...fieldProps}
           />
           <StepFoot send={t("Send")} unready={unready} pending={pending} />

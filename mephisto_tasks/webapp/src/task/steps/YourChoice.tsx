@@ -9,15 +9,20 @@ export interface YourChoiceProps {
   locked: boolean;
   onItem: (id: string) => void;
   onNone: () => void;
+  onPressed: () => void;
 }
 
 /**
  * The choice once more, beside the button that sends it, because its card may be out of sight. It is for pointers: keys and
  * screen readers have the replies' own radios and checkboxes.
  */
-export function YourChoice({ items, none, choice, locked, onItem, onNone }: YourChoiceProps) {
+export function YourChoice({ items, none, choice, locked, onItem, onNone, onPressed }: YourChoiceProps) {
+  const press = (choose: () => void) => {
+    choose();
+    onPressed();
+  };
   const button = (key: string, text: string | number, chosen: boolean, onClick: () => void) => (
-    <button key={key} type="button" tabIndex={-1} disabled={locked} data-chosen={chosen ? "" : undefined} onClick={onClick}>
+    <button key={key} type="button" tabIndex={-1} disabled={locked} data-chosen={chosen ? "" : undefined} onClick={() => press(onClick)}>
       {text}
     </button>
   );

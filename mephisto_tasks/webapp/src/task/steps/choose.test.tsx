@@ -41,12 +41,11 @@ describe("choosing one reply", () => {
     expect(screen.getByRole("radiogroup", { name: CHOOSE.question })).toBeVisible();
   });
 
-  it("works with keys alone: 2, Tab, a reason, Enter", async () => {
+  it("works with keys alone: 2, a reason, Enter", async () => {
     const { onAnswer } = renderTask(pageState(1, CHOOSE));
     await userEvent.keyboard("2");
     expect(second()).toBeChecked();
-    expect(second()).toHaveFocus();
-    await userEvent.tab();
+    expect(reason()).toHaveFocus();
     await userEvent.keyboard("it asks{Enter}");
     expect(onAnswer.mock.calls).toEqual([[{ kind: "choose", step_id: "c1", selected: ["b"], none: false, reason: "it asks" }]]);
   });

@@ -67,6 +67,9 @@ describe("ticking what applies", () => {
   it("asks for a reason where one is wanted", async () => {
     const { onAnswer } = renderTask(pageState(1, { ...TICK, reason: { label: "Why?", required: true, min_words: 2 } }));
     await userEvent.keyboard("1{Enter}");
+    expect(screen.getByLabelText("Why?")).toHaveFocus();
+    expect(screen.queryByRole("alert")).toBeNull();
+    await userEvent.keyboard("{Enter}");
     expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. It needs at least 2 words.");
     await userEvent.keyboard("it asks{Enter}");
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: ["engaging"], reason: "it asks" });

@@ -1,0 +1,36 @@
+import { useContext, useState } from "react";
+import { createPortal } from "react-dom";
+import { t } from "../../language";
+import { endId, goToEnd, useUnseen } from "../ends";
+import { Dialogues } from "../JumpBar";
+import styles from "./Steps.module.css";
+
+/**
+ * Before one of two dialogues that stand below one another is preferred, both are read: `hold` leads to an end that was never in
+ * sight, and is true then; `words` say so below it.
+ */
+export function useBothRead() {
+  const dialogues = useContext(Dialogues);
+  const unseen = useUnseen(dialogues.length);
+  const [held, setHeld] = useState<number | null>(null);
+  const hold = () => {
+    if (unseen < 0) {
+      return false;
+    }
+    setHeld(unseen);
+    goToEnd(unseen);
+    return true;
+  };
+  const name = held === null ? undefined : dialogues[held];
+  const panel = held === null ? null : document.getElementById(endId(held))?.closest("section");
+  const words =
+    name !== undefined && panel
+      ? createPortal(
+          <p role="alert" className={styles.held}>
+            {t("Please read both conversations to their ends. This is the end of the {name}.", { name })}
+          </p>,
+          panel,
+        )
+      : null;
+  return { hold, words };
+}

@@ -1,0 +1,294 @@
+"""In every step of every technique, on five sizes of window: what is judged can be read, what is asked can be seen, and
+nothing moves while one types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from .stage import Stage
+from .stage_scenes import CARDS, Scene, scenes, words_of
+
+pytestmark = pytest.mark.browser
+
+SIZES = {
+    "desktop": (1280, 800),
+    "laptop": (1366, 657),
+    "phone": (390, 664),
+    "phone above its keyboard": (390, 480),
+    "zoomed to 200 %": (640, 400),
+}
+TOUCH = {"phone", "phone above its keyboard"}
+READABLE_PX = 72
+"""Three lines of what is judged, or all of it where it is shorter."""
+MOST = 0.45
+"""Of the window's height, for all that sticks but the header; in one lower than this many pixels nothing sticks:"""
+LOW_PX = 500
+TYPED = "Because of number 2."
+SCENES = {scene.name: scene for scene in scenes()}
+LOOSE = "label[for=message], [role=group] h2, [data-question]"
+"""What asks where one has read: in a low window it follows what is judged, and is out of sight until then."""
+
+_SEEN = """
+element => {
+  const box = element.getBoundingClientRect();
+  // The radio of a card lies over its words, and lets them be seen.
+  const covers = (at) => at.matches("label input") && at.closest("label").contains(element);
+  const inside = (x, y) => {
+    const at = document.elementFromPoint(x, y);
+    return at !== null && (element.contains(at) || covers(at));
+  };
+  const xs = [box.left + Math.min(24, box.width / 2), box.left + box.width / 2];
+  let rows = 0;
+  for (let y = Math.ceil(Math.max(0, box.top)); y < Math.min(innerHeight, box.bottom); y += 2) {
+    rows += xs.some((x) => inside(x, y)) ? 2 : 0;
+  }
+  return {seen: rows, height: box.height};
+}
+"""
+_POINT = """
+input => {
+  const label = input.closest("label");
+  const seen = () => {
+    const box = label.getBoundingClientRect();
+    for (let y = Math.max(0, box.top) + 6; y < Math.min(innerHeight, box.bottom); y += 4) {
+      const at = document.elementFromPoint(box.left + 30, y);
+      if (at !== null && label.contains(at)) { return [box.left + 30, y]; }
+    }
+    return null;
+  };
+  if (seen() === null) { label.scrollIntoView({block: "nearest"}); }
+  return seen();
+}
+"""
+_STICKING = """
+() => {
+  const heights = {};
+  for (const element of document.querySelectorAll("#root *")) {
+    if (["sticky", "fixed"].includes(getComputedStyle(element).position) && element.tagName !== "HEADER") {
+      const name = element.dataset.stick ?? element.className;
+      heights[name] = Math.max(heights[name] ?? 0, element.offsetHeight);
+    }
+  }
+  return heights;
+}
+"""
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def stage(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[tuple[str, Stage]]:
+    width, height = SIZES[request.param]
+    touch = request.param in TOUCH
+    context = chromium.new_context(
+        viewport={"width": width, "height": height}, has_touch=touch, is_mobile=touch, reduced_motion="reduce"
+    )
+    try:
+        yield request.param, Stage(context.new_page())
+    finally:
+        context.close()
+
+
+def _open(stage: Stage, scene: Scene) -> Page:
+    stage.open(words_of(scene.task), *scene.before, scene.state)
+    _rest(stage.page)
+    return stage.page
+
+
+def _rest(page: Page) -> None:
+    """Until the page has come to rest."""
+    page.evaluate(
+        """() => new Promise((done) => {
+          let last = -1, still = 0;
+          const look = () => {
+            still = scrollY === last ? still + 1 : 0;
+            last = scrollY;
+            still > 5 ? done() : requestAnimationFrame(look);
+          };
+          look();
+        })"""
+    )
+
+
+def _scroll(page: Page) -> float:
+    return float(page.evaluate("scrollY"))
+
+
+def _seen(place: Locator) -> dict[str, float]:
+    found: dict[str, float] = place.evaluate(_SEEN)
+    return found
+
+
+def _readable(place: Locator, least: float = READABLE_PX) -> bool:
+    found = _seen(place)
+    return found["seen"] >= min(least, found["height"] - 10)
+
+
+def _problems(page: Page, scene: Scene) -> list[str]:
+    """What is wrong as the step has just come."""
+    height = page.viewport_size["height"] if page.viewport_size else 0
+    sticking: dict[str, float] = page.evaluate(_STICKING)
+    found = []
+    if sum(sticking.values()) > (MOST * height if height >= LOW_PX else 0):
+        found.append(f"{sticking} stick in {height} px")
+    judged = page.locator(scene.judged)
+    for place in judged.all()[: 2 if scene.both else 1]:
+        if not _readable(place):
+            found.append(f"of what is judged {_seen(place)} can be seen")
+    asks = page.locator(scene.asks).first
+    ahead = page.locator("[data-ahead]")
+    if ahead.count() and ahead.is_visible() and _readable(ahead, 1000):
+        return found
+    if scene.asks in LOOSE and page.locator("[data-docked]").count() == 0:
+        asks.evaluate("element => element.scrollIntoView({block: 'end'})")
+    if not _readable(asks, 1000):
+        found.append(f"of the question {_seen(asks)} can be seen")
+    return found
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_step(stage: tuple[str, Stage], name: str) -> None:
+    """It comes with three lines of what is judged and the whole question in sight; docked parts take at most 45 %.
+
+    Every reply can be scrolled to under its question. Who then writes changes no answer and moves nothing.
+    """
+    size, on_stage = stage
+    scene = SCENES[name]
+    page = _open(on_stage, scene)
+    assert _problems(page, scene) == []
+    if scene.explains:
+        _explain(page, scene, size in TOUCH)
+    elif page.locator("#message").count():
+        _write(page, size in TOUCH)
+    _read_to_the_last(page)
+    height = SIZES[size][1]
+    assert sum(page.evaluate(_STICKING).values()) <= (MOST * height if height >= LOW_PX else 0)
+
+
+def _read_to_the_last(page: Page) -> None:
+    """Scrolled to the last reply one reads three lines of it, and where there is room the question stays."""
+    replies = page.locator(
+        f"{CARDS}, li[data-card] [data-said], [data-testid=judged-reply] [data-said], [data-scale] > p"
+    )
+    if replies.count() == 0:
+        return
+    replies.last.evaluate(
+        "element => (element.closest('label, li[data-card], figure') ?? element).scrollIntoView({block: 'nearest'})"
+    )
+    _rest(page)
+    assert _readable(replies.last), _seen(replies.last)
+    if page.locator("[data-stick=question][data-stuck]").count():
+        assert _readable(page.locator("#question"), 1000)
+
+
+def _explain(page: Page, scene: Scene, touch: bool) -> None:
+    """The chosen reply, in a low window its beginning, is in sight above the reason; digits are text; nothing moves."""
+    options = page.locator("form input:is([type=radio], [type=checkbox])")
+    field = page.get_by_role("textbox")
+    if touch:
+        _choose(page, options, touch)
+        expect(field).to_be_visible()
+        expect(field).not_to_be_focused()  # a keyboard on the screen comes when it is called
+        _rest(page)
+        _tap(page, field)
+    else:
+        page.keyboard.press("1")
+        expect(field).to_be_visible()
+        _rest(page)
+    assert field.get_attribute("aria-invalid") == "false"
+    docked = page.locator("[data-docked]").count() == 1
+    places = _typed(page, docked)
+    assert len(set(places)) == 1, f"typing scrolls the page: {places}"
+    expect(field).to_be_focused()
+    expect(field).to_have_value(TYPED)
+    expect(options.first).to_be_checked()
+    assert options.evaluate_all("all => all.filter((one) => one.checked).length") == 1
+    label = page.locator(f"label[for={field.get_attribute('id')}]")
+    assert _readable(label, 1000), _seen(label)
+    if docked:
+        assert _readable(page.locator(scene.judged).first), _seen(page.locator(scene.judged).first)
+    elif scene.judged == CARDS:
+        assert _readable(page.locator("[data-quote]"), 48)
+
+
+def _write(page: Page, touch: bool) -> None:
+    """Whatever a message begins with: a number at its beginning gives no verdict."""
+    field = page.locator("#message")
+    if touch:
+        _tap(page, field)
+    places = _typed(page, page.locator("[data-docked]").count() == 1, "2 of them")
+    assert len(set(places)) == 1, f"typing scrolls the page: {places}"
+    expect(field).to_have_value("2 of them")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def _choose(page: Page, options: Locator, touch: bool) -> None:
+    """Press the first option where one sees it."""
+    x, y = options.first.evaluate(_POINT)
+    page.touchscreen.tap(x, y) if touch else page.mouse.click(x, y)
+    expect(options.first).to_be_checked()
+
+
+def _tap(page: Page, field: Locator) -> None:
+    """As a finger does, which scrolls nothing that it can reach."""
+    if page.locator("[data-docked]").count() == 0:
+        field.tap()
+        return
+    box = field.bounding_box()
+    assert box is not None
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def _typed(page: Page, docked: bool, text: str = TYPED) -> list[float]:
+    """Where the page is scrolled to after each key, and before the first; undocked, the first may lead to the field."""
+    places = [_scroll(page)] if docked else []
+    for key in text:
+        page.keyboard.type(key)
+        places.append(_scroll(page))
+    return places
+
+
+def _sent(stage: Stage) -> list[dict[str, Any]]:
+    stage.page.wait_for_timeout(100)
+    return stage.answers
+
+
+@pytest.mark.parametrize("name", ["pw_dialog", "third_party-verdict"])
+def test_two_conversations_below_one_another_are_read_to_their_ends(stage: tuple[str, Stage], name: str) -> None:
+    """On a narrow window an answer waits for both ends, and says so; each press leads to one. Side by side nothing waits."""
+    size, on_stage = stage
+    page = _open(on_stage, SCENES[name])
+    options = page.locator("form input[type=radio]")
+    _choose(page, options, size in TOUCH)
+    if SCENES[name].explains:
+        page.get_by_role("textbox").fill(TYPED)
+    press = page.get_by_role("button", name="Continue")
+    if SIZES[size][0] >= 720:
+        press.click()
+        assert len(_sent(on_stage)) == 1
+        return
+    # The button at the end of the page is reached past the second end.
+    for conversation in ("1st", "2nd") if page.locator("[data-docked]").count() else ("1st",):
+        press.click()
+        expect(page.get_by_text(f"This is the end of the {conversation} conversation.")).to_be_in_viewport()
+        assert _sent(on_stage) == []
+        end = page.locator(f"#panel-{int(conversation[0]) - 1}-end")
+        expect(end).to_be_focused()
+        assert _readable(end, 24)
+    press.click()
+    assert len(_sent(on_stage)) == 1
+
+
+def test_who_has_scrolled_through_both_is_not_asked_to(stage: tuple[str, Stage]) -> None:
+    size, on_stage = stage
+    page = _open(on_stage, SCENES["pw_dialog"])
+    for number in (0, 1):
+        page.locator(f"#panel-{number}-end").evaluate("element => element.scrollIntoView({block: 'center'})")
+        page.wait_for_timeout(50)
+    options = page.locator("form input[type=radio]")
+    _choose(page, options, size in TOUCH)
+    page.get_by_role("textbox").fill(TYPED)
+    page.get_by_role("button", name="Continue").click()
+    assert [answer["values"] for answer in _sent(on_stage)] == [{"preference": "first"}]

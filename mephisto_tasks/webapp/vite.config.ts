@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
@@ -23,11 +24,17 @@ function contentSecurityPolicy(): Plugin {
   };
 }
 
+/** Class → `File_class`. */
+function generateScopedName(name: string, file: string): string {
+  return `${basename(file, ".module.css")}_${name}`;
+}
+
 export default defineConfig({
   base: "./",
   plugins: [react(), contentSecurityPolicy()],
   build: { target: "es2020", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
-  css: { modules: { localsConvention: "camelCaseOnly" } },
+  // No hashes, which do not compress; file names keep the names of one file apart from another's.
+  css: { modules: { localsConvention: "camelCaseOnly", generateScopedName } },
   test: {
     environment: "jsdom",
     setupFiles: ["src/test/setup.ts"],

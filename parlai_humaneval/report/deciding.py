@@ -153,9 +153,15 @@ def below_words(best: Best, pairs: Sequence[PairLine]) -> str:
     return ""
 
 
-def leader_words(best: Best | None) -> str:
+CIRCLE = "No model leads: each is significantly behind another one."
+
+
+def leader_words(best: Best | None, pairs: Sequence[PairLine] = ()) -> str:
     """“ada ranks first, statistically tied with bob (family-wise 5 %).” Empty of two models, whose pair says as much."""
-    if best is None or len(best.together) + len(best.told) < 3:
+    if best is None:
+        behind = {pair.second for pair in pairs if pair.differs}
+        return CIRCLE if behind and behind == {name for pair in pairs for name in (pair.first, pair.second)} else ""
+    if len(best.together) + len(best.told) < 3:
         return ""
     others = best.together if best.leader is None else best.together[1:]
     if best.unordered:
@@ -185,7 +191,7 @@ def told_leader(summary: Summary) -> Summary:
     if summary.section == DECIDED:
         return summary
     best = summary.best or best_of_pairs({line.model: line.estimate for line in summary.models}, summary.pairs)
-    words = leader_words(best)
+    words = leader_words(best, summary.pairs)
     winner = winner_words(summary.pairs)
     if words in summary.verdict or (winner and winner in summary.verdict):
         words = ""

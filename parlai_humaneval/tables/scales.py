@@ -14,6 +14,8 @@ FEWEST = 4
 """From so many ratings on, a criterion or worker without one above ten is taken to be on a scale of a few points."""
 MOST_SHORT_VALUES = 3
 """A worker who gave so many different values, all from 1 to 10, did not move a slider from 0 to 100."""
+STEP = 0.5
+"""Scales of a few points have points, or points and halves; shares have any value up to one."""
 NAME_THEM = "the ends of its scale in the columns minimum and maximum (1 and 5, or 0 and 100)"
 _STUDY = ("technique", "setting", "metric", "criterion")
 
@@ -26,8 +28,8 @@ def check_scales(ratings: pd.DataFrame) -> None:
 
     Raises:
         TableError: a criterion of one technique, setting and metric has scales with different ends; sliders of one
-            technique have; or no column names the scales of a technique that has criteria, or workers, with whole numbers
-            up to ten alone, and others above.
+            technique have; or no column names the scales of a technique that has criteria, or workers, with only points and
+            halves up to ten, or only shares up to one, and others above.
     """
     check_criteria(ratings)
     check_sliders(ratings[on_sliders(ratings)])
@@ -90,7 +92,7 @@ def _in_words(words: str, **of_rows: pd.Series[Any]) -> Callable[[int], str]:
 
 
 def _check_unnamed(ratings: pd.DataFrame) -> None:
-    """Where nothing names the scales of a technique's sliders, none of its criteria and workers keeps to a few points."""
+    """Where nothing names the scales of a technique's sliders, no criterion or worker keeps to a few points or to shares."""
     unnamed = (ratings["scale"].isna() & ratings["maximum"].isna()).to_numpy(dtype=bool) & on_sliders(ratings)
     rows = ratings[unnamed]
     technique, value = rows["technique"].fillna(""), rows["value"].astype(float)
@@ -104,13 +106,14 @@ def _check_unnamed(ratings: pd.DataFrame) -> None:
     ):
         keys = [technique, rows["setting"].fillna(""), rows[column]]
         own = value.groupby(keys, sort=False)
+        shares = own.transform("max") <= 1
+        points = (own.transform("min") >= lowest) & ((value % STEP) == 0).groupby(keys, sort=False).transform("all")
         short = (
             several
             & (own.transform("max") <= MOST_POINTS)
-            & (own.transform("min") >= lowest)
             & (own.transform("size") >= FEWEST)
             & (own.transform("nunique") >= fewest_values)
-            & ((value % 1) == 0).groupby(keys, sort=False).transform("all")
+            & (points | shares)
         )
         wrong = pd.Series(False, index=ratings.index)
         wrong[rows.index[short]] = True

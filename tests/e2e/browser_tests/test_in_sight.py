@@ -4,6 +4,7 @@ nothing moves while one types."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -165,6 +166,13 @@ def test_step(stage: tuple[str, Stage], name: str) -> None:
     _read_to_the_last(page)
     height = SIZES[size][1]
     assert sum(page.evaluate(_STICKING).values()) <= (MOST * height if height >= LOW_PX else 0)
+
+
+@pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.before])
+def test_a_page_that_is_loaded_again(stage: tuple[str, Stage], name: str) -> None:
+    """Guards replies that are there when the page opens: an arena showed the end of one and nothing of the other."""
+    scene = replace(SCENES[name], before=[])
+    assert _problems(_open(stage[1], scene), scene) == []
 
 
 def _read_to_the_last(page: Page) -> None:

@@ -15,6 +15,7 @@ from make_live_records import SLIDERS, TICKS, make_choice, make_rated, make_tick
 from rich.console import Console
 
 from parlai_humaneval.report.answers import leading
+from parlai_humaneval.report.deciding import CIRCLE
 from parlai_humaneval.report.draw.leaderboard import to_page
 from parlai_humaneval.report.draw.terminal import print_document
 from parlai_humaneval.report.leaderboard import ONLY_TIES, leaderboard_of
@@ -245,6 +246,14 @@ def test_groups_that_never_met_are_not_ordered():
         document, blind={name: name.upper() for name in ("champ", "strong", "weak", "bottom")}
     ).boards
     assert board.told.startswith("No model leads: no answer ranks CHAMP and STRONG above or below WEAK and BOTTOM")
+
+
+def test_nobody_leads_in_a_circle():
+    """Each lost to another one: all have rank 2, and the report and the leaderboard say why."""
+    document = make_document(compared({("a", "b"): (24, 0), ("b", "c"): (24, 0), ("c", "a"): (24, 0)}, 12), OPTIONS)
+    (answer,), (board,) = document.summaries(), leaderboard_of(document).boards
+    assert answer.verdict.endswith(CIRCLE)
+    assert board.told == CIRCLE
 
 
 def chosen(votes, technique, setting, workers=25):

@@ -65,6 +65,18 @@ def test_unnamed_scales_of_two_kinds_are_refused(tmp_path):
         read_tables(saved(tmp_path, ratings(TWO)))
 
 
+@pytest.mark.parametrize("worker", ["w", "w0"])
+@pytest.mark.parametrize(("points", "step"), [(10, 0.5), (100, 0.01)])
+def test_halves_and_shares_are_a_scale_of_their_own(tmp_path, points, step, worker):
+    """Guards 1–5 with halves, and 0–1, next to 0–100: on one criterion, or by one worker of all."""
+    rng = np.random.default_rng(4)
+    frame = ratings({"fluent": (20, 100), "quality": (20, 100)})
+    short = frame["worker_id"].eq(worker) if worker == "w0" else frame["criterion"].eq("quality")
+    frame["value"] = frame["value"].astype(float).where(~short, (step * rng.integers(2, points, len(frame))).round(2))
+    with pytest.raises(TableError, match="ratings on two scales cannot be standardised together"):
+        read_tables(saved(tmp_path, frame))
+
+
 def test_import_refuses_them_too_and_can_leave_them_out(tmp_path):
     """Also where the two scales come from two files."""
     for name, scales in (("one", {"engaging": (1, 5)}), ("two", {"quality": (20, 100)})):

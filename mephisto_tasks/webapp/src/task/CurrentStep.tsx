@@ -61,7 +61,8 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
       showTop();
     } else if (!withPanels || document.querySelector("[data-docked]") === null) {
       // Beneath finished dialogues a docked step is in sight wherever one reads.
-      const from = step.kind === "message" && before === "wait" ? whatIsNew() : null;
+      // Replies are new after a wait, and to a page that was only just opened, or was loaded again.
+      const from = step.kind === "message" && (before === "wait" || before === null) ? whatIsNew() : null;
       bringIntoView(from ?? top.current, bottom.current, step.kind === "rate" ? ITS_END : 0);
     }
   }, [stepKey, step.kind, fromTop, withPanels, item.number, notice?.text, notice?.level, delivery.kind]);

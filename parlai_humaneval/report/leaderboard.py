@@ -211,7 +211,7 @@ def _told(answer: Summary) -> str:
     if not tested:
         only_ties = all(pair.p_clustered is not None and pair.gap is None for pair in answer.pairs)
         return ONLY_TIES if answer.pairs and only_ties else UNTESTED
-    words = leader_words(answer.best)
+    words = leader_words(answer.best, answer.pairs)
     if words or len(tested) > 1:
         return " ".join(filter(None, (words, _order_note(answer))))
     pair = tested[0]

@@ -303,6 +303,7 @@ def test_no_bot_leads_that_lost_to_all():
     (answer,) = make_document(tables(spotted(apart)), OPTIONS).summaries()
     assert answer.best.leader is None
     assert answer.verdict.startswith("No bot leads: no answer ranks champ and strong above or below weak and bottom")
+    assert answer.verdict.count("no answer ranks") == 1
 
 
 @pytest.mark.parametrize("source", ["made here", "the case"])
@@ -332,3 +333,29 @@ def test_no_ranking_makes_a_leader_of_who_lost_to_all():
     assert {line.model: round(line.estimate, 2) for line in answer.models}["weak"] < 1.2, "the best mean place"
     assert [line.model for line in answer.models] == ["champ", "strong", "weak", "bottom"]
     assert answer.best.leader == "champ"
+
+
+def test_models_that_beat_each_other_in_a_circle_share_their_ranks():
+    """Each is significantly behind another one, so that nobody leads, and no rank is left without a model."""
+    circle = {("a", "b"): (10, 0), ("b", "c"): (10, 0), ("c", "a"): (10, 0)}
+    below = {(model, "d"): (10, 0) for model in "abc"}
+    document = make_document(compared(circle | below), OPTIONS)
+    (answer,) = document.summaries()
+    assert "No model leads: a, b and c beat each other in a circle." in answer.verdict
+    ranks = {line.model: (line.rank_low, line.rank_high) for line in answer.models}
+    assert ranks == {"a": (1, 3), "b": (1, 3), "c": (1, 3), "d": (4, 4)}
+    (board,) = leaderboard_of(document).boards
+    assert board.told.startswith("No model leads: a, b and c beat each other in a circle.")
+    assert {one.model: one.rank for one in board.standings} == {"a": "1–3", "b": "1–3", "c": "1–3", "d": "4"}
+
+
+def test_sets_of_models_that_all_agree_on():
+    """Two sets of two models, each with one that is always chosen: an exact p, no interval, and no nameless strength."""
+    choices = [
+        make_choice(f"{worker}-{first}", [(first,)] * 2, models=(first, second), worker=worker, technique="sata")
+        for first, second in (("ada", "bob"), ("cyd", "dan"))
+        for worker in (f"{first}{number}" for number in range(8))
+    ]
+    (answer,) = make_document(tables(choices), OPTIONS).summaries()
+    assert "100 points (no interval can be given, clustered by worker; p = .016" in answer.verdict
+    assert not [remark for remark in answer.remarks if "trengths: cannot be estimated" in remark]

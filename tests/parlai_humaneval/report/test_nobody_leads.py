@@ -359,3 +359,20 @@ def test_sets_of_models_that_all_agree_on():
     (answer,) = make_document(tables(choices), OPTIONS).summaries()
     assert "100 points (no interval can be given, clustered by worker; p = .016" in answer.verdict
     assert not [remark for remark in answer.remarks if "trengths: cannot be estimated" in remark]
+
+
+def test_a_free_for_all_that_all_agree_on_has_its_p():
+    """No strength is finite, but who is ahead is tested all the same, and the verdict says so."""
+    choices = [
+        make_choice(f"d{i}", [("ada",)] * 2, models=NAMES, worker=f"w{i}", technique="free_for_all", setting="")
+        for i in range(10)
+    ]
+    (answer,) = [one for one in make_document(tables(choices), OPTIONS).summaries() if one.section == "free_for_all"]
+    assert "ada is ahead of both others; ada is ahead of bob (p = .006 after Holm's correction" in answer.verdict
+
+
+@pytest.mark.parametrize(("won", "told"), [((10, 0), "they differ (p = .002)"), ((5, 5), "statistically tied (p = 1)")])
+def test_two_bots_are_tested_in_words(won, told):
+    """Spot The Bot of two bots: its sentence has the p that decides."""
+    (answer,) = make_document(tables(spotted({("a", "b"): won}, workers=10)), OPTIONS).summaries()
+    assert told in answer.verdict

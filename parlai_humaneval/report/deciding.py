@@ -237,11 +237,17 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
     Where results differ in it, each is told with what it is of.
     """
     told: dict[str, list[str]] = {}
-    for result in results:
-        for note in result.notes if result.estimate is not None else ():
+    known = [result for result in results if result.estimate is not None]
+    for result in known:
+        for note in result.notes:
             if "rough" in note or note.endswith(AGREE):
                 told.setdefault(note, []).append(result.name)
-    of = {note: f" ({', '.join(dict.fromkeys(names))})" if len(told) > 1 else "" for note, names in told.items()}
+    of = {
+        note: f" ({_named(list(dict.fromkeys(names)))})"
+        if len(told) > 1 or (note.endswith(AGREE) and len(names) < len(known))
+        else ""
+        for note, names in told.items()
+    }
     return [f"{note[:1].upper()}{note[1:]}{of[note]}." for note in told]
 
 

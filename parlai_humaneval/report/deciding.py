@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from math import isclose
+
+import numpy as np
 
 from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
@@ -15,6 +18,7 @@ from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS
 from parlai_humaneval.statistics.sign_flip import SOURCE as FLIP_SOURCE
 from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder, not_compared
+from parlai_humaneval.statistics.strengths.results import other_groups
 from parlai_humaneval.statistics.wording import ABSENT, counted, listed, number_words, p_words, percent
 
 DECIDED = "stopping"
@@ -116,15 +120,26 @@ def order_words(shares: str, first: str, why: str) -> str:
     return f"{shares}, but {but}: strengths, which allow for it, put {first} ahead."
 
 
+def circles(pairs: Iterable[PairLine]) -> list[list[str]]:
+    """Groups of models of which each is significantly ahead of another one and behind another one, in a circle."""
+    ahead = {(pair.first, pair.second) for pair in pairs if pair.differs}
+    names = sorted({name for pair in ahead for name in pair})
+    over = np.array([[float((a, b) in ahead) for b in names] for a in names])
+    linked = other_groups(over, ()) if names else []
+    return [[names[i] for i in group] for group in linked]
+
+
 def rank_ranges(models: Sequence[str], pairs: Sequence[PairLine]) -> dict[str, tuple[int, int]]:
     """Model → the ranks that the tests of pairs leave possible, 1 the best; nothing where no pair was tested.
 
     At least as many others are above a model as are significantly ahead of it, and below it as it is ahead of. As the tests
-    of all pairs are corrected together, all ranges hold at once in 95 of 100 studies (Al Mohamad et al. 2022).
+    of all pairs are corrected together, all ranges hold at once in 95 of 100 studies (Al Mohamad et al. 2022). Models that
+    are ahead of each other in a circle are not ranked within it.
     """
     if all(pair.differs is None for pair in pairs):
         return {}
-    ahead = {(pair.first, pair.second) for pair in pairs if pair.differs}
+    inside = {pair for circle in circles(pairs) for pair in permutations(circle, 2)}
+    ahead = {(pair.first, pair.second) for pair in pairs if pair.differs} - inside
     above = {model: sum(second == model for _, second in ahead) for model in models}
     below = {model: sum(first == model for first, _ in ahead) for model in models}
     return {model: (1 + above[model], len(models) - below[model]) for model in models}
@@ -153,15 +168,14 @@ def below_words(best: Best, pairs: Sequence[PairLine]) -> str:
     return ""
 
 
-CIRCLE = "No model leads: each is significantly behind another one."
-
-
 def leader_words(best: Best | None, pairs: Sequence[PairLine] = ()) -> str:
-    """“ada ranks first, statistically tied with bob (family-wise 5 %).” Empty of two models, whose pair says as much."""
-    if best is None:
-        behind = {pair.second for pair in pairs if pair.differs}
-        return CIRCLE if behind and behind == {name for pair in pairs for name in (pair.first, pair.second)} else ""
-    if len(best.together) + len(best.told) < 3:
+    """“ada ranks first, statistically tied with bob (family-wise 5 %).” Empty of two models, whose pair says as much.
+
+    ``pairs``: say why nobody leads where all are beaten.
+    """
+    if best is None and (circle := circles(pairs)):
+        return f"No model leads: {'; '.join(map(listed, circle))} beat each other in a circle."
+    if best is None or len(best.together) + len(best.told) < 3:
         return ""
     others = best.together if best.leader is None else best.together[1:]
     if best.unordered:
@@ -193,7 +207,8 @@ def told_leader(summary: Summary) -> Summary:
     best = summary.best or best_of_pairs({line.model: line.estimate for line in summary.models}, summary.pairs)
     words = leader_words(best, summary.pairs)
     winner = winner_words(summary.pairs)
-    if words in summary.verdict or (winner and winner in summary.verdict):
+    unordered = not_compared(best.unordered) if best and best.unordered else words
+    if unordered in summary.verdict or (winner and winner in summary.verdict):
         words = ""
     ranks = rank_ranges([line.model for line in summary.models], summary.pairs)
     models = [
@@ -222,11 +237,17 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
     Where results differ in it, each is told with what it is of.
     """
     told: dict[str, list[str]] = {}
-    for result in results:
-        for note in result.notes if result.estimate is not None else ():
+    known = [result for result in results if result.estimate is not None]
+    for result in known:
+        for note in result.notes:
             if "rough" in note or note.endswith(AGREE):
                 told.setdefault(note, []).append(result.name)
-    of = {note: f" ({', '.join(dict.fromkeys(names))})" if len(told) > 1 else "" for note, names in told.items()}
+    of = {
+        note: f" ({_named(list(dict.fromkeys(names)))})"
+        if len(told) > 1 or (note.endswith(AGREE) and len(names) < len(known))
+        else ""
+        for note, names in told.items()
+    }
     return [f"{note[:1].upper()}{note[1:]}{of[note]}." for note in told]
 
 

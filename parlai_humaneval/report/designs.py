@@ -10,8 +10,7 @@ from parlai_humaneval.report.document import Design
 from parlai_humaneval.tables.from_records import Tables
 
 HUMAN = "human"
-"""In ratings and segments the people whose dialogues were judged; of what is chosen from, a model may have this name."""
-_OF_CHOICES = ("turns", "comparisons")
+"""In segments the people whose dialogues were judged; in other tables a model may have this name."""
 Cell = tuple[str, str, str]
 """Technique, setting, metric; empty where a table does not say."""
 
@@ -63,4 +62,4 @@ def _names(frame: pd.DataFrame, table: str) -> Iterator[str]:
     """Models of a table; a cell may hold several, joined by ;."""
     for column in _MODEL_COLUMNS[table]:
         for cell in frame[column].dropna().unique():
-            yield from (name for name in str(cell).split(";") if table in _OF_CHOICES or name != HUMAN)
+            yield from (name for name in str(cell).split(";") if table != "segments" or name != HUMAN)

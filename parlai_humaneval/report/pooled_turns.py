@@ -173,7 +173,7 @@ class PooledAnswer:
         line = min([line for line in lines if line.gap is not None] or lines, key=clearness)
         apart = apart_words(lines, "models")
         if line.gap is None or line.gap < EQUAL:
-            return f"{told}: {apart}{', as nothing tells the models apart' if line.gap is not None else ''}."
+            return f"{told}: {apart}{', as their strengths are equal' if line.gap is not None else ''}."
         chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
         known = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
         interval = known if line.low is not None and line.high is not None else "no interval can be given"

@@ -13,6 +13,8 @@ Floats = npt.NDArray[np.float64]
 
 FEWEST = 4
 """Workers before the first test."""
+AGREE = 1e-9
+"""A standard error, or a lead, below this is 0 but for rounding."""
 
 
 class Peek(BaseModel):
@@ -35,13 +37,19 @@ class Peek(BaseModel):
 
 
 def first_crossing(shares: Floats, alpha: float) -> tuple[int, Literal["first", "second"]] | None:
-    """After how many workers the two-sided t test first has p < ``alpha``, and who is ahead then; None: never."""
+    """After how many workers the two-sided t test first has p < ``alpha``, and who is ahead then; None: never.
+
+    As long as all workers agree there is no t, and signs are flipped: with n workers that is 2/2ⁿ.
+    """
     n = np.arange(1, len(shares) + 1)
     apart = shares - 0.5
     mean = np.cumsum(apart) / n
     squares = np.maximum(np.cumsum(apart**2) - n * mean**2, 0.0)
     error = np.sqrt(squares / np.maximum(n - 1, 1) / n)
-    known = (n >= FEWEST) & (error > 0)
+    agree = error < AGREE
+    known = (n >= FEWEST) & ~agree
     t = np.divide(mean, error, out=np.zeros_like(mean), where=known)
-    found = np.flatnonzero(known & (2 * stdtr(np.maximum(n - 1, 1), -np.abs(t)) < alpha))
+    p = np.where(known, 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t)), 1.0)
+    p = np.where((n >= FEWEST) & agree & (np.abs(mean) > AGREE), 0.5 ** (n - 1), p)
+    found = np.flatnonzero(p < alpha)
     return (int(n[found[0]]), "first" if mean[found[0]] > 0 else "second") if found.size else None

@@ -4,6 +4,7 @@ standardised by worker."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -207,6 +208,13 @@ class Assessed:
     @property
     def nobody_passed(self) -> bool:
         return self.checked and self.n_passed == 0
+
+    @property
+    def too_few_to_check(self) -> bool:
+        """Whether no worker gave so many ratings on both sides that p could be below ``ALPHA``, whatever they were."""
+        of_workers = self.ratings[~is_reversed(self.ratings)].groupby("worker_id")["degraded"]
+        sizes = zip(of_workers.sum(), of_workers.size(), strict=True)
+        return self.checked and not any(comb(int(of_all), int(low)) * ALPHA > 1 for low, of_all in sizes)
 
 
 def assessed(tables: Tables) -> Assessed | None:

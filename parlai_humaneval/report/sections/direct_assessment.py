@@ -287,9 +287,11 @@ class ReplicationRow(Row):
 
 class Basis(Part):
     """``who``: ``passed`` (workers who passed the check), ``everyone`` (nobody could be checked) or ``nobody_passed``
-    (then the scores are of everyone, and not to be trusted). ``criteria``: in the order of the table."""
+    (then the scores are of everyone, and not to be trusted). ``criteria``: in the order of the table. ``too_few_to_check``:
+    nobody gave so many ratings that they could have passed."""
 
     who: str
+    too_few_to_check: bool = False
     criteria: list[str]
     reversed: list[str]
     setting: str
@@ -398,6 +400,7 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
     section = DirectAssessment(
         basis=Basis(
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
+            too_few_to_check=data.nobody_passed and data.too_few_to_check,
             criteria=criteria,
             reversed=unique(data.ratings["criterion"][is_reversed(data.ratings)]),
             setting=setting,
@@ -645,6 +648,11 @@ def _headline(section: DirectAssessment) -> str:
     """The best model with its interval, the others, and which of them differ."""
     if not section.models:
         return "Only the degraded model has been rated, so nothing can be said about the others."
+    if section.basis.too_few_to_check:
+        return (
+            f"None of {counted(section.workers.total, 'worker')} could pass the check: their ratings of the degraded model, "
+            "which is bad on purpose, and of the others are too few for p < .05, so no score can be trusted."
+        )
     if section.basis.who == "nobody_passed":
         return (
             f"None of {counted(section.workers.total, 'worker')} told the degraded model, which is bad on purpose, from "

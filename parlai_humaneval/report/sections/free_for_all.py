@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import best_of_pairs, holm_methods, pair_p, to_cite, winner_words
+from parlai_humaneval.report.deciding import best_of_pairs, clearness, holm_methods, pair_p, to_cite, winner_words
 from parlai_humaneval.report.plotted import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
@@ -461,7 +461,16 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow], order: Mode
     one, two = order.names[:2]
     known = {row.model for row in models if row.strength.estimate is not None}
     if len(known) < 2:
-        return "strengths that do not depend on the order cannot be estimated"
+        lines = [_line(row) for row in tests]
+        tested = [line for line in lines if line.differs is not None]
+        cannot = "strengths that do not depend on the order cannot be estimated"
+        if not tested:
+            return cannot
+        clearest, winner = min(tested, key=clearness), winner_words(lines)
+        apart = f"{clearest.first} is ahead of {clearest.second}"
+        tied = f"{clearest.first} and {clearest.second} are statistically tied"
+        told = f"{f'{winner}; ' if winner else ''}{apart if clearest.differs else tied} ({pair_p(clearest)})"
+        return f"{ORDER_FREE}{told}, though strengths cannot be estimated"
     if not {one, two} <= known or two not in order.group_of(one):
         return f"{ORDER_FREE}the strengths of {one} and {two} cannot be compared as numbers"
     (pair,) = [row for row in tests if set(row.models) == {one, two}]

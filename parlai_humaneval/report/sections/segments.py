@@ -19,6 +19,7 @@ from parlai_humaneval.report.deciding import (
     clusters_words,
     counted_once,
     holm_methods,
+    pair_p,
     reuse_methods,
     rough_guides,
     to_cite,
@@ -742,13 +743,15 @@ def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
         return f"No bot leads: {not_compared(apart)}."
     best = next(row for row in ranked if not first or row.model == first[0])
     if len(first) > 1:
-        each = f"each wins {percent(_rate_of(best))} of decided segments"
-        return f"{listed(first)} are statistically tied: {each}, in the mean over the other bots."
+        each = f"each win {percent(_rate_of(best))} of decided segments, in the mean over the other bots"
+        return f"{listed(first)} {each}{_of_two(analysis)}."
     basis = clusters_words(best.win_rate, analysis.n_workers, "its ")
     both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
     pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
     wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
     told = f"{wins}, in the mean over the other bots ({pooled}{basis})"
+    if differ := _of_two(analysis):
+        return f"{told}{differ}."
     clusters = _clusters(analysis.models, workers=True)
     if not clusters:
         return f"{told}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
@@ -756,6 +759,14 @@ def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
         return f"{told}; by ranks over resampled workers {listed(clusters[0])} are tied."
     named = ", then ".join(listed(cluster) for cluster in clusters)
     return f"{told}; by ranks over resampled workers, which test no pair, the clusters are, best first: {named}."
+
+
+def _of_two(analysis: Analysis) -> str:
+    """“; they differ (p = .02)” of two bots that were tested, else nothing: of more, pairs and ranks say it."""
+    lines = [pair.line() for pair in analysis.pairs]
+    if len(lines) != 1 or lines[0].differs is None:
+        return ""
+    return f"; they {'differ' if lines[0].differs else 'are statistically tied'} ({pair_p(lines[0])})"
 
 
 def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:

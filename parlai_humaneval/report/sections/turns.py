@@ -1106,7 +1106,8 @@ def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: 
                 model=model,
                 strength=strength,
                 equal=fitted.equal,
-                notes=list(dict.fromkeys([*fitted.notes, *strength.notes])),
+                # Why a model has none is among those of the fit, with its name.
+                notes=list(dict.fromkeys([*fitted.notes, *(() if strength.estimate is None else strength.notes)])),
                 strength_note=strength_note(fitted.order, model, strength),
             )
             for model, strength in zip(group.models, fitted.models, strict=True)
@@ -1295,10 +1296,14 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
     if not clearest.gap:
         return f"{apart_words(lines, 'models')}: nothing tells the models apart."
     p = pair_p(clearest)
+    between = (
+        "no interval can be given"
+        if clearest.low is None
+        else f"{percent(level)} interval {points_range(clearest.low, clearest.high)}"
+    )
     return (
         f"{apart_words(lines, 'models')}; the clearest: {clearest.first} is ahead of {clearest.second} by "
-        f"{points_words(clearest.gap)} points ({percent(level)} interval {points_range(clearest.low, clearest.high)}, "
-        f"clustered by worker; {p})."
+        f"{points_words(clearest.gap)} points ({between}, clustered by worker; {p})."
     )
 
 

@@ -21,7 +21,6 @@ from parlai_humaneval.statistics.strengths.results import (
     Floats,
     Strengths,
     Words,
-    linked_models,
     maximum,
     nothing_known,
     other_groups,
@@ -31,6 +30,7 @@ from parlai_humaneval.statistics.strengths.results import (
 
 Ints = npt.NDArray[np.int64]
 SOURCE = "Bradley & Terry 1952; ties: Rao & Kupper 1967; order effect: Davidson & Beaver 1977"
+ONLY_TIES = "the comparisons that link it with other models are all ties"
 ASSUMPTIONS = ("one number a model says how strong it is against any other", "ties are as likely in every pair")
 
 
@@ -138,27 +138,32 @@ def fitted_pairs(
     if not len(won) or not (won != 0).any():
         why = "every comparison is a tie" if len(won) else "there are no comparisons"
         return _unknown(nothing_known(names, len(won), {}, why, words, over, clusters=groups), won)
-    known = linked_models(over)
-    unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
-    if not known:
-        why = "no two models each won or tied"
+    unknown = {i: why_unknown(over, i) for i in range(len(names))}
+    said = ""
+    linked = other_groups(over, ())
+    for known in linked:
+        place = np.full(len(names), -1)
+        place[list(known)] = np.arange(len(known))
+        keep = (place[ones] >= 0) & (place[twos] >= 0)
+        sides = (place[ones[keep]], place[twos[keep]], won[keep])
+        if not sides[2].any():
+            unknown.update(dict.fromkeys(known, ONLY_TIES))
+            continue
+        seen = None if shown is None else _shown((shown[0][keep], shown[1][keep]), int(keep.sum()))
+        said = _slots_unknown(sides[2]) if slots else ""
+        maximum_of = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
+        if maximum_of is None and slots and not said:
+            said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
+            maximum_of = _maximised(*sides, owners[keep], known, seen, slots=False)
+        if maximum_of is not None:
+            break
+        unknown.update(dict.fromkeys(known, "the comparisons separate the models"))
+    else:
+        why = "no linked models differ by finite amounts" if linked else "no two models each won or tied"
         return _unknown(nothing_known(names, len(won), unknown, why, words, over, clusters=groups), won)
-    place = np.full(len(names), -1)
-    place[list(known)] = np.arange(len(known))
-    keep = (place[ones] >= 0) & (place[twos] >= 0)
-    sides = (place[ones[keep]], place[twos[keep]], won[keep])
-    said = _slots_unknown(sides[2]) if slots else ""
-    seen = None if shown is None else _shown((shown[0][keep], shown[1][keep]), int(keep.sum()))
-    maximum_of = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
-    if maximum_of is None and slots and not said:
-        said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
-        maximum_of = _maximised(*sides, owners[keep], known, seen, slots=False)
-    if maximum_of is None:
-        why = "the comparisons separate the models"
-        return _unknown(nothing_known(names, int(keep.sum()), {}, why, words, over, clusters=groups), won)
     fit, influence = maximum_of
     others = {}
-    for group in other_groups(over, known):
+    for group in linked[linked.index(known) + 1 :]:
         rows = np.isin(ones, group) & np.isin(twos, group)
         of_names = np.array(names, dtype=object)
         others[group] = bradley_terry(
@@ -172,6 +177,7 @@ def fitted_pairs(
             cluster=cluster,
             dialogues=None if shown is None else (shown[0][rows], shown[1][rows]),
         )
+    unknown = {i: reason for i, reason in unknown.items() if i not in known}
     found = strengths_of(fit, names, ("1", "2"), unknown, words, over, others)
     strengths = found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
     return FittedPairs(strengths, keep, tuple(names[i] for i in known), fit.blocks["models"], influence, fit)

@@ -81,7 +81,7 @@ class Strengths(BaseModel):
 
 def strength_note(order: ModelOrder, model: str, strength: Result) -> str:
     """With which models a strength can be compared where that is not with all, or why there is none; else empty."""
-    return order.note(model) or ("; ".join(strength.notes) if strength.estimate is None else "")
+    return "; ".join(strength.notes) if strength.estimate is None else order.note(model)
 
 
 def if_independent(test: Result) -> Result:

@@ -14,6 +14,7 @@ from parlai_humaneval.report.deciding import (
     told_leader,
 )
 from parlai_humaneval.report.section import PairLine, Summary
+from parlai_humaneval.statistics.clustered import AGREE
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import hours_words
 
@@ -100,6 +101,16 @@ def test_rough_guides_once():
     assert rough_guides([few.but(estimate=None)]) == []
     other = few.but(name="y", notes=("10 weigh like 8.2: take the interval as a rough guide",))
     assert [words.split(" ")[-1] for words in rough_guides([few, other])] == ["(x).", "(y)."]
+
+
+def test_that_all_agree_is_said_of_those_results_only():
+    """Guards a false sentence: of 45 pairs of models all workers agreed on one, and the report said that they all agree."""
+    agree = f"all workers {AGREE}"
+    agreed = [Result(name=f"x{i}", estimate=0.0, n=5, method="", source="", notes=(agree,)) for i in range(9)]
+    other = agreed[0].but(name="y", notes=())
+    assert rough_guides(agreed) == [f"All workers {AGREE}."]
+    assert rough_guides([agreed[0], other]) == [f"All workers {AGREE} (x0)."]
+    assert rough_guides([*agreed, other])[0].endswith("(x0, x1, x2, x3, x4, x5 and 3 more).")
 
 
 def test_small_numbers_in_words():

@@ -15,7 +15,6 @@ from make_live_records import SLIDERS, TICKS, make_choice, make_rated, make_tick
 from rich.console import Console
 
 from parlai_humaneval.report.answers import leading
-from parlai_humaneval.report.deciding import CIRCLE
 from parlai_humaneval.report.draw.leaderboard import to_page
 from parlai_humaneval.report.draw.terminal import print_document
 from parlai_humaneval.report.leaderboard import ONLY_TIES, leaderboard_of
@@ -249,11 +248,11 @@ def test_groups_that_never_met_are_not_ordered():
 
 
 def test_nobody_leads_in_a_circle():
-    """Each lost to another one: all have rank 2, and the report and the leaderboard say why."""
+    """Each lost to another one, and the report and the leaderboard say so."""
     document = make_document(compared({("a", "b"): (24, 0), ("b", "c"): (24, 0), ("c", "a"): (24, 0)}, 12), OPTIONS)
     (answer,), (board,) = document.summaries(), leaderboard_of(document).boards
-    assert answer.verdict.endswith(CIRCLE)
-    assert board.told == CIRCLE
+    assert answer.verdict.endswith("No model leads: a, b and c beat each other in a circle.")
+    assert board.told == "No model leads: a, b and c beat each other in a circle."
 
 
 def chosen(votes, technique, setting, workers=25):
@@ -312,6 +311,7 @@ def test_no_bot_leads_that_lost_to_all():
     (answer,) = make_document(tables(spotted(apart)), OPTIONS).summaries()
     assert answer.best.leader is None
     assert answer.verdict.startswith("No bot leads: no answer ranks champ and strong above or below weak and bottom")
+    assert answer.verdict.count("no answer ranks") == 1
 
 
 @pytest.mark.parametrize("source", ["made here", "the case"])
@@ -341,3 +341,46 @@ def test_no_ranking_makes_a_leader_of_who_lost_to_all():
     assert {line.model: round(line.estimate, 2) for line in answer.models}["weak"] < 1.2, "the best mean place"
     assert [line.model for line in answer.models] == ["champ", "strong", "weak", "bottom"]
     assert answer.best.leader == "champ"
+
+
+def test_models_that_beat_each_other_in_a_circle_share_their_ranks():
+    """Each is significantly behind another one, so that nobody leads, and no rank is left without a model."""
+    circle = {("a", "b"): (10, 0), ("b", "c"): (10, 0), ("c", "a"): (10, 0)}
+    below = {(model, "d"): (10, 0) for model in "abc"}
+    document = make_document(compared(circle | below), OPTIONS)
+    (answer,) = document.summaries()
+    assert "No model leads: a, b and c beat each other in a circle." in answer.verdict
+    ranks = {line.model: (line.rank_low, line.rank_high) for line in answer.models}
+    assert ranks == {"a": (1, 3), "b": (1, 3), "c": (1, 3), "d": (4, 4)}
+    (board,) = leaderboard_of(document).boards
+    assert board.told.startswith("No model leads: a, b and c beat each other in a circle.")
+    assert {one.model: one.rank for one in board.standings} == {"a": "1–3", "b": "1–3", "c": "1–3", "d": "4"}
+
+
+def test_sets_of_models_that_all_agree_on():
+    """Two sets of two models, each with one that is always chosen: an exact p, no interval, and no nameless strength."""
+    choices = [
+        make_choice(f"{worker}-{first}", [(first,)] * 2, models=(first, second), worker=worker, technique="sata")
+        for first, second in (("ada", "bob"), ("cyd", "dan"))
+        for worker in (f"{first}{number}" for number in range(8))
+    ]
+    (answer,) = make_document(tables(choices), OPTIONS).summaries()
+    assert "100 points (no interval can be given, clustered by worker; p = .016" in answer.verdict
+    assert not [remark for remark in answer.remarks if "trengths: cannot be estimated" in remark]
+
+
+def test_a_free_for_all_that_all_agree_on_has_its_p():
+    """No strength is finite, but who is ahead is tested all the same, and the verdict says so."""
+    choices = [
+        make_choice(f"d{i}", [("ada",)] * 2, models=NAMES, worker=f"w{i}", technique="free_for_all", setting="")
+        for i in range(10)
+    ]
+    (answer,) = [one for one in make_document(tables(choices), OPTIONS).summaries() if one.section == "free_for_all"]
+    assert "ada is ahead of both others; ada is ahead of bob (p = .006 after Holm's correction" in answer.verdict
+
+
+@pytest.mark.parametrize(("won", "told"), [((10, 0), "they differ (p = .002)"), ((5, 5), "statistically tied (p = 1)")])
+def test_two_bots_are_tested_in_words(won, told):
+    """Spot The Bot of two bots: its sentence has the p that decides."""
+    (answer,) = make_document(tables(spotted({("a", "b"): won}, workers=10)), OPTIONS).summaries()
+    assert told in answer.verdict

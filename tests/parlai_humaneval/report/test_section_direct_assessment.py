@@ -224,6 +224,14 @@ def test_when_nobody_passes_the_scores_are_not_to_be_trusted():
     assert len(section.models) == 2
 
 
+def test_a_check_that_nobody_could_pass_blames_nobody():
+    """Two ratings a side: however far apart, p is no smaller than one sixth, which is not the workers' fault."""
+    rows = [(m, "w", m, name, value, m == "qc") for m, value in (("qc", 5), ("a", 90)) for name in ("fluent", "warm")]
+    section = section_of(exchange(rows))
+    assert section.basis.too_few_to_check
+    assert section.headline.startswith("None of 1 worker could pass the check: their ratings")
+
+
 def test_only_the_degraded_model_rated():
     """There is nothing to say of others."""
     section = section_of(exchange(rated("w", "qc", 10, 1)))

@@ -293,6 +293,14 @@ def test_what_looking_would_have_said(ended: SequentialStudy) -> None:
     assert first_crossing(np.array([1.0, 1.0]), 0.05) is None
 
 
+@pytest.mark.parametrize(("share", "better"), [(1.0, "first"), (0.7, "first"), (0.0, "second")])
+def test_workers_who_all_agree_would_have_been_believed(share: float, better: str) -> None:
+    """There is no t without variance: signs of six workers are flipped, 2/2⁶ = .031. Agreement is no lack of evidence."""
+    assert first_crossing(np.full(12, share), 0.05) == (6, better)
+    assert first_crossing(np.full(5, share), 0.05) is None
+    assert first_crossing(np.full(12, 0.5), 0.05) is None
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

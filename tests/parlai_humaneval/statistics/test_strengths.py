@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import choix
@@ -16,6 +17,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from parlai_humaneval.statistics.sign_flip import sign_flip_p_value
 from parlai_humaneval.statistics.strengths.choices import _inclusion
+from parlai_humaneval.statistics.strengths.results import strength_note
 from parlai_humaneval.statistics.strengths.tables import (
     bradley_terry,
     comparison_strengths,
@@ -450,3 +452,24 @@ def test_who_stood_first_turns_the_outcome_with_the_models():
     places = [{**{k: v for k, v in r.items() if k != "side"}, "position_a": r["side"]} for r in rows]
     again = comparison_strengths(from_rows("comparisons", places))
     assert _estimates(again.positions) == pytest.approx(_estimates(found.positions))
+
+
+@pytest.mark.parametrize("ties_first", [False, True])
+def test_a_group_of_ties_takes_no_strengths_from_others(ties_first):
+    """Where a group of models only tied, those of other groups have theirs, and its own say why they have none."""
+    pairs = {("a", "b"): (9, 1, 0), ("c", "d"): (8, 2, 0), ("e", "f"): (0, 0, 10)}
+    rows = [
+        (*pair, outcome)
+        for pair, counts in pairs.items()
+        for outcome, count in zip((1, -1, 0), counts, strict=True)
+        for _ in range(count)
+    ]
+    rows = rows[::-1] if ties_first else rows
+    first, second, outcome = zip(*rows, strict=True)
+    found = bradley_terry(first, second, outcome, [f"w{i % 6}" for i in range(30)], slots=False)
+    estimates = [None if model.estimate is None else round(model.estimate, 3) for model in found.models]
+    log9, log4 = round(math.log(9) / 2, 3), round(math.log(4) / 2, 3)
+    assert estimates == [log9, -log9, log4, -log4, None, None]
+    notes = [strength_note(found.order, name, model) for name, model in zip("abcdef", found.models, strict=True)]
+    assert notes[:4] == ["among a and b"] * 2 + ["among c and d"] * 2
+    assert all("are all ties" in note for note in notes[4:])

@@ -1,6 +1,6 @@
 import { useRef } from "react";
 import type { FeedbackStep } from "../../wire/state";
-import { useFocusOnArrival } from "../focus";
+import { hasKeyboard, useFocusOnArrival } from "../focus";
 import { t } from "../../language";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
@@ -12,7 +12,7 @@ import styles from "./Steps.module.css";
 export function FeedbackStepView({ step, keptUnder, pending, onAnswer }: StepProps<FeedbackStep>) {
   const heading = useRef<HTMLHeadingElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  useFocusOnArrival(heading);
+  useFocusOnArrival(hasKeyboard() ? field : heading);
   const { unready, send, fieldProps } = useTextAnswer({
     keptUnder,
     draftId: step.step_id,

@@ -278,9 +278,9 @@ class StudyTaskRunner(TaskRunner):
     ) -> None:
         title, text = title_and_text
         words = self.study.unit_words
-        # A practice alone is not paid: nothing is promised to raters who are still in it.
-        is_paid = self.study.is_paid and page.visit.phase == "task"
-        text = filled(text, words, self.study.pay, is_paid=is_paid, partial=self.study.config.payment.partial)
+        # A practice alone is not paid, so that there is no part of it to be paid for.
+        partial = self.study.config.payment.partial if page.visit.phase == "task" else "none"
+        text = filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
         redirect = None
         try:
             redirect = self.site.way_out(agent.get_worker().worker_name, outcome)

@@ -161,7 +161,7 @@ def test_list_confs_and_help() -> None:
     listed = CliRunner(mix_stderr=False).invoke(launch_command, ["pw_turn", "--list-confs"])
     assert listed.stdout.split() == conf_names("pw_turn")
     described = CliRunner().invoke(launch_command, ["--help"])
-    assert "parlai-humaneval launch pw_turn place=mturk_sandbox" in described.output
+    assert "parlai-humaneval launch pw_turn place=link panel=prolific" in described.output
 
 
 def test_report_without_a_task_lists_them_or_says_what_to_do(tmp_path: Path) -> None:

@@ -180,14 +180,15 @@ def leader_words(best: Best | None, pairs: Sequence[PairLine] = ()) -> str:
     others = best.together if best.leader is None else best.together[1:]
     if best.unordered:
         told = f"No model leads: {not_compared(best.unordered)}"
-    elif best.leader is None:
-        told = f"No model leads: {f'{_named(others)} are statistically tied' if best.told else 'all are statistically tied'}"
     elif best.leader in best.untested:
         return f"{best.leader} ranks first; no test compares it with the others."
-    elif not others:
-        told = f"{best.leader} ranks first"
+    elif others and not best.told:
+        highest = f"; {best.leader} has the best estimate" if best.leader else ""
+        told = f"No model leads: all are statistically tied{highest}"
+    elif best.leader is None:
+        told = f"No model leads: {_named(others)} are statistically tied"
     else:
-        told = f"{best.leader} ranks first, statistically tied with {_named(others) if best.told else 'all others'}"
+        told = f"{best.leader} ranks first{f', statistically tied with {_named(others)}' if others else ''}"
     untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
     return f"{told} (family-wise {percent(best.risk)}){untested}."
 

@@ -134,7 +134,7 @@ def test_who_leads_and_who_may_be_as_good():
     )
     equal = [line(*pair, 0.1, 0.5) for pair in (names[:2], names[1:], names[::2])]
     assert leader_words(best_of_pairs(VALUES, equal)) == (
-        "retrieval ranks first, statistically tied with all others (family-wise 5 %)."
+        "No model leads: all are statistically tied; retrieval has the best estimate (family-wise 5 %)."
     )
     assert leader_words(best_of_pairs(dict(list(VALUES.items())[:2]), AHEAD[1:2])) == ""
     assert best_of_pairs(VALUES, []) is None

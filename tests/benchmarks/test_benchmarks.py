@@ -87,7 +87,7 @@ def test_bundle_counts_what_browsers_load(tmp_path: Path) -> None:
 
 def test_command_prints_json_that_names_every_figure() -> None:
     """Guards ``python -m benchmarks NAME --json``, which programs read."""
-    result = CliRunner(mix_stderr=False).invoke(main, ["bundle", "--json"])
+    result = CliRunner().invoke(main, ["bundle", "--json"])
     assert result.exit_code == 0, result.stderr
     printed = json.loads(result.stdout)
     assert printed["figures"][0]["name"] == "page, gzipped"

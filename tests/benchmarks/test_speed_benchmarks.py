@@ -115,7 +115,7 @@ def test_a_benchmark_that_failed_ends_the_command_with_a_sentence(monkeypatch: p
         raise BenchmarkError("a reply failed, so that there is no figure: no reply from a")
 
     monkeypatch.setattr(command, "load", lambda name: fail)
-    ended = CliRunner(mix_stderr=False).invoke(command.main, ["self_chat", "--json"])
+    ended = CliRunner().invoke(command.main, ["self_chat", "--json"])
     assert ended.exit_code == 1
     assert ended.stdout == ""
     assert (
@@ -138,7 +138,7 @@ def test_results_keep_the_figures_of_others(monkeypatch: pytest.MonkeyPatch, tmp
 
     monkeypatch.setattr(command, "load", measure)
     monkeypatch.setattr(results, "FILE", tmp_path / "RESULTS.md")
-    ended = CliRunner(mix_stderr=False).invoke(command.main, ["results"])
+    ended = CliRunner().invoke(command.main, ["results"])
     assert ended.exit_code == 1
     text = results.FILE.read_text(encoding="utf-8")
     assert "Not measured: it failed: a reply failed." in text
@@ -150,7 +150,7 @@ def test_a_machine_without_a_gpu_is_told_so(monkeypatch: pytest.MonkeyPatch) -> 
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    ended = CliRunner(mix_stderr=False).invoke(command.main, ["gpu"])
+    ended = CliRunner().invoke(command.main, ["gpu"])
     assert (ended.exit_code, ended.stdout) == (0, "")
     assert "gpu: no GPU that PyTorch can use is on this machine" in ended.stderr
     assert logging.root.manager.disable == logging.NOTSET, "a caller's own warnings are logged again"

@@ -42,7 +42,7 @@ def _signals_as_before() -> Iterator[None]:
 
 def demo(*arguments: str) -> tuple[int, str, str]:
     """Status, standard output and standard error."""
-    done = CliRunner(mix_stderr=False).invoke(main, ["demo", *arguments])
+    done = CliRunner().invoke(main, ["demo", *arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
 

@@ -74,7 +74,7 @@ def test_a_technique_a_statistic_and_a_section_are_added_launched_and_reported(d
         ("politeness", "complete", QUESTION)
     ] * 2
     assert all({"short_tokens", "too_fast"} <= set(record.checks) for record in records)
-    invoke = CliRunner(mix_stderr=False).invoke
+    invoke = CliRunner().invoke
     folder = str(tmp_path / "tables")
     exported = invoke(export, ["--task-name", "politeness", "--data-dir", str(data_dir), "--out", folder])
     assert exported.exit_code == 0, exported.stderr
@@ -97,7 +97,7 @@ def test_a_technique_a_statistic_and_a_section_are_added_launched_and_reported(d
 @pytest.mark.usefixtures("package")
 def test_help_and_errors_list_the_techniques_of_packages_too() -> None:
     """Each with title and source; nobody needs to know where a technique comes from."""
-    invoke = CliRunner(mix_stderr=False).invoke
+    invoke = CliRunner().invoke
     assert "politeness" in techniques.techniques("live")
     for command in (launch, demo.demo):
         shown = "".join(invoke(command, ["--help"]).stdout.split())  # lines break within long ones

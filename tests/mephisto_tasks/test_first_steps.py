@@ -105,7 +105,7 @@ def test_next_commands_can_be_typed_where_the_program_is_not_on_the_path(
 
 def test_the_check_is_ten_lines_and_a_verdict(tmp_path: Path) -> None:
     """Nothing of a library's comes between, and models that nobody asked for are no lines."""
-    done = CliRunner(mix_stderr=False).invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
+    done = CliRunner().invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
     assert done.exit_code == 0, done.output
     *lines, blank, verdict = done.stdout.splitlines()
     assert len([line for line in lines if line.startswith("ok ")]) == 7
@@ -119,8 +119,8 @@ def test_the_check_and_models_check_tell_one_state_of_every_model(tmp_path: Path
     """Guards servers that were ready to one and to serve to the other; and what programs read."""
     where = ["--port", "65000", "--data-dir", str(tmp_path)]
     some = ["eliza", "local_ollama", "ma2023_glm_dialog", "human", "tiny_generator"]
-    checked = json.loads(CliRunner(mix_stderr=False).invoke(main, ["models", "check", *some, "--json"]).stdout)
-    told = json.loads(CliRunner(mix_stderr=False).invoke(main, ["doctor", "--models", "--json", *where]).stdout)
+    checked = json.loads(CliRunner().invoke(main, ["models", "check", *some, "--json"]).stdout)
+    told = json.loads(CliRunner().invoke(main, ["doctor", "--models", "--json", *where]).stdout)
     assert told.keys() == {"ok", "verdict", "findings", "statuses", "models"}
     by_name = {model["name"]: model for model in told["models"]}
     assert [by_name[name] for name in some] == checked
@@ -133,7 +133,7 @@ def test_a_model_that_lacks_something_says_what_to_do(tmp_path: Path, monkeypatc
     """To `doctor --load` and `models check --load` alike; what its libraries print goes nowhere."""
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
     where = ["--port", "65000", "--data-dir", str(tmp_path)]
-    done = CliRunner(mix_stderr=False).invoke(main, ["doctor", "--load", "tiny_generator,eliza", *where])
+    done = CliRunner().invoke(main, ["doctor", "--load", "tiny_generator,eliza", *where])
     assert done.exit_code == 1
     text = " ".join(done.stdout.split())
     assert "wrong Model tiny_generator It has not been trained on this machine yet" in text
@@ -160,7 +160,7 @@ def test_what_is_right_stands_together_and_what_is_not_by_itself() -> None:
 def test_the_check_fails_where_something_is_broken(tmp_path: Path) -> None:
     """Nothing of ParlAI's log comes before it."""
     (tmp_path / "database.db").write_text("no database")
-    done = CliRunner(mix_stderr=False).invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
+    done = CliRunner().invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
     assert done.exit_code == 1
     assert "To be mended, as the lines marked “wrong” say: " in done.stdout
     assert "Data directory" in done.stdout.splitlines()[-1]

@@ -62,7 +62,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner(mix_stderr=False).invoke(
+    return CliRunner().invoke(
         report, [str(one) for one in arguments], env={"COLUMNS": "80"}, default_map={"draws": 100}
     )
 

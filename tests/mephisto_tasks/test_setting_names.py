@@ -147,7 +147,7 @@ def test_every_setting_is_listed_with_all_that_is_known(task: str) -> None:
 
 def test_settings_are_shown_by_topic_alone_and_for_programs() -> None:
     def shown(*arguments: str) -> str:
-        done = CliRunner(mix_stderr=False).invoke(launch, ["pw_turn", "--list-settings", *arguments])
+        done = CliRunner().invoke(launch, ["pw_turn", "--list-settings", *arguments])
         assert done.exit_code == 0, done.stderr
         return str(done.stdout)
 

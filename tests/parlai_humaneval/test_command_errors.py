@@ -103,7 +103,7 @@ from parlai_humaneval.command_errors import ErrorLines, error_lines, told_plainl
     ],
 )
 def test_wrong_usage_is_three_lines_and_status_2(typed: list[str], lines: list[str]) -> None:
-    done = CliRunner(mix_stderr=False).invoke(main, typed)
+    done = CliRunner().invoke(main, typed)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines() == lines
 
@@ -115,7 +115,7 @@ def test_an_option_that_is_typed_as_a_setting_is_shown_as_an_option() -> None:
         with told_plainly(["ValueError"]):
             raise ValueError("there is no setting 'served_model'. Did you mean models=…? `list` shows all.")
 
-    lines = CliRunner(mix_stderr=False).invoke(command, []).stderr.splitlines()
+    lines = CliRunner().invoke(command, []).stderr.splitlines()
     assert lines[0] == "error: there is no setting 'served_model'. Did you mean --served-model?"
 
 
@@ -151,7 +151,7 @@ def test_failures_have_status_1_and_obey_nobody() -> None:
         with told_plainly(["KeyError"]):
             raise KeyError("a model says \x1b]0;t\x07")
 
-    done = CliRunner(mix_stderr=False).invoke(fails)
+    done = CliRunner().invoke(fails)
     assert done.exit_code == 1
     assert "\x1b" not in done.stderr
     assert done.stderr.startswith("error: ")

@@ -39,9 +39,7 @@ class Guest(Rater):
 
 def run_invite(data_dir: Path, *arguments: str) -> dict[str, Any]:
     """What the command says as JSON; it runs beside the launch, as in another terminal."""
-    done = CliRunner(mix_stderr=False).invoke(
-        invite, ["--task-name", TASK, "--data-dir", str(data_dir), "--json", *arguments]
-    )
+    done = CliRunner().invoke(invite, ["--task-name", TASK, "--data-dir", str(data_dir), "--json", *arguments])
     assert done.exit_code == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
     return said

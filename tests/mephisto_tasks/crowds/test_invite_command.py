@@ -39,7 +39,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(*arguments: str, url: str | None = URL) -> Result:
     there = [] if url is None else ["--url", url]
     command = ["--task-name", TASK, "--data-dir", "data", *there, *arguments]
-    return CliRunner(mix_stderr=False).invoke(invite, command)
+    return CliRunner().invoke(invite, command)
 
 
 def said(*arguments: str) -> str:
@@ -194,10 +194,8 @@ def test_a_names_file_that_is_wrong_invites_nobody() -> None:
 async def test_a_launch_whose_raters_are_not_invited_says_so(start: Launch, data_dir: Path) -> None:
     """With place=local whoever opens the address takes part: links to it would promise what does not hold."""
     async with start():
-        done = CliRunner(mix_stderr=False).invoke(
-            invite, ["--task-name", TASK, "--data-dir", str(data_dir), "--open", "--limit", "3"]
-        )
-        misspelt = CliRunner(mix_stderr=False).invoke(
+        done = CliRunner().invoke(invite, ["--task-name", TASK, "--data-dir", str(data_dir), "--open", "--limit", "3"])
+        misspelt = CliRunner().invoke(
             invite, ["--task-name", TASK + "s", "--data-dir", str(data_dir), "--open", "--limit", "3"]
         )
     assert done.exit_code == 1

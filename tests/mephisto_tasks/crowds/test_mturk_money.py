@@ -32,9 +32,7 @@ def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
 def run(folder: Path, *more: str, place: str = "mturk", dialogues: int = 10, typed: str | None = None) -> Result:
     as_json = "--json" in more
     settings = arguments(folder, place, f"mephisto.blueprint.dialogues_per_group={dialogues}", *more)
-    return CliRunner(mix_stderr=not as_json).invoke(
-        launch, ["pw_turn", "--data-dir", str(folder / "data"), *settings], input=typed
-    )
+    return CliRunner().invoke(launch, ["pw_turn", "--data-dir", str(folder / "data"), *settings], input=typed)
 
 
 def total(**changes: Any) -> LaunchTotal:
@@ -218,9 +216,7 @@ def test_the_region_of_the_environment_does_not_matter(
 
 
 def requesters(data_dir: Path, *words: str, typed: str | None = None) -> Result:
-    return CliRunner(mix_stderr="--json" not in words).invoke(
-        requester, [*words, "--data-dir", str(data_dir)], input=typed
-    )
+    return CliRunner().invoke(requester, [*words, "--data-dir", str(data_dir)], input=typed)
 
 
 def test_requesters_by_the_environment(mturk: StandIn, data_dir: Path) -> None:

@@ -169,7 +169,7 @@ def test_settings_and_confs_are_listed(task: str) -> None:
     assert [setting.name for setting in list_settings(task) if not setting.description] == [], (
         "each one says what it is"
     )
-    confs = CliRunner(mix_stderr=False).invoke(launch, [task, "--list-confs"])
+    confs = CliRunner().invoke(launch, [task, "--list-confs"])
     assert confs.stdout.split() == conf_names(task)
     assert {"local", "mturk", "mturk_sandbox"} <= set(confs.stdout.split())
 

@@ -13,7 +13,7 @@ from parlai_humaneval.cli import main
 
 
 def pay(data_dir: Path, *arguments: str, task: str = TASK) -> Result:
-    return CliRunner(mix_stderr=False).invoke(
+    return CliRunner().invoke(
         main, ["pay", "--task-name", task, "--data-dir", str(data_dir), *arguments], catch_exceptions=False
     )
 

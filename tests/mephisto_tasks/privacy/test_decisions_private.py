@@ -24,7 +24,7 @@ def study(tmp_path: Path) -> SequentialStudy:
 
 
 def command(*arguments: object) -> Result:
-    done = CliRunner(mix_stderr=False).invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
     return done
 

@@ -96,7 +96,7 @@ def data_dir(original: Path, tmp_path: Path) -> Path:
 
 
 def command(*arguments: object) -> Result:
-    return CliRunner(mix_stderr=False).invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+    return CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
 
 
 def done(*arguments: object) -> Result:

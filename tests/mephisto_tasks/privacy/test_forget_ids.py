@@ -31,7 +31,7 @@ OTHER, OTHERS_SESSION = "5f00000000000000000000aa", "66f0000000000000000000bb"
 
 
 def said(*arguments: object) -> str:
-    result = CliRunner(mix_stderr=False).invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+    result = CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.stderr + result.stdout
     return str(result.stdout)
 

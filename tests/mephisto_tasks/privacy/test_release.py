@@ -51,7 +51,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def command(*arguments: object) -> Result:
-    return CliRunner(mix_stderr=False).invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+    return CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
 
 
 def released(data_dir: Path, out: Path, *more: str) -> Result:

@@ -158,7 +158,7 @@ def test_a_page_that_is_not_built_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_list_confs_and_help() -> None:
-    listed = CliRunner(mix_stderr=False).invoke(launch_command, ["pw_turn", "--list-confs"])
+    listed = CliRunner().invoke(launch_command, ["pw_turn", "--list-confs"])
     assert listed.stdout.split() == conf_names("pw_turn")
     described = CliRunner().invoke(launch_command, ["--help"])
     assert "parlai-humaneval launch pw_turn place=link panel=prolific" in described.output

@@ -95,7 +95,7 @@ def test_an_unknown_server_is_refused() -> None:
 def test_doctor_says_what_a_server_lacks(nothing_set_up: Path) -> None:
     """Guards who sets it up: each lack is a line of its own, and the exit code tells programs."""
     command = ["doctor", "--server", "heroku", "--json", "--data-dir", str(nothing_set_up / "data"), "--port", "39461"]
-    ended = CliRunner(mix_stderr=False).invoke(main, command)
+    ended = CliRunner().invoke(main, command)
     assert ended.exit_code == 1
     findings = [line for line in json.loads(ended.stdout)["findings"] if line["what"] == "Server heroku"]
     assert [line["status"] for line in findings] == ["error"] * len(hosting.lacks("heroku", {}))

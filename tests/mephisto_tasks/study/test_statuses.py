@@ -62,7 +62,7 @@ def test_the_doctor_says_what_it_would_do_and_does_it_when_it_is_told(killed: Pa
     assert "doctor --repair" in finding.mend
     assert rows(killed, STATUSES) == before
     arguments = ["doctor", "--repair", "--json", "--port", "65000", "--data-dir", str(killed)]
-    done = CliRunner(mix_stderr=False).invoke(main, arguments)
+    done = CliRunner().invoke(main, arguments)
     said = json.loads(done.stdout)
     assert [found["status"] for found in said["findings"] if found["what"] == "Statuses"] == ["ok"]
     assert (said["statuses"]["repaired"], len(said["statuses"]["behind"])) == (True, 2)

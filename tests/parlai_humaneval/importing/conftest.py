@@ -15,7 +15,7 @@ def command(tmp_path: Path):
 
     def run(*arguments: str | Path) -> Result:
         given = [*map(str, arguments), "--out", str(run.out), "--key", str(tmp_path / "keys" / "pseudonym.key")]
-        return CliRunner(mix_stderr=False).invoke(import_tables, given, catch_exceptions=False)
+        return CliRunner().invoke(import_tables, given, catch_exceptions=False)
 
     run.out = tmp_path / "out"
     return run

@@ -48,7 +48,7 @@ def run(data_dir: Path, out: Path, *arguments: str) -> Result:
     from mephisto_tasks.commands.export import export
 
     given: list[Any] = [*arguments, "--data-dir", str(data_dir), "--out", str(out), "--json"]
-    return CliRunner(mix_stderr=False).invoke(export, given)
+    return CliRunner().invoke(export, given)
 
 
 def test_several_tasks_go_into_one_folder(data_dir: Path, tmp_path: Path):

@@ -39,7 +39,7 @@ def test_check_tells_ready_from_missing(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "eliza: ready" in good.output
     assert "blender_90M: to download" in good.output
     assert "ParlAI downloads it" in good.output
-    bad = CliRunner(mix_stderr=False).invoke(models, ["check", "eliza", "tiny_generator", "--json"])
+    bad = CliRunner().invoke(models, ["check", "eliza", "tiny_generator", "--json"])
     assert bad.exit_code == 1
     by_name = {result["name"]: result for result in json.loads(bad.stdout)}
     assert by_name["eliza"]["ok"] is True
@@ -51,7 +51,7 @@ def test_check_all_is_a_table_of_the_whole_zoo(monkeypatch: pytest.MonkeyPatch, 
     """Guards --all: every model is a line with its state, JSON says the same, and what is missing is no failure."""
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    table = CliRunner(mix_stderr=False).invoke(models, ["check", "--all"])
+    table = CliRunner().invoke(models, ["check", "--all"])
     assert table.exit_code == 0, table.exception
     lines = {line.split()[0]: line for line in table.stdout.splitlines() if line.strip()}
     assert set(load_zoo()) <= set(lines)
@@ -60,7 +60,7 @@ def test_check_all_is_a_table_of_the_whole_zoo(monkeypatch: pytest.MonkeyPatch, 
     assert lines["human"].rstrip().endswith("in a launch")
     assert "cannot       agent" not in table.stdout
     assert lines["local_ollama"].rstrip().endswith("to serve     http://localhost:11434/v1")
-    listed = CliRunner(mix_stderr=False).invoke(models, ["check", "--all", "--json"])
+    listed = CliRunner().invoke(models, ["check", "--all", "--json"])
     for result in json.loads(listed.stdout):
         assert result["state"] in lines[result["name"]]
 
@@ -110,7 +110,7 @@ def test_check_all_fails_for_a_wrong_zoo_file(tmp_path: Path) -> None:
 
 def test_check_load_asks_for_a_reply(own_zoo: str) -> None:
     """Guards --load with a real TorchAgent: it must not only load but speak."""
-    result = CliRunner(mix_stderr=False).invoke(models, ["check", "own", "--load", "--zoo", own_zoo, "--json"])
+    result = CliRunner().invoke(models, ["check", "own", "--load", "--zoo", own_zoo, "--json"])
     assert result.exit_code == 0, result.stderr
     (checked,) = json.loads(result.stdout)
     assert checked["state"] == "ready"
@@ -120,7 +120,7 @@ def test_check_load_asks_for_a_reply(own_zoo: str) -> None:
 
 def test_chat_answers_line_by_line() -> None:
     """Guards the conversation and its JSON for programs."""
-    result = CliRunner(mix_stderr=False).invoke(models, ["chat", "eliza", "--json"], input="Hi!\nI need tea\n\n")
+    result = CliRunner().invoke(models, ["chat", "eliza", "--json"], input="Hi!\nI need tea\n\n")
     replies = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert len(replies) == 2
     assert "tea" in replies[1]["text"]
@@ -137,10 +137,10 @@ def test_a_wrong_name_is_one_clear_line(command: list[str]) -> None:
 def test_train_tiny_makes_a_model_that_speaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Guards the one command: after it the zoo's tiny_generator is found, loads and answers, without its optimiser."""
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
-    trained = CliRunner(mix_stderr=False).invoke(models, ["train-tiny", "--seconds", "2", "--json"])
+    trained = CliRunner().invoke(models, ["train-tiny", "--seconds", "2", "--json"])
     assert trained.exit_code == 0, trained.stderr
     made = Path(json.loads(trained.stdout)["model_file"])
     assert made == tmp_path / "models" / "tiny_generator" / "model"
     assert made.stat().st_size < 10_000_000
-    checked = CliRunner(mix_stderr=False).invoke(models, ["check", "tiny_generator", "--load", "--json"])
+    checked = CliRunner().invoke(models, ["check", "tiny_generator", "--load", "--json"])
     assert json.loads(checked.stdout)[0]["reply"]

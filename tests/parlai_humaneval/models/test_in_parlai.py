@@ -86,7 +86,7 @@ def test_a_wrong_model_name_is_one_clear_line() -> None:
 def test_a_misspelt_option_is_one_line() -> None:
     """Guards against hundreds of lines of usage before the one that helps; ParlAI's parser is as before afterwards."""
     before = ParlaiParser.error
-    result = CliRunner(mix_stderr=False).invoke(
+    result = CliRunner().invoke(
         parlai, ["eval_model", "-m", "parlai_humaneval/bot_speaker", "--modles", "a", "-t", "fromfile:parlaiformat"]
     )
     assert result.exit_code == 2

@@ -56,7 +56,7 @@ class Shop:
         return ["train", "mine", "--zoo", str(self.zoo), *(["--data", self.data] if data else []), *args]
 
     def train(self, *args: str, data: bool = True) -> Result:
-        return CliRunner(mix_stderr=False).invoke(models, self.args(*args, data=data))
+        return CliRunner().invoke(models, self.args(*args, data=data))
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_mistakes_are_one_clear_line(args: list[str], words: str, home: Path) ->
 
 def test_a_model_that_is_not_trained_here(home: Path) -> None:
     """Guards the way out for entries that are downloaded or packaged."""
-    done = CliRunner(mix_stderr=False).invoke(models, ["train", "eliza"])
+    done = CliRunner().invoke(models, ["train", "eliza"])
     assert done.exit_code == 1
     assert "eliza has no `training` in its zoo file" in done.stderr
     assert "models check eliza" in done.stderr

@@ -52,7 +52,7 @@ def compared(
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner(mix_stderr=False).invoke(main, ["plan", *arguments])
+    return CliRunner().invoke(main, ["plan", *arguments])
 
 
 def test_all_of_a_pilot_is_read() -> None:

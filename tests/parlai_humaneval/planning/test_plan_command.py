@@ -15,7 +15,7 @@ from parlai_humaneval.planning.assumptions import plannable
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner(mix_stderr=False).invoke(main, ["plan", *arguments])
+    return CliRunner().invoke(main, ["plan", *arguments])
 
 
 def plan_json(*arguments: str) -> dict[str, object]:

@@ -31,7 +31,7 @@ def until_decided(**question: Any) -> UntilDecided:
 
 
 def call(arguments: str) -> Result:
-    return CliRunner(mix_stderr=False).invoke(main, ["plan", *arguments.split()])
+    return CliRunner().invoke(main, ["plan", *arguments.split()])
 
 
 def test_numbers_are_of_the_simulation() -> None:

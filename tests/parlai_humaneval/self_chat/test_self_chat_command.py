@@ -15,7 +15,7 @@ BASE = ["self-chat", "--models", "eliza,dull", "--num-dialogues", "2", "--exchan
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner(mix_stderr=False).invoke(main, list(arguments))
+    return CliRunner().invoke(main, list(arguments))
 
 
 def test_files_and_counts(tmp_path: Path) -> None:

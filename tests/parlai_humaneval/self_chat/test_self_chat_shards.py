@@ -26,7 +26,7 @@ PAIRS = [("a", "b"), ("a", "a")]
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner(mix_stderr=False).invoke(main, list(arguments))
+    return CliRunner().invoke(main, list(arguments))
 
 
 @pytest.fixture

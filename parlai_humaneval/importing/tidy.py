@@ -197,7 +197,7 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     frame = frame.copy()
     for first, second in _SWAPPED.items():
-        frame.loc[swap, [first, second]] = frame.loc[swap, [second, first]].to_numpy()
+        frame.loc[swap, [first, second]] = frame.loc[swap, [second, first]].to_numpy(copy=True)
     for name in ("side", "position_a"):
         # Of two, the other place; of more, the place of the other model is not known.
         two = frame[name].isin([1, 2]) & (frame["n_models"].fillna(2) == 2)

@@ -109,7 +109,7 @@ def _of_comparisons(tables: Tables) -> pd.DataFrame:
     known = tables.comparisons["reason"].notna().to_numpy(dtype=bool)
     # Turns that stand in the table of turns have brought their reasons along.
     told = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
-    known &= ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
+    known = known & ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
     rows = oriented(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
     chosen = np.where(rows["outcome"] > 0, rows["model_a"], np.where(rows["outcome"] < 0, rows["model_b"], TIE))
     named = rows.assign(

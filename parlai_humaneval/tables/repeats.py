@@ -123,8 +123,8 @@ def _told(table: TableName, rows: pd.DataFrame, repeats: Repeats, more: int) -> 
 def _with_numbers(table: TableName, frame: pd.DataFrame, number: Ints) -> pd.DataFrame:
     later = number > 1
     if table == "comparisons":
-        frame = frame.copy()
-        frame.loc[later] = with_dialogues(frame[later])
+        filled = with_dialogues(frame[later])
+        frame = frame.assign(**{name: frame[name].where(~later, filled[name]) for name in ("dialogue_a", "dialogue_b")})
     numbers = pd.Series(pd.array(number, dtype="Int64"), index=frame.index).where(later)
     marked = {name: _renamed(frame[name], numbers.where(_is_numbered(frame, name)), _marked) for name in _IDS[table]}
     whole: pd.DataFrame = frame.assign(answer_number=numbers, **marked)

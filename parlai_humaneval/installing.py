@@ -191,12 +191,12 @@ def has_gpu() -> bool:
 
 
 def _install(*arguments: str) -> None:
-    """By pip, or by uv where the environment has no pip."""
+    """By pip, or by uv where the environment has no pip. What is imported is compiled then: to compile all takes longer."""
     if all(argument.startswith("-") for argument in arguments):
         return
     quiet = ["--quiet", *arguments]
     if importlib.util.find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *quiet]
+        command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", *quiet]
     elif (uv := shutil.which("uv")) is not None:
         command = [uv, "pip", "install", "--python", sys.executable, *quiet]
     else:

@@ -66,10 +66,9 @@ def test_the_newest_python_is_taken_though_an_older_one_comes_first_on_the_path(
     newest = bare / "pyenv" / "versions" / "3.13.5" / "bin"
     newest.mkdir(parents=True)
     script(newest, "python", "exit 0")
-    shown = subprocess.run(
-        ["make", "--eval", 'shown:\n\t@echo "$(FIND_PYTHON)"', "shown", f"SHELL={bare / 'bash'}"],
-        cwd=REPOSITORY, env={"PATH": str(bare), "PYENV_ROOT": str(bare / "pyenv")}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    command = ["make", "--eval", 'shown:\n\t@echo "$(FIND_PYTHON)"', "shown", f"SHELL={bare / 'bash'}"]
+    places = {"PATH": str(bare), "PYENV_ROOT": str(bare / "pyenv")}
+    shown = subprocess.run(command, cwd=REPOSITORY, env=places, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == str(newest / "python")
 
 

@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test storm test-storm test-python test-models test-web test-browser explore lint docs install lock bench clean check-tools check-chromium wheel
+.PHONY: help demo test storm test-storm test-oldest test-python test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,6 +20,7 @@ INSTALLED := .venv/.installed
 SMALL := .venv/.small
 # ParlAI's own pins of 2022, which people have who installed it first, on the oldest Python.
 OLDEST := .venv-oldest
+OLDEST_INSTALLED := .venv-oldest/.installed
 WEB := mephisto_tasks/webapp
 NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
@@ -33,6 +34,10 @@ FIND_PYTHON = $$(for python in "$${PYTHON:-}" $$(for minor in 13 12 11 10 14; do
 	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; \
 	  then echo "$$python"; break; fi; done)
 
+# A Python 3.10; empty where there is none.
+FIND_OLDEST = $$(for python in python3.10 $$(ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.10.*/bin/python 2>/dev/null || true); do \
+	  if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1; then echo "$$python"; break; fi; done)
+
 help:
 	@sed -n 's/^# //p' Makefile | head -8
 
@@ -41,7 +46,8 @@ demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 
 # Two parts at a time: the browser mostly waits, and leaves its time to the others. A few tests that fail run once more.
 test: install check-chromium
-	@$(BIN)/python tests/every_part.py test-python test-browser test-models lint test-web test-storm docs
+	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py test-python test-browser test-models lint test-web test-storm docs \
+	  $${oldest:+test-oldest}; [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
 
 lint: install
 	$(BIN)/ruff check --no-cache .
@@ -74,6 +80,12 @@ storm: install check-chromium
 # The same storm each time, without a browser: those are in test-browser.
 test-storm: install
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm --seconds 60 --seed 1 --no-browser $(ARGS)
+
+# What people have who installed ParlAI first, with its own pins: imports, statistics, reports, a launch, ParlAI's training.
+AT_OLDEST := tests/test_imports.py tests/parlai_humaneval/report tests/parlai_humaneval/test_compat.py tests/mephisto_tasks/test_demo.py \
+	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py)
+test-oldest: $(OLDEST_INSTALLED)
+	$(OLDEST)/bin/python -m pytest $(REMEMBER) --dist loadfile -n 2 -m "not browser and not hypothesis" $(AT_OLDEST) $(ARGS)
 
 test-web: $(NPM)
 	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent
@@ -111,6 +123,19 @@ $(INSTALLED) $(SMALL): setup.py pyproject.toml requirements/lock.txt parlai_huma
 	@$(BIN)/python -I parlai_humaneval/installing.py requirements/lock.txt $(if $(filter $(INSTALLED),$@),--all)
 	@touch $@
 
+check-oldest:
+	@[ -n "$(FIND_OLDEST)" ] || { echo "Python 3.10 is needed to test with the oldest libraries" >&2; exit 1; }
+
+$(OLDEST_INSTALLED): requirements/oldest.txt $(INSTALLED) | check-oldest
+	@rm -rf $(OLDEST)
+	"$(FIND_OLDEST)" -m venv $(OLDEST)
+	@# CUDA's libraries are the same for every Python: a second copy would take minutes and gigabytes.
+	@packages='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+	  from="$$($(BIN)/python -c "$$packages")"; to="$$($(OLDEST)/bin/python -c "$$packages")"; \
+	  for path in "$$from"/nvidia "$$from"/{nvidia,cuda,triton}*.dist-info; do if [ -e "$$path" ]; then ln -s "$$path" "$$to/"; fi; done
+	@$(OLDEST)/bin/python -I parlai_humaneval/installing.py requirements/oldest.txt --all
+	@touch $@
+
 # Exact versions, found anew. Only uv can leave out packages, and put others in place of ParlAI's and Mephisto's pins.
 COMPILE = "$(FIND_PYTHON)" -I parlai_humaneval/installing.py --engines | uv pip compile --quiet --upgrade --python-version 3.10 \
 	--no-annotate --custom-compile-command "make lock" --excludes requirements/excludes.txt setup.py -
@@ -130,4 +155,4 @@ $(PAGE): $(NPM) $(WEB_SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(SERVER) $(DOCS) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

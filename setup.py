@@ -126,6 +126,7 @@ setup(
             "torch>=2.0",
             "transformers>=4.35",
             "accelerate>=0.25",  # loads large models without twice their memory
+            "contractions>=0.1.72",  # the agent of BlenderBot 3
         ],
         # Models on a Ray cluster that runs already. From 2.50 on, a cluster can let in only who has its token.
         "ray": ["ray>=2.50,<3"],

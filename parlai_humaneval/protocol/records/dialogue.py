@@ -42,7 +42,9 @@ class ReplyInfo(Record):
 
     ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply,
     without the pool's tries that ended in an error. ``outage_s``: for how many of the reply's ``latency_s`` its server was
-    out and the request was held; None: it was not.
+    out and the request was held; None: it was not. ``turns_left_out``: how many of the dialogue's oldest turns the model
+    did not read, since there were too many for it, or for ``history_limit``; None: it read them all. This is noted of
+    models without a server, too.
     """
 
     served_model: str | None = None
@@ -53,6 +55,7 @@ class ReplyInfo(Record):
     finish_reason: str | None = None
     requests: int = 1
     outage_s: float | None = None
+    turns_left_out: int | None = None
 
 
 def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:

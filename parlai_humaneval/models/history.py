@@ -41,13 +41,28 @@ def history_limit(given: Any) -> HistoryLimit:
         return HistoryLimit()
     written = _WRITTEN.fullmatch(str(given))
     if written is None or int(written[1]) < 1:
-        raise ValueError(f"{OPTION} must be a number of turns or of tokens, such as “20 turns” or “4000 tokens”, not “{given}”")
+        raise ValueError(
+            f"{OPTION} must be a number of turns or of tokens, such as “20 turns” or “4000 tokens”, not “{given}”"
+        )
     return HistoryLimit(**{f"{written[2].lower()}s": int(written[1])})
 
 
 def estimated_tokens(text: str) -> int:
     """About as many tokens as a server's model makes of ``text``."""
     return -(-len(text.encode("utf-8", "replace")) // LETTERS_PER_TOKEN)
+
+
+def count_turns(dialogue: Sequence[Line]) -> int:
+    """How many turns a dialogue has, the newest included."""
+    return len(_begins(dialogue))
+
+
+def _begins(dialogue: Sequence[Line]) -> list[int]:
+    return [
+        place
+        for place, (speaker, _) in enumerate(dialogue)
+        if place == 0 or (speaker == "human" and dialogue[place - 1][0] == "bot")
+    ]
 
 
 def newest_turns(
@@ -63,11 +78,7 @@ def newest_turns(
         fits: whether an end of the dialogue can be read; where one can, so can all shorter ones.
         most: turns that may stay, whether or not more would fit.
     """
-    begins = [
-        place
-        for place, (speaker, _) in enumerate(dialogue)
-        if place == 0 or (speaker == "human" and dialogue[place - 1][0] == "bot")
-    ]
+    begins = _begins(dialogue)
     if not begins:
         return dialogue, 0
     ends = [*reversed(range(begins[-1] + 1, len(dialogue))), *reversed(begins if most is None else begins[-most:])]

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -27,10 +27,13 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, chance_of
+from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, Line, chance_of
+from parlai_humaneval.models.history import HELP, OPTION, count_turns, estimated_tokens, history_limit, newest_turns
+from parlai_humaneval.models.hosted.addresses import base_of
 from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
-from parlai_humaneval.models.hosted.chat_replies import without_thinking
-from parlai_humaneval.models.hosted.chat_server import ChatServer, Server
+from parlai_humaneval.models.hosted.chat_replies import ChatReply, without_thinking
+from parlai_humaneval.models.hosted.chat_server import ChatServer, HistoryTooLong, Server
+from parlai_humaneval.models.hosted.refusals import LIMIT_FIELDS, OUT_OF_TOKENS
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
 from parlai_humaneval.models.zoo.keys import is_variable_name, not_a_name
@@ -50,7 +53,6 @@ NUMBERS: Mapping[str, tuple[type, str]] = {
     "frequency_penalty": (float, "Against tokens, by how often they were used"),
 }
 """Sampling options that are passed on where they are given, and else left to the server."""
-LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 TOKENS_OF_A_PRICE = 1_000_000
 """Tokens that a price is for, as makers publish them."""
 
@@ -102,10 +104,12 @@ class ChatCompletionsAgent(OutsideAgent):
         self.patience_s = self.server.patience_s
         self.wording = _wording(opt)
         self.sampling = _sampling(opt)
+        self.max_tokens: int | None = opt.get("max_tokens")
         self.prices = Prices(opt.get("price_prompt"), opt.get("price_completion"), opt.get("currency") or "USD")
         self.stream = bool(opt.get("stream"))
         self.strips_thinking = bool(opt.get("strip_thinking", True))
         self.sends_seed = bool(opt.get("send_seed", True))
+        self.limit = history_limit(opt.get(OPTION))
 
     def share(self) -> dict[str, Any]:
         """The connection, and with it the limit of requests, is shared by all clones."""
@@ -113,10 +117,13 @@ class ChatCompletionsAgent(OutsideAgent):
 
     def ask(self, heard: Heard) -> Said:
         sampling = {**self.sampling, **({"seed": _seed(heard)} if self.sends_seed else {})}
-        reply, requests = self.server.ask(self.wording.messages(heard), sampling, stream=self.stream)
+        reply, requests, left_out = self._asked(heard, sampling)
         text = self.server.server.without_key(without_thinking(reply.text) if self.strips_thinking else reply.text)
         if is_blank(text):
-            logger.warning("%s answered with no text (finish_reason %s)", self.server.server, reply.finish_reason)
+            advice = f": {OUT_OF_TOKENS.sentence}" if reply.finish_reason == "length" else ""
+            logger.warning(
+                "%s answered with no text (finish_reason %s)%s", self.server.server, reply.finish_reason, advice
+            )
         prompt_tokens, completion_tokens = reply.usage.prompt_tokens, reply.usage.completion_tokens
         cost = self.prices.cost(prompt_tokens, completion_tokens)
         info = ReplyInfo(
@@ -127,8 +134,59 @@ class ChatCompletionsAgent(OutsideAgent):
             currency=None if cost is None else self.prices.currency,
             finish_reason=self._told(reply.finish_reason),
             requests=requests,
+            turns_left_out=left_out or None,
         )
         return Said(text, info)
+
+    def _asked(self, heard: Heard, sampling: Mapping[str, Any]) -> tuple[ChatReply, int, int]:
+        """The reply, how many requests it took, and how many of the oldest turns the server was not sent.
+
+        These are more than ``history_limit`` wants where its model cannot read the rest either.
+
+        Raises:
+            OutsideError: when there is none; where even the newest turn is too long, a :class:`HistoryTooLong`.
+        """
+        most = self.limit.tokens
+        kept, left_out = newest_turns(
+            heard.dialogue, lambda end: most is None or self._tokens(heard, end) <= most, self.limit.turns
+        )
+        before = 0
+        while True:
+            messages = self.wording.messages(replace(heard, dialogue=tuple(kept)))
+            try:
+                reply, requests = self.server.ask(messages, sampling, stream=self.stream)
+            except HistoryTooLong as error:
+                shorter, more = self._shortened(heard, kept, error.tokens)
+                if not more:
+                    raise
+                logger.warning(
+                    "%s cannot read so long a history, and is asked without its oldest turns (%d): say by %s how much it "
+                    "is to read",
+                    self.server.server,
+                    left_out + more,
+                    OPTION,
+                )
+                kept, left_out, before = shorter, left_out + more, before + error.requests
+            else:
+                return reply, before + requests, left_out
+
+    def _shortened(
+        self, heard: Heard, kept: Sequence[Line], told: tuple[int, int] | None
+    ) -> tuple[Sequence[Line], int]:
+        """The newest turns of what was too much, as many as are likely to fit, and how many that leaves out.
+
+        ``told``: how many tokens the server can read, and what it made of what it was sent; else half of it goes.
+        """
+        turns = count_turns(kept)
+        if told is None or told[1] <= (room := told[0] - (self.max_tokens or 0)):
+            return newest_turns(kept, lambda end: True, max(1, turns // 2))
+        whole = self._tokens(heard, kept)
+        return newest_turns(kept, lambda end: self._tokens(heard, end) * told[1] <= room * whole, max(1, turns - 1))
+
+    def _tokens(self, heard: Heard, dialogue: Sequence[Line]) -> int:
+        """About as many as the server makes of all that it is sent with this end of the dialogue."""
+        messages = self.wording.messages(replace(heard, dialogue=tuple(dialogue)))
+        return sum(estimated_tokens(message["content"]) for message in messages)
 
     def shutdown(self) -> None:
         """Close the connections."""
@@ -169,7 +227,7 @@ def _address(opt: Opt) -> str:
         raise ValueError(
             f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"
         )
-    return address.rstrip("/")
+    return base_of(address)
 
 
 def _key(variable: str) -> str:
@@ -253,6 +311,7 @@ def _add_wording_args(parser: ParlaiParser) -> None:
     add("--system-role", type=str, choices=get_args(SystemRole), default="system", help="user: server knows no other")
     add("--alternate-roles", type="bool", default=True, help="Lines of one speaker in a row become one message")
     add("--begin-prompt", type=str, default=BEGIN, help="Said by the user where the bot has the first line")
+    add("--history-limit", type=str, default=None, help=HELP)
     add("--go-on-prompt", type=str, default=GO_ON, help="Said by the user where the bot had the last line too")
     add("--strip-thinking", type="bool", default=True, help="Leave <think>…</think> out of replies")
 

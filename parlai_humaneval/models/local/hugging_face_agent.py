@@ -74,7 +74,9 @@ class HuggingFaceAgent(DialogueAgent):
         super().__init__(opt, shared)
         self.pretrained: Pretrained = shared["pretrained"] if shared else self._load(opt)
         self.model = self.pretrained.model
-        self._form, self._config, self._room, self._most_turns = self.pretrained.once(self._settings(opt), lambda: self._prepare(opt))
+        self._form, self._config, self._room, self._most_turns = self.pretrained.once(
+            self._settings(opt), lambda: self._prepare(opt)
+        )
 
     @abstractmethod
     def prompt_format(self, opt: Opt) -> PromptFormat:

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
+from parlai_humaneval.models.hosted.refusals import Mend
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.breaker import ModelOut
 from parlai_humaneval.models.pool.child import Child, Utterance
@@ -33,13 +34,17 @@ class ModelFailed(RuntimeError):
     """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept.
 
     ``out_since``: when their servers went (seconds since the epoch), where it is only that they did not come back.
+    ``mends``: changes of their zoo entries after which their servers would not refuse.
     """
 
-    def __init__(self, models: Sequence[str], reason: str, out_since: float | None = None) -> None:
+    def __init__(
+        self, models: Sequence[str], reason: str, out_since: float | None = None, mends: Sequence[Mend] = ()
+    ) -> None:
         super().__init__(f"no reply from {', '.join(models)}: {reason}")
         self.models = list(models)
         self.reason = reason
         self.out_since = out_since
+        self.mends = list(mends)
 
 
 class Refused(RuntimeError):
@@ -182,7 +187,10 @@ def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | Non
 def _failure(broken: Sequence[_Question]) -> ModelFailed:
     since = [question.out_since for question in broken if question.out_since is not None]
     reasons = "; ".join(dict.fromkeys(question.trouble for question in broken))
-    return ModelFailed([q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None)
+    mends = [question.mend for question in broken if question.mend is not None]
+    return ModelFailed(
+        [q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None, mends
+    )
 
 
 def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -> None:
@@ -212,6 +220,7 @@ class _Question:
         self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
+        self.mend: Mend | None = None
         self.out_since: float | None = None
         self._told_of_outage = False
         self._traced = ""  # the trouble that was last written down with its traceback
@@ -345,6 +354,7 @@ class _Question:
             self.out_since = error.since
         else:
             logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
+        self.mend = error.mend if isinstance(error, OutsideError) else None
         if isinstance(error, OutsideError) and error.final:
             self.tries = max(self.tries, self.retries + 1)
         self.trouble = trouble

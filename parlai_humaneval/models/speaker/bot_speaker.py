@@ -18,6 +18,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import Line, UseReply, said_for, seed_of
+from parlai_humaneval.models.hosted.refusals import OUT_OF_TOKENS
 from parlai_humaneval.models.pool.asking import Answer, ModelFailed, Objections, ask_all
 from parlai_humaneval.models.pool.child import WITHHELD, Utterance
 from parlai_humaneval.models.pool.loaded import LoadedModels
@@ -334,8 +335,13 @@ class BotSpeakerAgent(Agent):
         """Blank replies may be left out as long as there is something to compare."""
         silent = [model for model, answer in zip(self._models, answers, strict=True) if answer.failed]
         if len(answers) - len(silent) < min(2, len(answers)):
-            refused = any(answer.blocked for answer in answers)
-            raise ModelFailed(silent, "no reply that may be shown" if refused else "no text in any of its replies")
+            if any(answer.blocked for answer in answers):
+                raise ModelFailed(silent, "no reply that may be shown")
+            blank = [answer.info for answer in answers if answer.failed]
+            if all(info is not None and info.finish_reason == "length" for info in blank):
+                ran_out = f"its tokens ran out before any text of its reply: {OUT_OF_TOKENS.sentence}"
+                raise ModelFailed(silent, ran_out, mends=[OUT_OF_TOKENS])
+            raise ModelFailed(silent, "no text in any of its replies")
 
     def _objections(self) -> Objections:
         names, presenter = list(self._pool.specs), self._presenter

@@ -92,7 +92,7 @@ def contract_server(path: str, headers: dict[str, str], body: Any) -> tuple[int,
 def answered(model: str, **options: Any) -> tuple[str, str]:
     """Name and first answer of what is named so."""
     given = given_model(model, "retrieval", options.get("served_model"), options.get("api_key_env"))
-    return given.name, first_answer(given)[0]
+    return given.name, first_answer(given)[1]
 
 
 def test_functions_folders_and_names_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

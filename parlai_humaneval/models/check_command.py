@@ -14,8 +14,8 @@ from rich.table import Column, Table
 
 from parlai_humaneval.models.hosted.refusals import Mend
 from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.changes import file_of, write_option
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.plain_output import say, say_json
 
 if TYPE_CHECKING:

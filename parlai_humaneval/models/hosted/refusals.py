@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -100,7 +101,7 @@ def _roles(sent: Sent, match: re.Match[str]) -> Mend | None:
 
 def _alternation(sent: Sent, match: re.Match[str]) -> Mend | None:
     spoken = [role for role in sent.roles if role != sent.system_role]
-    if any(first == second for first, second in zip(spoken, spoken[1:], strict=False)):
+    if any(first == second for first, second in pairwise(spoken)):
         return Mend("alternate_roles", True)
     return Mend("system_role", "user") if sent.system_role else None
 
@@ -156,14 +157,15 @@ HISTORY = "history_limit"
 REFUSALS: Sequence[Refusal] = (
     Refusal(
         {
-            "This model's maximum context length is 4097 tokens. However, your messages resulted in 7575 tokens.": "history_limit: "
+            "This model's maximum context length is 4097 tokens. Reduce the length of the messages.": "history_limit: "
             "20 turns, or 3000 tokens; without it, as many of the oldest turns are left out as need be"
         },
-        r"context_length_exceeded|exceed_context_size|maximum context length|exceeds? (?:the |max(?:imum)? )?(?:available )?context"
-        r"|(?:longer|larger|greater) than the (?:model\W+s )?(?:maximum )?context|context (?:length|window|size)\b.{0,40}exceed"
-        r"|prompt (?:is )?too long|input is too long|too large for model with|input token count\b.*exceeds"
-        r"|input length\b.*exceeds|inputs?\W? tokens \+ |inputs?\W? must have less than|range of input length"
-        r"|context the overflows|reduce the length of (?:the |your )?(?:messages|prompt|input)|request too large for model",
+        r"context_length_exceeded|exceed_context_size|maximum context length|exceeds? (?:the )?(?:max(?:imum)? )?"
+        r"(?:available )?context|(?:longer|larger|greater) than the (?:model\W+s )?(?:maximum )?context"
+        r"|context (?:length|window|size)\b.{0,40}exceed|prompt (?:is )?too long|input is too long|too large for model with"
+        r"|input token count\b.*exceeds|input length\b.*exceeds|inputs?\W? tokens \+ |inputs?\W? must have less than"
+        r"|range of input length|context the overflows|reduce the length of (?:the |your )?(?:messages|prompt|input)"
+        r"|request too large for model",
         lambda sent, match: Mend(
             HISTORY, advice="even the newest turn is too long for it: lower max_tokens, or shorten the system prompt"
         ),
@@ -183,7 +185,8 @@ REFUSALS: Sequence[Refusal] = (
     Refusal(
         {"This model only support stream mode, please enable the stream parameter": "stream: true"},
         r"only (?:supports?|supported in|available in)?(?: the)? ?stream|only stream|stream(?:ing)? (?:is )?required"
-        r"|stream\W{0,2} must be (?:set to )?true|non-?stream(?:ing)? .*not|for non-?stream|when\W+stream=false|requires? stream",
+        r"|stream\W{0,2} must be (?:set to )?true|non-?stream(?:ing)? .*not|for non-?stream|when\W+stream=false"
+        r"|requires? stream",
         lambda sent, match: None if sent.stream else Mend("stream", True),
     ),
     Refusal(
@@ -200,9 +203,7 @@ REFUSALS: Sequence[Refusal] = (
         _roles,
     ),
     Refusal(
-        {
-            "Conversation roles must alternate user/assistant/user/assistant/...": "alternate_roles: true, or system_role: user"
-        },
+        {"Conversation roles must alternate user/assistant/...": "alternate_roles: true, or system_role: user"},
         r"(?:must|should) alternate",
         _alternation,
     ),
@@ -213,7 +214,8 @@ REFUSALS: Sequence[Refusal] = (
     ),
     Refusal(
         {"Expected last role User or Tool for serving but got assistant": "go_on_prompt, not empty"},
-        r"expected last role user|must end with a user|last message (?:must|should) (?:be|have|come)\b.*user|assistant prefill",
+        r"expected last role user|must end with a user|last message (?:must|should) (?:be|have|come)\b.*user"
+        r"|assistant prefill",
         _prompt("go_on_prompt", -1),
     ),
     Refusal(

@@ -29,7 +29,7 @@ def file_of(model: str, files: Iterable[str]) -> Path | None:
 
 
 def write_option(file: Path, model: str, mend: Mend) -> None:
-    """Write the option that ``mend`` names into the entry of a model, in one step: a reader finds the old file or the new one.
+    """Write the option that ``mend`` names into the entry of a model; in one step, so that nobody reads half of it.
 
     Raises:
         ZooError: where the file is such that only people should change it; it is then as it was.

@@ -248,8 +248,8 @@ def told(
         answered = f"{server} answered with status {status} and says {server.quote(_said(error))}"
         if about_key := _about_key(server, error):
             return OutsideError(f"{answered}{about_key}{asked}", final=True)
-        mend = None if status == TOO_MANY or status in ABSENT else mend_of(body)
-        if mend is not None:
+        mend = None if status in ABSENT else mend_of(body)
+        if mend is not None and (status != TOO_MANY or mend.option == HISTORY):  # one that is too large for any minute
             return refused(f"{answered}{asked}", mend, body, requests)
         if status in FINAL:
             return OutsideError(f"{answered}{_advice(status)}{asked}", final=True)

@@ -5,6 +5,7 @@ PyYAML says where in the text each value stands; only that place is written anew
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -61,19 +62,33 @@ def _changed(text: str, model: str, mend: Mend) -> str | None:
         return _with_key(text, entry, "options", f"{{{mend.as_yaml}}}")
     if not isinstance(options, yaml.MappingNode) or not _within(options, entry):
         return None  # it stands elsewhere, and other models have it too
-    value = _value(options, mend.option)
-    if value is None:
+    pair = _pair(options, mend.option)
+    if pair is None:
         return _with_key(text, options, mend.option, written(mend.value))
+    key, value = pair
     if not _within(value, options):
         return None
-    return text[: value.start_mark.index] + written(mend.value) + text[_end(value, text) :]
+    before, after = text[: value.start_mark.index], text[_end(value, text) :]
+    if value.start_mark.line == key.end_mark.line:
+        return f"{before}{written(mend.value)}{after}"
+    colon = (
+        text.index(":", key.end_mark.index) + 1
+    )  # a block begins on the next line, and a comment may stand on this one
+    line_end = colon + re.search(r"\r?\n", text[colon:]).start()  # type: ignore[union-attr]  # the block is behind it
+    return f"{text[:colon]} {written(mend.value)}{text[colon:line_end]}{after}"
 
 
 def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """The value under a key of a mapping; names of models are compared as they are read."""
+    """The value under a key of a mapping; None where there is none."""
+    pair = _pair(node, key)
+    return None if pair is None else pair[1]
+
+
+def _pair(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    """A key and its value as they stand in a mapping; names of models are compared as they are read."""
     if not isinstance(node, yaml.MappingNode):
         return None
-    return next((value for name, value in node.value if clean_label(str(name.value)) == key), None)
+    return next((pair for pair in node.value if clean_label(str(pair[0].value)) == key), None)
 
 
 def _within(inner: yaml.Node, outer: yaml.Node | None) -> bool:

@@ -1,4 +1,4 @@
-"""Dialogues that grow longer than a model can read: the newest turns are read, whole, and what is left out is written down."""
+"""Dialogues that grow longer than a model can read: the newest turns are read, whole, and the record says what is not."""
 
 from __future__ import annotations
 
@@ -112,6 +112,7 @@ def test_a_limit_of_tokens_is_about_as_long(server: FaultyServer, chat: MakePool
         ),
         ("the request exceeds the available context size, try increasing it", 400),
         ("Error code: context_length_exceeded", 413),
+        ("Request too large for model on tokens per minute (TPM): Limit {most}, Requested {sent}", 429),
         ("request ({sent} tokens) exceeds the available context size ({most} tokens)", 500),
     ],
 )

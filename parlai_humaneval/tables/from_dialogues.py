@@ -48,6 +48,7 @@ def server_columns(candidate: Candidate) -> Row:
         "finish_reason": info and info.finish_reason,
         "requests": info and info.requests,
         "outage_s": info and info.outage_s,
+        "turns_left_out": info and info.turns_left_out,
     }
 
 

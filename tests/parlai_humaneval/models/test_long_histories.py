@@ -10,13 +10,17 @@ from chat_pool import MakePool, say
 from faulty_server import Fault, FaultyServer, completion
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_hugging_face import folder_of, heard, spec_of
 
 from parlai_humaneval.models.dialogue_agent import Line
 from parlai_humaneval.models.history import HistoryLimit, count_turns, history_limit, newest_turns
 from parlai_humaneval.models.pool.asking import ModelFailed
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ZooError
 
 WORDS = "one two three four five six seven eight nine ten "
+LINES = ("I have two dogs.", "They are nice.", "And a very old cat.", "How old is it?", "It is ten years old now.")
 lines = st.lists(st.tuples(st.sampled_from(["human", "bot"]), st.text("ab ", min_size=1, max_size=9)), max_size=12)
 
 
@@ -154,3 +158,34 @@ def test_one_turn_that_is_too_long_alone_is_told(server: FaultyServer, chat: Mak
         say(chat(max_tokens=95).speaker(["m"]), WORDS)
     assert len(server.requests) == 1
     assert [mend.is_settled for mend in failed.value.mends] == [False]
+
+
+@pytest.mark.parametrize("limit", ["2 turns", "40 tokens"])
+@pytest.mark.parametrize("kind", ["gpt2", "bart"])
+def test_local_models_keep_the_limit_and_write_it_down(kind: str, limit: str) -> None:
+    """Guards the same option for models that compute here, in batches and word by word; persona and newest turn stay."""
+    spec = spec_of(folder_of(kind), kind, history_limit=limit, system_prompt="Be kind.")
+    with ModelPool([spec]) as pool:
+        replies = converse(pool.speaker(["mine"], seed=1), 5, "I like it. ")
+        agent = pool.worker("mine").agent
+        prompt = agent._asked(heard(agent, *LINES))[0]
+    out = [reply["info"] and reply["info"]["turns_left_out"] for reply in replies]
+    assert out[0] is None
+    assert out[-1] >= 1
+    assert out == sorted(out, key=lambda number: number or 0)
+    assert all(reply["info"]["requests"] == 0 for reply in replies if reply["info"])
+    text = agent.pretrained.tokenizer.decode(prompt)
+    assert "Be kind." in text
+    assert LINES[4] in text
+    assert LINES[0] not in text
+    assert prompt.turns_left_out >= 1
+
+
+def test_a_limit_that_leaves_no_room_for_the_system_prompt_is_an_error() -> None:
+    """Guards against replies without the persona, for a limit as for the model's own."""
+    with pytest.raises(ZooError, match=r"system prompt and persona take \d+ tokens, where the model reads 8"):
+        load_agent(
+            spec_of(
+                folder_of("gpt2"), "gpt2", history_limit="8 tokens", system_prompt="Be kind to all of them, please."
+            )
+        )

@@ -209,8 +209,9 @@ def test_an_entry_of_the_package_is_not_changed(
 def test_on_a_terminal_somebody_is_asked(picky: Path, typed: str, writes: bool) -> None:
     """Guards the offer, by the real command on a real terminal, and that no is no."""
     leader, follower = pty.openpty()
+    main = "from parlai_humaneval.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", "from parlai_humaneval.cli import main; main()", "models", "check", "mine", "--load", "--zoo", str(picky)],
+        [sys.executable, "-c", main, "models", "check", "mine", "--load", "--zoo", str(picky)],
         stdin=follower, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "COLUMNS": "200"},
     )  # fmt: skip
     os.write(leader, typed.encode())

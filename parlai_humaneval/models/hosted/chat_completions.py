@@ -47,7 +47,7 @@ ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 TIMEOUT_S = 30.0
 RETRIES = 2
 NUMBERS: Mapping[str, tuple[type, str]] = {
-    "temperature": (float, "Of the sampling; 0 takes the likeliest token"),
+    "temperature": (float, "Sampling temperature; 0 takes the likeliest token"),
     "top_p": (float, "Nucleus sampling: the share of probability that takes part"),
     "presence_penalty": (float, "Against tokens that were used at all"),
     "frequency_penalty": (float, "Against tokens, by how often they were used"),
@@ -289,7 +289,12 @@ def _extra(given: Any) -> dict[str, Any]:
 def _add_server_args(parser: ParlaiParser) -> None:
     group = parser.add_argument_group("Chat-completions server")
     add = group.add_argument
-    add("--base-url", type=str, default=None, help=f"Where the server is, most end in /v1; else {ADDRESS_VARIABLE}")
+    add(
+        "--base-url",
+        type=str,
+        default=None,
+        help=f"Address of the server, mostly ending in /v1; else {ADDRESS_VARIABLE}",
+    )
     add("--api-key-env", type=str, default=KEY_VARIABLE, help="NAME of the environment variable with the key, or empty")
     add("--served-model", type=str, default=None, help="The name by which the server calls the model")
     add("--request-timeout-s", type=float, default=TIMEOUT_S, help="Longest silence of the server, in seconds")
@@ -297,18 +302,29 @@ def _add_server_args(parser: ParlaiParser) -> None:
         "--request-retries",
         type=int,
         default=RETRIES,
-        help="After 429, 5xx, time-outs and lost connections; the pool adds none to these",
+        help="Further requests after 429, 5xx, time-outs and lost connections; the pool adds none to these",
     )
-    add("--stream", type="bool", default=False, help="Gather the reply from a stream: for long ones of slow servers")
-    add("--price-prompt", type=float, default=None, help="Per million tokens of the request")
-    add("--price-completion", type=float, default=None, help="Per million tokens of the reply")
-    add("--currency", type=str, default="USD", help="Of the prices")
+    add(
+        "--stream",
+        type="bool",
+        default=False,
+        help="Collect the reply from a stream; for slow servers, and those that only stream",
+    )
+    add("--price-prompt", type=float, default=None, help="Price per million tokens of the request")
+    add("--price-completion", type=float, default=None, help="Price per million tokens of the reply")
+    add("--currency", type=str, default="USD", help="Currency of the prices")
 
 
 def _add_wording_args(parser: ParlaiParser) -> None:
     add = parser.add_argument_group("Chat-completions messages").add_argument
     add("--system-prompt", type=str, default="", help="May hold {persona}; else a persona is told after it")
-    add("--system-role", type=str, choices=get_args(SystemRole), default="system", help="user: server knows no other")
+    add(
+        "--system-role",
+        type=str,
+        choices=get_args(SystemRole),
+        default="system",
+        help="Role of the system prompt; user: the first message of the user begins with it",
+    )
     add("--alternate-roles", type="bool", default=True, help="Lines of one speaker in a row become one message")
     add("--begin-prompt", type=str, default=BEGIN, help="Said by the user where the bot has the first line")
     add("--history-limit", type=str, default=None, help=HELP)
@@ -321,7 +337,13 @@ def _add_sampling_args(parser: ParlaiParser) -> None:
     for name, (kind, what) in NUMBERS.items():
         add(f"--{name.replace('_', '-')}", type=kind, default=None, help=what)
     add("--max-tokens", type=int, default=None, help="Longest reply; one that is cut is kept, and noted")
-    add("--limit-field", type=str, choices=LIMIT_FIELDS, default=LIMIT_FIELDS[0], help="What the server calls that")
+    add(
+        "--limit-field",
+        type=str,
+        choices=LIMIT_FIELDS,
+        default=LIMIT_FIELDS[0],
+        help="What the server calls max_tokens",
+    )
     add("--stop", type=str, nargs="+", default=None, help="Texts at which a reply ends")
-    add("--send-seed", type="bool", default=True, help="Of the conversation and turn; false where a server refuses it")
+    add("--send-seed", type="bool", default=True, help="Send a seed for each turn; false where a server refuses it")
     add("--extra-body", type=str, default=None, help='Further fields as JSON, such as {"top_k": 40}')

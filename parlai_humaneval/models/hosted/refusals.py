@@ -80,7 +80,7 @@ class Sent:
 class Refusal:
     """Words of servers (``says``: a regular expression), and what mends it; None where that is something else.
 
-    ``examples``: the words of one server and the option that mends that, for the documentation.
+    ``examples``: the words of one server and the option that mends that, as Markdown, for the documentation.
     """
 
     examples: Mapping[str, str]
@@ -157,8 +157,8 @@ HISTORY = "history_limit"
 REFUSALS: Sequence[Refusal] = (
     Refusal(
         {
-            "This model's maximum context length is 4097 tokens. Reduce the length of the messages.": "history_limit: "
-            "20 turns, or 3000 tokens; without it, as many of the oldest turns are left out as need be"
+            "This model's maximum context length is 4097 tokens. Reduce the length of the messages.": "`history_limit: "
+            "20 turns` or `3000 tokens`; without it, as many of the oldest turns are left out as necessary"
         },
         r"context_length_exceeded|exceed_context_size|maximum context length|exceeds? (?:the )?(?:max(?:imum)? )?"
         r"(?:available )?context|(?:longer|larger|greater) than the (?:model\W+s )?(?:maximum )?context"
@@ -171,31 +171,31 @@ REFUSALS: Sequence[Refusal] = (
         ),
     ),
     Refusal(
-        {"max_tokens is too large: 6000. This model supports at most 4096 completion tokens": "max_tokens: 4096"},
+        {"max_tokens is too large: 6000. This model supports at most 4096 completion tokens": "`max_tokens: 4096`"},
         r"at most (\d+) completion tokens|max_(?:completion_|new_)?tokens[`'\"]? must be "
         r"(?:<=|less than or equal to) [`'\"]?(\d+)|max_tokens: \d+ > (\d+)"
         r"|max_(?:completion_)?tokens\b.*(?:expected a value <=|less than or equal to) (\d+)",
         _limit,
     ),
     Refusal(
-        {"Could not finish the message because max_tokens or model output limit was reached": "max_tokens: higher"},
+        {"Could not finish the message because max_tokens or model output limit was reached": "a higher `max_tokens`"},
         r"could not finish the message because max_tokens|(?:max_(?:completion_)?tokens|max_output_tokens)\b.*below minimum",
         lambda sent, match: OUT_OF_TOKENS,
     ),
     Refusal(
-        {"This model only support stream mode, please enable the stream parameter": "stream: true"},
+        {"This model only support stream mode, please enable the stream parameter": "`stream: true`"},
         r"only (?:supports?|supported in|available in)?(?: the)? ?stream|only stream|stream(?:ing)? (?:is )?required"
         r"|stream\W{0,2} must be (?:set to )?true|non-?stream(?:ing)? .*not|for non-?stream|when\W+stream=false"
         r"|requires? stream",
         lambda sent, match: None if sent.stream else Mend("stream", True),
     ),
     Refusal(
-        {"Unsupported value: 'stream' does not support true with this model": "stream: false"},
+        {"Unsupported value: 'stream' does not support true with this model": "`stream: false`"},
         r"'stream' does not support true|stream(?:ing)?(?: mode)? is not (?:supported|allowed|available)|not support stream",
         lambda sent, match: Mend("stream", False) if sent.stream else None,
     ),
     Refusal(
-        {"System role not supported": "system_role: user"},
+        {"System role not supported": "`system_role: user`"},
         r"system role (?:is )?not supported|system[_ ]?(?:instruction|message|prompt)s? (?:is|are) not"
         r"|developer instruction is not enabled|only user and assistant roles"
         r"|(?:unknown variant|input tag|invalid role:?|role:?|does not support|value:?) [`'\"](?:system|developer)[`'\"]"
@@ -203,53 +203,51 @@ REFUSALS: Sequence[Refusal] = (
         _roles,
     ),
     Refusal(
-        {"Conversation roles must alternate user/assistant/...": "alternate_roles: true, or system_role: user"},
+        {"Conversation roles must alternate user/assistant/...": "`alternate_roles: true`, or `system_role: user`"},
         r"(?:must|should) alternate",
         _alternation,
     ),
     Refusal(
-        {"Conversations must start with a user message": "begin_prompt, not empty"},
+        {"Conversations must start with a user message": "a `begin_prompt` that is not empty"},
         r"(?:first message|conversations?) must (?:be|use|have|start|begin)\b.*user",
         _prompt("begin_prompt", 0),
     ),
     Refusal(
-        {"Expected last role User or Tool for serving but got assistant": "go_on_prompt, not empty"},
+        {"Expected last role User or Tool for serving but got assistant": "a `go_on_prompt` that is not empty"},
         r"expected last role user|must end with a user|last message (?:must|should) (?:be|have|come)\b.*user"
         r"|assistant prefill",
         _prompt("go_on_prompt", -1),
     ),
     Refusal(
-        {"`temperature` and `top_p` cannot both be specified for this model": "top_p: null (left out)"},
+        {"`temperature` and `top_p` cannot both be specified for this model": "`top_p: null`"},
         r"temperature\W+and\W+top_p\b.*(?:both|only one)",
         lambda sent, match: Mend("top_p") if "top_p" in sent.fields else None,
     ),
     Refusal(
         {
-            "Unrecognized request argument supplied: seed": "send_seed: false",
-            "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.": "limit_field: "
-            "max_completion_tokens",
-            "'temperature' does not support 0.7 with this model. Only the default (1) value is supported.": "temperature: "
-            "null (left out); likewise top_p, presence_penalty, frequency_penalty, stop",
+            "Unrecognized request argument supplied: seed": "`send_seed: false`",
+            "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.": "`limit_field: "
+            "max_completion_tokens`",
+            "'temperature' does not support 0.7 with this model. Only the default (1) value is supported.": "`temperature: "
+            "null`; `top_p`, the penalties and `stop` likewise",
         },
         r"(?:not|n't|no longer) support|unsupported|unrecogni[sz]ed|unknown|extra_forbidden|not permitted|not allowed"
         r"|unexpected|deprecated",
         _refused_field,
     ),
     Refusal(
-        {"`temperature` must be strictly positive": "temperature: another value; likewise top_p and the penalties"},
+        {"`temperature` must be strictly positive": "another `temperature`, `top_p` or penalty"},
         r"\bmust be\b|\bshould be\b|strictly|\brange\b|less than|greater than|between",
         _other_value,
     ),
     Refusal(
-        {
-            "The model `llama` does not exist or you do not have access to it.": "served_model: what GET /v1/models lists"
-        },
+        {"The model `llama` does not exist": "a `served_model` that `GET /v1/models` lists"},
         r"\bmodels?\b.{0,80}(?:does not exist|not[ _]found|not (?:a )?valid|is invalid|unknown|not available|decommissioned)"
         r"|model_not_found|(?:invalid|unknown|no such)[ _]model|deploymentnotfound",
         lambda sent, match: Mend("served_model", advice="check served_model (GET /models lists what there is)"),
     ),
     Refusal(
-        {"Missing required query parameter: api-version (Azure)": "base_url: …/openai/v1"},
+        {"Missing required query parameter: api-version (Azure)": "a `base_url` that ends in `/openai/v1`"},
         r"api.version\b.*(?:required|not supported|missing)|missing\b.*api-version",
         lambda sent, match: Mend("base_url", advice="let base_url end in /openai/v1, where Azure needs no api-version"),
     ),

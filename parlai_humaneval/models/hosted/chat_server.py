@@ -149,7 +149,8 @@ class ChatServer:
 
     def _mend(self, said: str, sent: Sent) -> Mend | None:
         mend = mend_of(said, sent)
-        return of_listed(mend, self._models()) if mend is not None and mend.option == "served_model" else mend
+        is_other_model = mend is not None and mend.option == "served_model" and not mend.is_settled
+        return of_listed(mend, self._models()) if mend is not None and is_other_model else mend
 
     def _models(self) -> list[str]:
         """What the server calls the models that it has, those most like the one asked for first; empty where it does not

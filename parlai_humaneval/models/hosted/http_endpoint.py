@@ -141,7 +141,7 @@ _CHAT_AGENT = (
     "this is the address of a server with OpenAI's interface, for which there is the agent "
     "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent with base_url {base} and served_model"
 )
-_ADVICE = {
+_ADVICE: Mapping[int, str] = {
     HTTPStatus.NOT_FOUND: ": is the path of the url right?",
     HTTPStatus.METHOD_NOT_ALLOWED: ": the question is sent by POST; is the path of the url right?",
     **dict.fromkeys(

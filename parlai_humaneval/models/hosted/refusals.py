@@ -154,6 +154,10 @@ def _other_value(sent: Sent, match: re.Match[str]) -> Mend | None:
 
 
 HISTORY = "history_limit"
+_LOG = (
+    "its log says why; if that is a chat template without a system role, write `system_role: user` in the options of its "
+    "zoo entry"
+)
 REFUSALS: Sequence[Refusal] = (
     Refusal(
         {
@@ -241,6 +245,11 @@ REFUSALS: Sequence[Refusal] = (
         _other_value,
     ),
     Refusal(
+        {"Server is pinned to 'my/model'; requested 'other'.": "`served_model: my/model`"},
+        r"server is pinned to ['\"]([^'\"]{1,200})['\"]",
+        lambda sent, match: Mend("served_model", match[1]),
+    ),
+    Refusal(
         {"The model `llama` does not exist": "a `served_model` that `GET /v1/models` lists"},
         r"\bmodels?\b.{0,80}(?:does not exist|not[ _]found|not (?:a )?valid|is invalid|unknown|not available|decommissioned)"
         r"|model_not_found|(?:invalid|unknown|no such)[ _]model|deploymentnotfound",
@@ -250,6 +259,11 @@ REFUSALS: Sequence[Refusal] = (
         {"Missing required query parameter: api-version (Azure)": "a `base_url` that ends in `/openai/v1`"},
         r"api.version\b.*(?:required|not supported|missing)|missing\b.*api-version",
         lambda sent, match: Mend("base_url", advice="let base_url end in /openai/v1, where Azure needs no api-version"),
+    ),
+    Refusal(
+        {"Internal Server Error": "perhaps `system_role: user`; the log of the server says why"},
+        r"internal server error",
+        lambda sent, match: Mend("system_role", advice=_LOG) if sent.system_role else None,
     ),
 )
 """In the order in which they are looked for: the particular ones first."""
@@ -288,7 +302,7 @@ def _number(patterns: Sequence[str], said: str) -> int | None:
 
 def of_listed(mend: Mend, models: Sequence[str]) -> Mend:
     """A wrong ``served_model``, once the server has said which models there are."""
-    if mend.option != "served_model" or not models:
+    if mend.option != "served_model" or mend.is_settled or not models:
         return mend
     if len(models) == 1:
         return replace(mend, value=models[0], advice="")

@@ -106,13 +106,13 @@ def test_a_cache_of_another_shape_is_found_out() -> None:
     import torch
     import transformers
 
-    from parlai_humaneval.models.local.hugging_face import _grows, _minds_no_padding
+    from parlai_humaneval.models.local.probing import bears_padding, grows
 
     config = transformers.BloomConfig(vocab_size=90, hidden_size=32, n_layer=2, n_head=4, initializer_range=0.4)
     with torch.random.fork_rng():
         model = transformers.BloomForCausalLM(config).eval()
-    assert _minds_no_padding(model)
-    assert not _grows(model)
+    assert bears_padding(model)
+    assert not grows(model)
 
 
 def test_conversations_of_a_pool_meet_word_by_word() -> None:

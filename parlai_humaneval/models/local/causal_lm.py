@@ -7,12 +7,12 @@ message, whether a bot may begin, and which control words stand between two turn
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
@@ -210,8 +210,8 @@ class CausalLmAgent(HuggingFaceAgent):
 
 def _switches(given: Any) -> dict[str, Any]:
     try:
-        switches = json.loads(given) if isinstance(given, str) and given else given or {}
-    except ValueError:
+        switches = yaml.safe_load(given or "{}") if isinstance(given or "", str) else given
+    except yaml.YAMLError:
         switches = None
     if not isinstance(switches, dict):
         raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")

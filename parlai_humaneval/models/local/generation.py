@@ -72,13 +72,13 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
         value = options.get(name)
         if value is not None and not is_right(value):
             raise ValueError(f"{name} must be {wanted}, not {value:g}")
-    config = deepcopy(pretrained.model.generation_config)
+    config = deepcopy(pretrained.settings)
     if is_transformers_5():
         config.update(**{name: value for name, value in UNSET.items() if getattr(config, name, None) is None})
     longest = _longest(pretrained, config)
-    config.update(max_new_tokens=longest, max_length=UNSET_MAX_LENGTH, min_new_tokens=config.min_new_tokens or 1)
-    if options.get("min_new_tokens") is not None:
-        config.min_length = 0  # it says the same in other words
+    config.update(max_new_tokens=longest, min_new_tokens=config.min_new_tokens or _shortest(pretrained, config))
+    # The same in other words, and transformers 5 warns of both.
+    config.max_length, config.min_length = (None, None) if is_transformers_5() else (UNSET_MAX_LENGTH, 0)
     config.update(**{name: value for name, value in options.items() if value is not None})
     if config.do_sample and config.num_beams > 1:
         raise ValueError("num_beams searches for the likeliest reply and do_sample draws one: choose one of them")
@@ -104,6 +104,11 @@ def _longest(pretrained: Pretrained, config: Any) -> int:
         longest = config.max_length - 1  # that counts the token which starts every text
     room = (pretrained.context or UNSET_MAX_LENGTH * DEFAULT_NEW_TOKENS) // 2
     return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
+
+
+def _shortest(pretrained: Pretrained, config: Any) -> int:
+    """As the model's makers say, whose least length counts the token which starts every text; at least a word."""
+    return max(1, config.min_length - 1 if pretrained.model.config.is_encoder_decoder else 1)
 
 
 def _ends(pretrained: Pretrained, config: Any) -> list[int]:
@@ -163,8 +168,6 @@ def _generate(
 
     is_causal = not pretrained.model.config.is_encoder_decoder
     config = deepcopy(config)
-    if is_transformers_5():
-        config.max_length = None  # it warns of both
     if is_causal or config.pad_token_id is None:
         config.pad_token_id = _harmless_padding(pretrained, prompts)
     ids, mask = padded(prompts, config.pad_token_id, pretrained.device, left=is_causal)

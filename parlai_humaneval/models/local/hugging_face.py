@@ -37,13 +37,15 @@ UNLIMITED = 1_000_000
 class Pretrained:
     """A loaded model and its tokenizer.
 
-    ``context``: most tokens that it can read and, if causal, write; None: it knows no limit. ``pads_left``: whether
+    ``settings``: how its makers have it search for a reply. They are no longer the model's: in transformers 5, ``generate``
+    fills in by them what a config leaves open, and what it sets to None. ``context``: most tokens that it can read and, if causal, write; None: it knows no limit. ``pads_left``: whether
     prompts of several lengths can share a batch. ``grows``: whether replies can be joined between two words, as the
     model's cache can be put together and cut row by row. ``made``: what agents have derived from it, by their settings.
     """
 
     model: Any
     tokenizer: Any
+    settings: Any
     context: int | None
     pads_left: bool
     grows: bool = False
@@ -117,11 +119,10 @@ def load_pretrained(
         numbers = "auto" if dtype == "auto" and kept else _dtype(dtype)
         places = {"": device} if device_map is None else device_map
         model = _load_weights(auto, path, numbers, device_map=places, trust_remote_code=trust_remote_code).eval()
-    context = _context(config, tokenizer)
-    if kind == "seq2seq":
-        return Pretrained(model, tokenizer, context, pads_left=True)
-    pads_left = bears_padding(model)
-    return Pretrained(model, tokenizer, context, pads_left, grows=pads_left and grows(model))
+    settings, model.generation_config = model.generation_config, transformers.GenerationConfig()
+    pads_left = kind == "seq2seq" or bears_padding(model)
+    joins = kind == "causal" and pads_left and grows(model)
+    return Pretrained(model, tokenizer, settings, _context(config, tokenizer), pads_left, joins)
 
 
 def _check_kind(path: str, kind: Kind, is_encoder_decoder: bool) -> None:

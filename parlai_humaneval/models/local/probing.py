@@ -68,12 +68,8 @@ def _next_scores(model: Any, ids: torch.Tensor, mask: torch.Tensor | None = None
         max_new_tokens=1, do_sample=False, num_beams=1, pad_token_id=0, return_dict_in_generate=True, output_scores=True
     )
     mask = torch.ones_like(ids) if mask is None else mask
-    before, model.generation_config = model.generation_config, GenerationConfig()  # it would change the scores
-    try:
-        with torch.inference_mode():
-            out = model.generate(ids, attention_mask=mask, generation_config=config)
-    finally:
-        model.generation_config = before
+    with torch.inference_mode():
+        out = model.generate(ids, attention_mask=mask, generation_config=config)
     scores: torch.Tensor = out.scores[0][0]
     return scores
 

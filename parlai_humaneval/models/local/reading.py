@@ -26,7 +26,7 @@ class Reader:
     def __init__(self, model: Any) -> None:
         takes = inspect.signature(model.forward).parameters
         self._model = model
-        self._cache_name = "cache" if "cache" in takes else "past_key_values"
+        self._cache_name = cache_name(model)
         self._takes_positions = "position_ids" in takes
         self._always = {"use_cache": True, "return_dict": True}
         if "logits_to_keep" in takes:
@@ -45,6 +45,11 @@ class Reader:
             inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         out = self._model(input_ids=ids, attention_mask=mask, **inputs, **self._always)
         return out.logits[:, -1].float(), out[self._cache_name]
+
+
+def cache_name(model: Any) -> str:
+    """What ``forward`` calls the cache, and its output, too."""
+    return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
 
 def layers_of(cache: Any) -> Layers | None:

@@ -22,9 +22,11 @@ from parlai_humaneval.models.dialogue_agent import (
 from parlai_humaneval.models.history import HELP, OPTION, history_limit
 from parlai_humaneval.models.local.continuous import GrowingReplies, can_grow
 from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
-from parlai_humaneval.models.local.hugging_face import DTYPES, Kind, Pretrained, device_of, load_pretrained
+from parlai_humaneval.models.local.hugging_face import DEVICE_MAPS, DTYPES, Kind, Pretrained, device_of, load_pretrained
+from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.local.prompting import Played, Prompt, PromptFormat, finish, fit
 from parlai_humaneval.models.outside.base import INFO_FIELD
+from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 
 COMMON_OPTIONS = frozenset(
@@ -51,9 +53,13 @@ class HuggingFaceAgent(DialogueAgent):
         super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Model of Hugging Face")
         group.add_argument("--hf-model", type=str, default=None, help="Its folder, or its name on Hugging Face")
-        group.add_argument("--dtype", type=str, default="auto", choices=DTYPES, help="Numbers of the weights")
+        group.add_argument("--dtype", type=str, default="auto", choices=DTYPES, help="Number format of the weights")
         group.add_argument("--no-cuda", action="store_true", default=False, help="Do not use a GPU")
         group.add_argument("--gpu", type=int, default=-1, help="Which GPU; -1: the first, where there is one")
+        group.add_argument("--device-map", default=None, choices=DEVICE_MAPS, help="Spread it over all GPUs")
+        group.add_argument(
+            "--trust-remote-code", type="bool", default=False, help="Run Python code that comes with the model"
+        )
         group.add_argument(
             "--system-prompt", type=str, default="", help="Told to the model first; may contain {persona}"
         )
@@ -125,7 +131,16 @@ class HuggingFaceAgent(DialogueAgent):
         name = opt.get("hf_model")
         if not name:
             raise ValueError("hf_model is missing: give the model's folder, or its name on Hugging Face")
-        return load_pretrained(str(name), self.KIND, dtype=opt.get("dtype") or "auto", device=device_of(opt))
+        if lacking := needs_local_packages(str(name)):
+            raise ZooError(lacking)
+        return load_pretrained(
+            str(name),
+            self.KIND,
+            dtype=opt.get("dtype") or "auto",
+            device=device_of(opt),
+            device_map=opt.get("device_map"),
+            trust_remote_code=bool(opt.get("trust_remote_code")),
+        )
 
     def _settings(self, opt: Opt) -> tuple[Any, ...]:
         return (type(self), *(opt.get(name) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))

@@ -29,13 +29,14 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, chance_of
 from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
-from parlai_humaneval.models.hosted.chat_replies import without_thinking
+from parlai_humaneval.models.hosted.chat_replies import ChatReply
 from parlai_humaneval.models.hosted.chat_server import ChatServer, Server
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
 from parlai_humaneval.models.zoo.keys import is_variable_name, not_a_name
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS, only_thoughts, parted, without_thoughts
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,8 @@ NUMBERS: Mapping[str, tuple[type, str]] = {
     "frequency_penalty": (float, "Against tokens, by how often they were used"),
 }
 """Sampling options that are passed on where they are given, and else left to the server."""
+CUT = "length"
+"""``finish_reason`` of a reply that reached the most tokens."""
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 TOKENS_OF_A_PRICE = 1_000_000
 """Tokens that a price is for, as makers publish them."""
@@ -114,9 +117,10 @@ class ChatCompletionsAgent(OutsideAgent):
     def ask(self, heard: Heard) -> Said:
         sampling = {**self.sampling, **({"seed": _seed(heard)} if self.sends_seed else {})}
         reply, requests = self.server.ask(self.wording.messages(heard), sampling, stream=self.stream)
-        text = self.server.server.without_key(without_thinking(reply.text) if self.strips_thinking else reply.text)
-        if is_blank(text):
-            logger.warning("%s answered with no text (finish_reason %s)", self.server.server, reply.finish_reason)
+        text, thoughts = map(self.server.server.without_key, (self._with_beginning(reply), reply.thoughts))
+        if is_blank(without_thoughts(text)):
+            why = only_thoughts(text) or (ONLY_THOUGHTS if thoughts else "no text")
+            logger.warning("%s gave no reply (finish_reason %s): %s", self.server.server, reply.finish_reason, why)
         prompt_tokens, completion_tokens = reply.usage.prompt_tokens, reply.usage.completion_tokens
         cost = self.prices.cost(prompt_tokens, completion_tokens)
         info = ReplyInfo(
@@ -127,8 +131,20 @@ class ChatCompletionsAgent(OutsideAgent):
             currency=None if cost is None else self.prices.currency,
             finish_reason=self._told(reply.finish_reason),
             requests=requests,
+            thoughts=thoughts or None,
         )
         return Said(text, info)
+
+    def _with_beginning(self, reply: ChatReply) -> str:
+        """The reply's text; where it was cut within thoughts that the chat template begins, with the mark that is not in it.
+
+        That a template does so is known once other thoughts of this server have ended and not begun.
+        """
+        both = parted(reply.text)
+        if both.thoughts and both.thoughts[0] and reply.text.lstrip().startswith(both.thoughts[0]):
+            self.server.begins_thoughts = True
+        cut = reply.finish_reason == CUT and self.server.begins_thoughts and not (both.thoughts or reply.thoughts)
+        return f"<think>{reply.text}" if cut else reply.text
 
     def shutdown(self) -> None:
         """Close the connections."""
@@ -254,7 +270,12 @@ def _add_wording_args(parser: ParlaiParser) -> None:
     add("--alternate-roles", type="bool", default=True, help="Lines of one speaker in a row become one message")
     add("--begin-prompt", type=str, default=BEGIN, help="Said by the user where the bot has the first line")
     add("--go-on-prompt", type=str, default=GO_ON, help="Said by the user where the bot had the last line too")
-    add("--strip-thinking", type="bool", default=True, help="Leave <think>…</think> out of replies")
+    add(
+        "--strip-thinking",
+        type="bool",
+        default=True,
+        help="Leave thoughts out of what ParlAI shows; raters never see any",
+    )
 
 
 def _add_sampling_args(parser: ParlaiParser) -> None:

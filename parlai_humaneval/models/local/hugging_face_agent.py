@@ -23,6 +23,9 @@ from parlai_humaneval.models.local.continuous import GrowingReplies, can_grow
 from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
 from parlai_humaneval.models.local.hugging_face import DTYPES, Kind, Pretrained, device_of, load_pretrained
 from parlai_humaneval.models.local.prompting import Played, PromptFormat, finish, fit
+from parlai_humaneval.models.outside.base import INFO_FIELD
+from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+from parlai_humaneval.showing.thoughts import parted
 
 COMMON_OPTIONS = frozenset({*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", "prompt_format", "seed"})
 
@@ -99,14 +102,17 @@ class HuggingFaceAgent(DialogueAgent):
         return generate(self.pretrained, self._config, prompts, chances, self._is_over)
 
     def _is_over(self, text: str) -> bool:
-        return self._form.end(text) is not None
+        both = parted(self._form.begun + text)  # what ends a reply ends no thoughts
+        return not both.is_open and self._form.end(both.reply) is not None
 
     def _asked(self, observation: Message) -> tuple[list[int], random.Random]:
         """All that the reply to an observation depends on."""
         return self._prompt(observation), chance_of(observation)
 
     def _message(self, tokens: Sequence[int]) -> Message:
-        return Message({"id": self.id, "text": self._spoken(tokens), "episode_done": False})
+        thoughts = "\n\n".join(filter(None, parted(self._written(tokens)).thoughts))
+        info = {INFO_FIELD: ReplyInfo(thoughts=thoughts)} if thoughts else {}
+        return Message({"id": self.id, "text": self._spoken(tokens), **info, "episode_done": False})
 
     def _load(self, opt: Opt) -> Pretrained:
         name = opt.get("hf_model")
@@ -137,9 +143,13 @@ class HuggingFaceAgent(DialogueAgent):
         return fit(self._form, played, observation[DIALOGUE_FIELD], self._room)
 
     def _spoken(self, tokens: Sequence[int]) -> str:
-        """The reply in generated tokens: up to the first special one, those at its start aside."""
+        """The reply in generated tokens, without what the model thought before it."""
+        return self._form.clean(finish(self._written(tokens), self._form.end))
+
+    def _written(self, tokens: Sequence[int]) -> str:
+        """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
         tokenizer = self.pretrained.tokenizer
         special = wordless(tokenizer)
         begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
         end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
-        return finish(tokenizer.decode(tokens[begin:end], skip_special_tokens=True), self._form.end)
+        return self._form.begun + str(tokenizer.decode(tokens[begin:end]))

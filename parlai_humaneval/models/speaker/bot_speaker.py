@@ -334,8 +334,8 @@ class BotSpeakerAgent(Agent):
         """Blank replies may be left out as long as there is something to compare."""
         silent = [model for model, answer in zip(self._models, answers, strict=True) if answer.failed]
         if len(answers) - len(silent) < min(2, len(answers)):
-            refused = any(answer.blocked for answer in answers)
-            raise ModelFailed(silent, "no reply that may be shown" if refused else "no text in any of its replies")
+            why = "; ".join(dict.fromkeys(answer.blocked for answer in answers if answer.blocked))
+            raise ModelFailed(silent, f"no reply that may be shown ({why})" if why else "no text in any of its replies")
 
     def _objections(self) -> Objections:
         names, presenter = list(self._pool.specs), self._presenter

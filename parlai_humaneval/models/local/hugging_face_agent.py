@@ -144,7 +144,7 @@ class HuggingFaceAgent(DialogueAgent):
 
     def _spoken(self, tokens: Sequence[int]) -> str:
         """The reply in generated tokens, without what the model thought before it."""
-        return self._form.clean(finish(self._written(tokens), self._form.end))
+        return str(self._form.clean(finish(self._written(tokens), self._form.end)))
 
     def _written(self, tokens: Sequence[int]) -> str:
         """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
@@ -152,4 +152,4 @@ class HuggingFaceAgent(DialogueAgent):
         special = wordless(tokenizer)
         begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
         end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
-        return self._form.begun + str(tokenizer.decode(tokens[begin:end]))
+        return f"{self._form.begun}{tokenizer.decode(tokens[begin:end])}"

@@ -31,6 +31,7 @@ from parlai_humaneval.models.speaker.cards import (
 )
 from parlai_humaneval.models.speaker.histories import Histories
 from parlai_humaneval.models.speaker.options import add_speaker_args, pool_of, presenter_from
+from parlai_humaneval.models.speaker.terminal import at_terminal, choose
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.protocol.records.dialogue import Candidate
 from parlai_humaneval.protocol.several_models import History, Order, shown_order
@@ -49,8 +50,9 @@ class BotSpeakerAgent(Agent):
     """One partner to the person and several models behind it.
 
     ``observe(message)`` → ``act()`` → ``accept(…)``, again and again. An ``observe()`` without ``accept()``
-    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged. Where the message had the
-    right answer, as in ``parlai eval_model``, it accepts that instead, as TorchAgent does (``--use-reply``).
+    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged; or the one that the person at
+    the terminal of ``parlai interactive`` chose. Where the message had the right answer, as in ``parlai eval_model``, it
+    accepts that instead, as TorchAgent does (``--use-reply``).
 
     The first dialogue has the seed that was given, each later one a seed of its own that follows from it and from the
     number of the dialogue. Clones number their dialogues together, by their beginnings: those of a batch all differ,
@@ -78,6 +80,7 @@ class BotSpeakerAgent(Agent):
         self._history: History = _one_of(History, "history", opt.get("history") or "shared")
         self._order_kind: Order = _one_of(Order, "order", opt.get("order") or "balanced")
         self._use_reply: UseReply = _one_of(UseReply, "use_reply", opt.get("use_reply") or "label")
+        self._choose, self._with_names = bool(opt.get("choose", True)), bool(opt.get("show_models"))
         self._presenter: Presenter
         if shared is None:
             self._models, self._pool = pool_of(opt)
@@ -142,6 +145,7 @@ class BotSpeakerAgent(Agent):
         self._pending: Message | None = None
         self._candidates: list[Candidate] = []  # of the pending turn, as shown
         self._replies: list[str] = []  # of the pending turn, in the order of the models
+        self._chosen = ""  # the candidate of the pending turn that goes on by default
         self._turn = 0
         self._ending = False
         self._prepare(self._seed)
@@ -203,7 +207,7 @@ class BotSpeakerAgent(Agent):
         """Ask all models at once for the next line.
 
         Returns:
-            A message with ``text`` (the reply that continues by default: the first shown),
+            A message with ``text`` (the reply that continues by default: the one that was chosen, or the first shown),
             ``text_candidates`` (the texts shown, in order, equal ones once) and ``candidates`` (dicts of
             ``protocol.records.Candidate``, one a model, in shown order, failed ones last). It holds plain values
             only. Called again before ``accept`` or ``observe``, it gives the same message.
@@ -222,6 +226,7 @@ class BotSpeakerAgent(Agent):
         if self._ending and not (self.observation or {}).get("text"):
             self.reset()
             return Message({"id": self.id, "episode_done": True})
+        chooses = self._choose and at_terminal(self.observation)
         if not self._histories.dialogue:
             raise NothingToAnswer("nothing has been said yet: give the Bot Speaker a message with observe() first")
         answers = ask_all(
@@ -229,11 +234,15 @@ class BotSpeakerAgent(Agent):
             self._histories.of_models,
             timeout_s=self._pool.timeout_s,
             retries=self._pool.retries,
-            on_delay=on_delay,
+            on_delay=print if chooses and on_delay is None else on_delay,
             objections=self._objections(),
         )
         self._must_suffice(answers)
         self._pending = self._message(answers)
+        if chooses and len(cards := shown_cards(self._candidates)) > 1:
+            card = choose(cards, names=self._with_names)
+            self._chosen = card.candidate_id
+            self._pending.force_set("text", card.text)
         self._turn += 1
         return self._pending
 
@@ -320,14 +329,14 @@ class BotSpeakerAgent(Agent):
         if line is None:
             self._taken()
         elif line == shown or is_blank(line):
-            self.accept(shown_cards(self._candidates)[0].candidate_id)
+            self.accept(self._chosen or shown_cards(self._candidates)[0].candidate_id)
         else:
             self.accept(text=line)
 
     def _taken(self) -> list[str]:
         """Each model's reply in the pending turn, which ends with this."""
         replies, self._replies = self._replies, []
-        self._pending, self._candidates = None, []
+        self._pending, self._candidates, self._chosen = None, [], ""
         return replies
 
     def _must_suffice(self, answers: Sequence[Answer]) -> None:

@@ -67,18 +67,17 @@ _GRANITE = re.compile(
     r"\A\s*Here(?:'s| is) my thought process:(?P<thoughts>.*?)Here(?:'s| is) my response:(?P<reply>.*)\Z", re.DOTALL
 )
 
-_CODE = re.compile(
-    r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^[ ]{0,3}(?P=fence)[`~]*[ \t]*$"
-    r"|(?<!`)(?P<ticks>`{1,3})(?!`)(?:[^`\n]|\n(?![ \t]*\n)|(?<!`)(?!(?P=ticks)(?!`))`+)+?(?P=ticks)(?!`)",
-    re.DOTALL | re.MULTILINE,
-)
+_FENCE = r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^[ ]{0,3}(?P=fence)[`~]*[ \t]*$"
+_TICKS = r"(?<!`)(?P<ticks>`{1,3})(?!`)(?:[^`\n]|\n(?![ \t]*\n)|(?<!`)(?!(?P=ticks)(?!`))`+)+?(?P=ticks)(?!`)"
+_FENCED = re.compile(_FENCE, re.DOTALL | re.MULTILINE)
+_CODE = re.compile(f"{_FENCE}|{_TICKS}", re.DOTALL | re.MULTILINE)
 _IN_SENTENCE = re.compile(r"[\w,;]['’]?[ ]*\Z")
 _SPOKEN_OF = re.compile(r"[ ](?:and|are|as|blocks?|comes?|in|is|marks?|markers?|means?|or|tags?|tokens?|was|were)\b")
 _NOUN = re.compile(r"[ ](?:blocks?|marks?|markers?|tags?|tokens?)\b")
 _LITTLE = re.compile(r"[\W_]*(?P<word>and|or|to|und|oder|et|ou|y|o|e|и|和|与|と)?[\W_]*")
 """Between two tags that are spoken of: “<think> and </think>”, “<think>…</think>”."""
 _GOES_ON = re.compile(r"[.,;:!?)]|[ ]+(?![A-Z])\w|\s*\Z")
-_QUOTES = (frozenset("\"“„«‘'("), frozenset("\"”“»’')"))
+_QUOTES = (frozenset("`\"“„«‘'("), frozenset("`\"”“»’')"))
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,11 @@ class Parted:
 
 
 class Code:
-    """The code in a markdown text: fences and words between backticks, those that are closed."""
+    """The code in a markdown text: fences and, unless ``only_fences``, words between backticks; those that are closed."""
 
-    def __init__(self, text: str) -> None:
-        self._places = [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
+    def __init__(self, text: str, *, only_fences: bool = False) -> None:
+        pattern = _FENCED if only_fences else _CODE
+        self._places = [match.span() for match in pattern.finditer(text)] if "`" in text or "~~~" in text else []
         self._starts = [start for start, _ in self._places]
 
     def holds(self, place: int) -> bool:
@@ -120,7 +120,7 @@ def parted(text: str) -> Parted:
 def without_thoughts(text: str) -> str:
     """The reply in ``text``; the very same text where it holds no thoughts."""
     both = parted(text)
-    return both.reply.strip() if both.thoughts or both.is_open else text
+    return text if both.reply == text else both.reply.strip()
 
 
 def only_thoughts(text: str) -> str | None:
@@ -206,7 +206,7 @@ def _first(
 def _end_of(opening: re.Match[str]) -> re.Match[str] | None:
     """Where the thoughts end that begin there: at the tag of the same name, if there is one, else at any that ends some."""
     text, begin = opening.string, opening.end()
-    code = Code(text[begin:])
+    code = Code(text[begin:], only_fences=True)  # a backtick of the thoughts may have its pair in the reply
     own = re.compile(rf"</{re.escape(opening['tag'])}\s*>", re.IGNORECASE) if opening["tag"] else _CLOSING
     for pattern in (own, _CLOSING):
         ends = list(islice(pattern.finditer(text, begin), MOST_MENTIONS))

@@ -31,7 +31,8 @@ _CALLS = re.compile(
 )
 """What a model says to a program, and what that said to it."""
 _TOKENS = re.compile(
-    r"(?:[ \t]*(?:<[|｜](?! )[\w ▁/.:=-]{1,40}(?<! )[|｜]>|\[\|\w{1,20}\|\]|<\|(?:turn|channel|tool|tool_response)>"
+    r"(?:[ \t]*(?:<[|｜](?! )[\w ▁/.:=-]{1,40}(?<! )[|｜]>|\[\|(?:endofturn|system|user|assistant|tool)\|\]"
+    r"|<\|(?:turn|channel|tool|tool_response)>"
     r"|<(?:turn|channel|tool|tool_response)\|>|\[/?(?:INST|SYSTEM_PROMPT|gMASK)\]|<</?SYS>>"
     r"|\[(?:BEGIN|END) FINAL RESPONSE\]|<(?:start|end)_of_(?:turn|utterance)>"
     r"|<(?:eos|bos|pad|unk|sop|eop|eod|eoh|eoa|eot|eom)>|<(?:unused|extra_id_)\d{1,3}>"

@@ -9,6 +9,7 @@ from typing import Any
 
 from parlai_humaneval.protocol.records.dialogue import Candidate, CriterionRecord, DialogueRecord, Turn
 from parlai_humaneval.protocol.records.points import points, ranks
+from parlai_humaneval.showing.thoughts import parted
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.problems import is_problem
 from parlai_humaneval.tables.schema import TIE
@@ -29,6 +30,7 @@ def shown_columns(candidate: Candidate) -> Row:
         "changes": ";".join(candidate.changes),
         "blocked": candidate.blocked,
         "withdrawn": _withdrawn(candidate),
+        "thoughts": _thoughts(candidate),
         "latency_s": candidate.latency_s,
         "same_as": candidate.same_as,
         "failed": int(candidate.failed),
@@ -38,6 +40,12 @@ def shown_columns(candidate: Candidate) -> Row:
 def _withdrawn(candidate: Candidate) -> str | None:
     earlier = [reply.model_dump() for reply in candidate.asked_again]
     return json.dumps(earlier, ensure_ascii=False) if earlier else None
+
+
+def _thoughts(candidate: Candidate) -> str | None:
+    """As its server or tokenizer told them apart, or as they stand in its own text."""
+    told = candidate.info and candidate.info.thoughts
+    return told or "\n\n".join(filter(None, parted(candidate.raw_text or "").thoughts)) or None
 
 
 def server_columns(candidate: Candidate) -> Row:

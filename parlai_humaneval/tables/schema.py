@@ -172,6 +172,7 @@ _TURNS = (
         "text",
         "JSON list: what the model said before in this turn, and why it was asked again; empty: it was asked once",
     ),
+    more("thoughts", "text", "what the model thought before it replied, which no rater saw"),
     more("latency_s", "number", "seconds the model took to reply"),
     more("human_text", "text", "what the Human Speaker said before"),
     more("human_fixed", "flag", "1: that message was given, not typed (the opening “Hi!”)"),

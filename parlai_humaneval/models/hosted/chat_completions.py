@@ -31,7 +31,7 @@ from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, L
 from parlai_humaneval.models.history import HELP, OPTION, count_turns, estimated_tokens, history_limit, newest_turns
 from parlai_humaneval.models.hosted.addresses import base_of
 from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
-from parlai_humaneval.models.hosted.chat_replies import ChatReply, without_thinking
+from parlai_humaneval.models.hosted.chat_replies import ChatReply
 from parlai_humaneval.models.hosted.chat_server import ChatServer, HistoryTooLong, Server
 from parlai_humaneval.models.hosted.refusals import LIMIT_FIELDS, OUT_OF_TOKENS
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
@@ -39,6 +39,7 @@ from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
 from parlai_humaneval.models.zoo.keys import is_variable_name, not_a_name
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS, only_thoughts, parted, without_thoughts
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,8 @@ NUMBERS: Mapping[str, tuple[type, str]] = {
     "frequency_penalty": (float, "Against tokens, by how often they were used"),
 }
 """Sampling options that are passed on where they are given, and else left to the server."""
+CUT = "length"
+"""``finish_reason`` of a reply that reached the most tokens."""
 TOKENS_OF_A_PRICE = 1_000_000
 """Tokens that a price is for, as makers publish them."""
 
@@ -118,11 +121,12 @@ class ChatCompletionsAgent(OutsideAgent):
     def ask(self, heard: Heard) -> Said:
         sampling = {**self.sampling, **({"seed": _seed(heard)} if self.sends_seed else {})}
         reply, requests, left_out = self._asked(heard, sampling)
-        text = self.server.server.without_key(without_thinking(reply.text) if self.strips_thinking else reply.text)
-        if is_blank(text):
-            advice = f": {OUT_OF_TOKENS.sentence}" if reply.finish_reason == "length" else ""
+        text, thoughts = map(self.server.server.without_key, (self._with_beginning(reply), reply.thoughts))
+        if is_blank(without_thoughts(text)):
+            why = only_thoughts(text) or (ONLY_THOUGHTS if thoughts else "no text")
+            advice = f"; {OUT_OF_TOKENS.sentence}" if why != ONLY_THOUGHTS and reply.finish_reason == CUT else ""
             logger.warning(
-                "%s answered with no text (finish_reason %s)%s", self.server.server, reply.finish_reason, advice
+                "%s gave no reply (finish_reason %s): %s%s", self.server.server, reply.finish_reason, why, advice
             )
         prompt_tokens, completion_tokens = reply.usage.prompt_tokens, reply.usage.completion_tokens
         cost = self.prices.cost(prompt_tokens, completion_tokens)
@@ -135,8 +139,20 @@ class ChatCompletionsAgent(OutsideAgent):
             finish_reason=self._told(reply.finish_reason),
             requests=requests,
             turns_left_out=left_out or None,
+            thoughts=thoughts or None,
         )
         return Said(text, info)
+
+    def _with_beginning(self, reply: ChatReply) -> str:
+        """The reply's text; where it was cut within thoughts that the chat template begins, with the mark that is not in it.
+
+        That a template does so is known once other thoughts of this server have ended and not begun.
+        """
+        both = parted(reply.text)
+        if both.thoughts and both.thoughts[0] and reply.text.lstrip().startswith(both.thoughts[0]):
+            self.server.begins_thoughts = True
+        cut = reply.finish_reason == CUT and self.server.begins_thoughts and not (both.thoughts or reply.thoughts)
+        return f"<think>{reply.text}" if cut else reply.text
 
     def _asked(self, heard: Heard, sampling: Mapping[str, Any]) -> tuple[ChatReply, int, int]:
         """The reply, how many requests it took, and how many of the oldest turns the server was not sent.
@@ -329,7 +345,12 @@ def _add_wording_args(parser: ParlaiParser) -> None:
     add("--begin-prompt", type=str, default=BEGIN, help="Said by the user where the bot has the first line")
     add("--history-limit", type=str, default=None, help=HELP)
     add("--go-on-prompt", type=str, default=GO_ON, help="Said by the user where the bot had the last line too")
-    add("--strip-thinking", type="bool", default=True, help="Leave <think>…</think> out of replies")
+    add(
+        "--strip-thinking",
+        type="bool",
+        default=True,
+        help="Leave thoughts out of what ParlAI shows; raters never see any",
+    )
 
 
 def _add_sampling_args(parser: ParlaiParser) -> None:

@@ -70,6 +70,7 @@ class ChatServer:
 
         quiet_http_log()
         self.server = server
+        self.begins_thoughts = False  # whether its chat template does, as far as is known
         self._timeout_s = timeout_s
         self._retries = retries
         self._client = openai.OpenAI(

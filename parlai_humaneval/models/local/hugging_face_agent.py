@@ -28,6 +28,7 @@ from parlai_humaneval.models.local.prompting import Played, Prompt, PromptFormat
 from parlai_humaneval.models.outside.base import INFO_FIELD
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+from parlai_humaneval.showing.thoughts import parted
 
 COMMON_OPTIONS = frozenset(
     {*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", OPTION, "prompt_format", "seed"}
@@ -115,17 +116,19 @@ class HuggingFaceAgent(DialogueAgent):
         return generate(self.pretrained, self._config, prompts, chances, self._is_over)
 
     def _is_over(self, text: str) -> bool:
-        return self._form.end(text) is not None
+        both = parted(self._form.begun + text)  # what ends a reply ends no thoughts
+        return not both.is_open and self._form.end(both.reply) is not None
 
     def _asked(self, observation: Message) -> tuple[Prompt, random.Random]:
         """All that the reply to an observation depends on."""
         return self._prompt(observation), chance_of(observation)
 
     def _message(self, prompt: Prompt, tokens: Sequence[int]) -> Message:
-        message = Message({"id": self.id, "text": self._spoken(tokens), "episode_done": False})
-        if prompt.turns_left_out:
-            message[INFO_FIELD] = ReplyInfo(requests=0, turns_left_out=prompt.turns_left_out)
-        return message
+        thoughts = "\n\n".join(filter(None, parted(self._written(tokens)).thoughts))
+        left_out = prompt.turns_left_out or None
+        told = ReplyInfo(requests=0, turns_left_out=left_out, thoughts=thoughts or None)
+        info = {INFO_FIELD: told} if thoughts or left_out else {}
+        return Message({"id": self.id, "text": self._spoken(tokens), **info, "episode_done": False})
 
     def _load(self, opt: Opt) -> Pretrained:
         name = opt.get("hf_model")
@@ -165,9 +168,13 @@ class HuggingFaceAgent(DialogueAgent):
         return fit(self._form, played, observation[DIALOGUE_FIELD], self._room, self._most_turns)
 
     def _spoken(self, tokens: Sequence[int]) -> str:
-        """The reply in generated tokens: up to the first special one, those at its start aside."""
+        """The reply in generated tokens, without what the model thought before it."""
+        return str(self._form.clean(finish(self._written(tokens), self._form.end)))
+
+    def _written(self, tokens: Sequence[int]) -> str:
+        """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
         tokenizer = self.pretrained.tokenizer
         special = wordless(tokenizer)
         begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
         end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
-        return finish(tokenizer.decode(tokens[begin:end], skip_special_tokens=True), self._form.end)
+        return f"{self._form.begun}{tokenizer.decode(tokens[begin:end])}"

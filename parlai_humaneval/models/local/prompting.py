@@ -15,8 +15,8 @@ from typing import Any
 
 from parlai_humaneval.models.dialogue_agent import Line
 from parlai_humaneval.models.history import newest_turns
-from parlai_humaneval.models.hosted.chat_replies import without_thinking
 from parlai_humaneval.protocol.materials.persona_lines import PARTNERS, with_persona
+from parlai_humaneval.showing.thoughts import without_thoughts
 
 HUMAN, BOT = "Human", "Bot"
 OWN_LABELS = re.compile(r"^(?:bot|assistant|ai)\s*:\s*", re.IGNORECASE)
@@ -50,6 +50,8 @@ class PromptFormat(ABC):
 
     with_special_tokens = True
     """Whether the tokenizer adds the tokens with which its texts begin and end."""
+    begun = ""
+    """The mark of thoughts with which a prompt ends, so that the model's text begins within them."""
 
     def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
         self.tokenizer = tokenizer
@@ -105,7 +107,7 @@ def system_text(prompt: str, played: Played) -> str:
 
 def finish(text: str, end: Callable[[str], int | None]) -> str:
     """A reply out of generated text: without reasoning, a label of its own, the next turn, and control characters."""
-    text = OWN_LABELS.sub("", without_thinking(CONTROL.sub(" ", text)).strip())
+    text = OWN_LABELS.sub("", without_thoughts(CONTROL.sub(" ", text)).strip())
     return text[: end(text)].rstrip(HALF).strip()
 
 

@@ -19,6 +19,7 @@ from parlai_humaneval.models.dialogue_agent import (
     SEED_FIELD,
     DialogueAgent,
     Line,
+    spoken,
 )
 from parlai_humaneval.models.hosted.refusals import Mend
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
@@ -125,6 +126,8 @@ class OutsideAgent(DialogueAgent):
     """
 
     patience_s: float | None = None
+    strips_thinking = True
+    """Whether the thoughts in a reply are no part of what the agent says; the record has them in any case."""
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
@@ -158,4 +161,6 @@ class OutsideAgent(DialogueAgent):
                 seed=int(observation[SEED_FIELD]),
             )
         )
+        if self.strips_thinking:
+            return spoken(self.id, said.text, **{INFO_FIELD: said.info})
         return Message({"id": self.id, "text": said.text, INFO_FIELD: said.info, "episode_done": False})

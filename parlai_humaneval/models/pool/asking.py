@@ -16,6 +16,7 @@ from parlai_humaneval.models.pool.breaker import ModelOut
 from parlai_humaneval.models.pool.child import Child, Utterance
 from parlai_humaneval.models.pool.worker import NoReply, Reply, Request
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo, Withdrawn, in_all
+from parlai_humaneval.showing.thoughts import only_thoughts
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,8 @@ class Objections:
     again: int = 0
 
 
-NONE = Objections(refuse=lambda _: None, doubt=lambda _: None)
+NONE = Objections(refuse=only_thoughts, doubt=lambda _: None)
+"""Everything is taken that is a reply."""
 
 
 @dataclass(frozen=True)
@@ -341,7 +343,8 @@ class _Question:
         self.is_doubt = False
         if isinstance(error, NoReply):
             self._info = in_all(self._info, error.info)
-            unfit = Answer("", time.monotonic() - self._started, True, info=self._info, withdrawn=self._withdrawn)
+            cut = str(error) if self._info is not None and self._info.thoughts else None
+            unfit = Answer("", time.monotonic() - self._started, True, cut, self._info, self._withdrawn)
             self._attempt = self.tries
         self._unfit = unfit
         said = _said(error)

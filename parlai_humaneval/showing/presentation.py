@@ -14,6 +14,7 @@ from parlai_humaneval.showing.clean_cuts import SENTENCE, clean_cuts
 from parlai_humaneval.showing.identity import Place, giveaways, masked_text, to_masks
 from parlai_humaneval.showing.marked_up import markup_of, words_of
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
 
@@ -83,6 +84,8 @@ class SettledPresenter:
         """Offensive replies where they are blocked, and those of which nothing is left to show."""
         looks, changes = self._looks(text)
         if changes and is_blank(looks):
+            if "thoughts" in changes:
+                return ONLY_THOUGHTS
             return f"nothing is left to show without {', '.join(changes)}"
         if self.disclosures is not None and (failure := self.disclosures.failure(looks)):
             return failure

@@ -172,6 +172,7 @@ _TURNS = (
         "text",
         "JSON list: what the model said before in this turn, and why it was asked again; empty: it was asked once",
     ),
+    more("thoughts", "text", "what the model thought before it replied, which no rater saw"),
     more("latency_s", "number", "seconds the model took to reply"),
     more("human_text", "text", "what the Human Speaker said before"),
     more("human_fixed", "flag", "1: that message was given, not typed (the opening “Hi!”)"),
@@ -201,6 +202,9 @@ _TURNS = (
     more("finish_reason", "text", "why the server's model stopped, e.g. length"),
     more("requests", "integer", "requests that the server was sent for this reply"),
     more("outage_s", "number", "of latency_s: seconds for which the server was out; empty: it was not"),
+    more(
+        "turns_left_out", "integer", "oldest turns of the dialogue that the model did not read; empty: it read them all"
+    ),
     more("own_worker", "text", "pseudonym of the dialogue's own rater, where it was rated once more by worker_id"),
     more("own_selected", "flag", "1: the dialogue's own rater chose this candidate"),
     more("own_ticks", "text", "what the dialogue's own rater ticked of this reply, joined by ;"),

@@ -8,10 +8,11 @@ message, whether a bot may begin, and which control words stand between two turn
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
@@ -23,19 +24,23 @@ from parlai_humaneval.models.local.hugging_face_agent import COMMON_OPTIONS, Hug
 from parlai_humaneval.models.local.prompting import BEGIN, JoinedFormat, PlainFormat, Played, PromptFormat, next_turn
 from parlai_humaneval.models.outside.base import Heard
 from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.showing.thoughts import begins_thoughts, is_channel, is_mark
 
 Chat = list[ChatMessage]
 
 MARKER = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]|<<[A-Z/]{2,10}>>|^\W{0,4}\w{2,20}:", re.MULTILINE)
 """A word that a template has between turns: ``<|im_end|>``, ``[/INST]``, ``### User:``."""
 TEMPLATE_FILE = "chat_template.jinja"
+WRITTEN_BY_US = frozenset({"conversation", "messages", "chat_template", "tokenize", "add_generation_prompt"})
 
 
 def own_template(tokenizer: Any) -> str | None:
     """The template that came with the tokenizer, also where newer versions of transformers keep it; None: there is none."""
     template = tokenizer.chat_template
     if isinstance(template, list):  # several, by name
-        template = next((item["template"] for item in template if item["name"] == "default"), None)
+        template = {item["name"]: item["template"] for item in template}
+    if isinstance(template, dict):  # as transformers 5 has them
+        template = template.get("default")
     beside = Path(str(tokenizer.name_or_path)) / TEMPLATE_FILE
     if template is None and beside.is_file():
         return beside.read_text(encoding="utf-8")
@@ -48,21 +53,31 @@ class ChatFormat(PromptFormat):
     A system prompt that the template has no place for is put before the person's first words. Turns of one speaker in
     succession are joined, since most templates demand that speakers alternate.
 
+    Args:
+        tokenizer: the model's.
+        system_prompt: what the model is told before everything else.
+        template: the Jinja text.
+        switches: further values that the template asks for, such as ``enable_thinking``.
+
     Raises:
         ZooError: for a template that is no Jinja, or shows not even what the person says.
     """
 
     with_special_tokens = False  # the template has written them
 
-    def __init__(self, tokenizer: Any, system_prompt: str = "", *, template: str) -> None:
+    def __init__(
+        self, tokenizer: Any, system_prompt: str = "", *, template: str, switches: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(tokenizer, system_prompt)
         self._template = template
+        self._switches = dict(switches or {})
         if not self._shows(_chat("user")):
             raise ZooError(f"the chat template cannot be used: {self._problem(_chat('user'))}")
         self._takes_system = self._shows(_chat("system", "user"))
         self._takes_bot_first = self._shows(_chat("assistant", "user"))
         self.markers = self._markers_between_turns()
         self._opening = self._opening_of_reply()
+        self.begun = begins_thoughts(self.render(Played(), [("human", "Hi!")]))
 
     @property
     def turn_ends(self) -> list[int]:
@@ -90,7 +105,11 @@ class ChatFormat(PromptFormat):
 
     def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
         text: str = self.tokenizer.apply_chat_template(
-            chat, chat_template=self._template, tokenize=False, add_generation_prompt=add_generation_prompt
+            chat,
+            chat_template=self._template,
+            tokenize=False,
+            add_generation_prompt=add_generation_prompt,
+            **self._switches,
         )
         return text
 
@@ -113,7 +132,12 @@ class ChatFormat(PromptFormat):
         chat = _chat("user", "assistant", "user")
         text = self._render(chat, add_generation_prompt=False)
         between = text.partition(chat[1]["content"])[2].partition(chat[2]["content"])[0]
-        return tuple(dict.fromkeys(marker.strip() for marker in MARKER.findall(between)))
+        markers = dict.fromkeys(marker.strip() for marker in MARKER.findall(between))
+        if any(
+            map(is_channel, markers)
+        ):  # the end of thoughts is that of a reply there: the model's own settings know more
+            return ()
+        return tuple(marker for marker in markers if not is_mark(marker))
 
     def _opening_of_reply(self) -> str:
         """What comes before the bot's words, where a template does not write it when asked for a reply; often nothing."""
@@ -159,12 +183,17 @@ class CausalLmAgent(HuggingFaceAgent):
 
     KIND: ClassVar[Kind] = "causal"
     FORMATS = ("auto", "chat", "dialogpt", "plain")
-    GENERATION_OPTIONS = COMMON_OPTIONS | {"chat_template"}
+    GENERATION_OPTIONS = COMMON_OPTIONS | {"chat_template", "chat_template_kwargs"}
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         super().add_cmdline_args(parser, partial_opt)
         parser.add_argument("--chat-template", type=str, default=None, help="A Jinja file, in place of the model's own")
+        parser.add_argument(
+            "--chat-template-kwargs",
+            default=None,
+            help="Values for the template, as a mapping or as JSON: '{\"enable_thinking\": false}'",
+        )
         return parser
 
     def prompt_format(self, opt: Opt) -> PromptFormat:
@@ -183,7 +212,19 @@ class CausalLmAgent(HuggingFaceAgent):
             raise ValueError(
                 "this model has no chat template: name a Jinja file by chat_template, or choose prompt_format plain"
             )
-        return ChatFormat(tokenizer, system, template=template)
+        return ChatFormat(tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs")))
+
+
+def _switches(given: Any) -> dict[str, Any]:
+    try:
+        switches = yaml.safe_load(given or "{}") if isinstance(given or "", str) else given
+    except yaml.YAMLError:
+        switches = None
+    if not isinstance(switches, dict):
+        raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")
+    if overlap := switches.keys() & WRITTEN_BY_US:
+        raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
+    return switches
 
 
 def _is_dialogpt(name: str, config: object) -> bool:

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval.models.local.generation import drawing, padded
 from parlai_humaneval.models.local.hugging_face import Pretrained
+from parlai_humaneval.models.local.reading import Layers, Reader, cache_of, layers_of
 
 if TYPE_CHECKING:
     import torch
-
-Cache = tuple[tuple["torch.Tensor", "torch.Tensor"], ...]
-"""Keys and values of each layer, in the shape ``(rows, heads, words, size)``."""
 
 PADDING = 0
 """Any token will do: it is masked."""
@@ -30,7 +28,8 @@ def can_grow(pretrained: Pretrained, config: Any) -> bool:
     """Whether replies can be joined between two words: the search keeps one text a reply, and the cache can be cut."""
     searches = config.num_beams == 1 and config.num_beam_groups in (None, 1) and not config.penalty_alpha
     plain = config.guidance_scale in (None, 1) and config.forced_bos_token_id is None and config.max_time is None
-    return bool(pretrained.grows and searches and plain and not config.forced_decoder_ids and config.use_cache)
+    forced = getattr(config, "forced_decoder_ids", None)  # not in transformers 5
+    return bool(pretrained.grows and searches and plain and not forced and config.use_cache)
 
 
 @dataclass(eq=False)
@@ -46,12 +45,18 @@ class _Row:
 
 @dataclass(eq=False)
 class _Group:
-    """Rows of one batch, padded on their left, and the scores of their next words."""
+    """Rows of one batch, padded on their left, the library's cache of them, and the scores of their next words."""
 
     rows: list[_Row]
     mask: torch.Tensor
-    cache: Cache
+    cache: Any
     scores: torch.Tensor
+
+    @property
+    def layers(self) -> Layers:
+        layers = layers_of(self.cache)
+        assert layers is not None, "a model whose cache is of another kind was found out when it was loaded"
+        return layers
 
 
 class GrowingReplies:
@@ -62,7 +67,7 @@ class GrowingReplies:
         config: of ``search_config``.
         is_over: whether a text has gone on beyond the reply.
         read: the prompt of what was asked, and its chance.
-        say: the answer in a reply's tokens.
+        say: the answer, from a prompt and its reply's tokens.
     """
 
     def __init__(
@@ -71,11 +76,12 @@ class GrowingReplies:
         config: Any,
         is_over: Callable[[str], bool],
         read: Callable[[Any], tuple[Sequence[int], random.Random]],
-        say: Callable[[Sequence[int]], Any],
+        say: Callable[[Any, Sequence[int]], Any],
     ) -> None:
         self._read_prompt = read
         self._say = say
         self._model = pretrained.model
+        self._read_words = Reader(pretrained.model)
         self._tokenizer = pretrained.tokenizer
         self._device = pretrained.device
         self._is_over = is_over
@@ -85,7 +91,7 @@ class GrowingReplies:
         self._no_beginning = list(config.begin_suppress_tokens or ())
         self._config = config
         self._rules = deepcopy(config)  # what is left of the settings when the above is taken care of
-        self._rules.update(min_new_tokens=None, begin_suppress_tokens=None, renormalize_logits=False)
+        self._rules.update(min_new_tokens=None, begin_suppress_tokens=None, renormalize_logits=False, do_sample=False)
         self._has_rules = bool(self._rules_of([PADDING]))
         self._group: _Group | None = None
         self._joined: list[_Group] = []
@@ -123,7 +129,8 @@ class GrowingReplies:
             over = self._take_words(group)
             if over:
                 self._group = _without(group, over)
-        return {row.key: self._say(_without_end(row.new, self._ends)) for row in (group.rows[place] for place in over)}
+        rows = [group.rows[place] for place in over]
+        return {row.key: self._say(row.prompt, _without_end(row.new, self._ends)) for row in rows}
 
     def _row(self, key: Any, prompt: Sequence[int], chance: random.Random) -> _Row:
         return _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else ())
@@ -136,12 +143,9 @@ class GrowingReplies:
         mask = torch.cat([group.mask, torch.ones_like(ids)], dim=1)
         return self._read(group.rows, ids, mask, group.cache)
 
-    def _read(self, rows: list[_Row], ids: torch.Tensor, mask: torch.Tensor, cache: Cache | None) -> _Group:
-        inputs = self._model.prepare_inputs_for_generation(
-            ids, past_key_values=cache, attention_mask=mask, use_cache=True
-        )
-        out = self._model(**inputs, return_dict=True)
-        return _Group(rows, mask, out.past_key_values, out.logits[:, -1])
+    def _read(self, rows: list[_Row], ids: torch.Tensor, mask: torch.Tensor, cache: Any) -> _Group:
+        scores, cache = self._read_words(ids, mask, cache)
+        return _Group(rows, mask, cache, scores)
 
     def _take_words(self, group: _Group) -> list[int]:
         """Choose the next word of each row; places of the rows that are over with it."""
@@ -209,7 +213,7 @@ def _together(groups: Sequence[_Group]) -> _Group:
     longest = max(group.mask.shape[1] for group in groups)
     missing = [longest - group.mask.shape[1] for group in groups]
     pairs = list(zip(groups, missing, strict=True))
-    layers = zip(*(group.cache for group in groups), strict=True)
+    layers = zip(*(group.layers for group in groups), strict=True)
 
     def joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
         padded = (pad(each, (0, 0, more, 0)) for each, more in zip(tensors, missing, strict=True))
@@ -218,7 +222,9 @@ def _together(groups: Sequence[_Group]) -> _Group:
     return _Group(
         [row for group in groups for row in group.rows],
         torch.cat([pad(group.mask, (more, 0)) for group, more in pairs]),
-        tuple((joined([keys for keys, _ in layer]), joined([values for _, values in layer])) for layer in layers),
+        cache_of(
+            tuple((joined([keys for keys, _ in each]), joined([values for _, values in each])) for each in layers)
+        ),
         torch.cat([group.scores for group in groups]),
     )
 
@@ -237,5 +243,5 @@ def _without(group: _Group, over: Sequence[int]) -> _Group | None:
     def kept(tensor: torch.Tensor) -> torch.Tensor:
         return tensor[:, :, -width:].index_select(0, chosen)
 
-    cache = tuple((kept(keys), kept(values)) for keys, values in group.cache)
+    cache = cache_of(tuple((kept(keys), kept(values)) for keys, values in group.layers))
     return _Group(rows, group.mask[:, -width:].index_select(0, chosen), cache, group.scores[chosen])

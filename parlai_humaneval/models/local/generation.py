@@ -12,6 +12,8 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval.models.local.hugging_face import Pretrained
+from parlai_humaneval.models.local.packages import is_transformers_5
+from parlai_humaneval.showing.thoughts import is_mark
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +32,30 @@ SEARCH_OPTIONS: Mapping[str, tuple[Callable[[float], bool], str]] = {
 DEFAULT_NEW_TOKENS = 128
 UNSET_MAX_LENGTH = 20
 """What transformers takes for the longest text when a model says nothing."""
+UNSET: Mapping[str, Any] = {
+    "do_sample": False,
+    "num_beams": 1,
+    "num_beam_groups": 1,
+    "temperature": 1.0,
+    "top_k": 50,
+    "top_p": 1.0,
+    "repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "min_length": 0,
+    "max_length": UNSET_MAX_LENGTH,
+    "use_cache": True,
+}
+"""What ``generate`` takes for settings that a model leaves open; transformers 5 no longer writes them into its config."""
+WARPERS: Mapping[str, tuple[str, Callable[[float], bool]]] = {
+    "temperature": ("TemperatureLogitsWarper", lambda value: value != 1),
+    "top_k": ("TopKLogitsWarper", lambda value: value > 0),
+    "top_p": ("TopPLogitsWarper", lambda value: value < 1),
+    "min_p": ("MinPLogitsWarper", lambda value: value > 0),
+    "typical_p": ("TypicalLogitsWarper", lambda value: value < 1),
+    "epsilon_cutoff": ("EpsilonLogitsWarper", lambda value: 0 < value < 1),
+    "eta_cutoff": ("EtaLogitsWarper", lambda value: 0 < value < 1),
+}
+"""What the library does to scores before it draws, in its order: setting → class, and when it applies."""
 
 
 def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends: Sequence[int]) -> Any:
@@ -47,11 +73,13 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
         value = options.get(name)
         if value is not None and not is_right(value):
             raise ValueError(f"{name} must be {wanted}, not {value:g}")
-    config = deepcopy(pretrained.model.generation_config)
+    config = deepcopy(pretrained.settings)
+    if is_transformers_5():
+        config.update(**{name: value for name, value in UNSET.items() if getattr(config, name, None) is None})
     longest = _longest(pretrained, config)
-    config.update(max_new_tokens=longest, max_length=UNSET_MAX_LENGTH, min_new_tokens=config.min_new_tokens or 1)
-    if options.get("min_new_tokens") is not None:
-        config.min_length = 0  # it says the same in other words
+    config.update(max_new_tokens=longest, min_new_tokens=config.min_new_tokens or _shortest(pretrained, config))
+    # The same in other words, and transformers 5 warns of both.
+    config.max_length, config.min_length = (None, None) if is_transformers_5() else (UNSET_MAX_LENGTH, 0)
     config.update(**{name: value for name, value in options.items() if value is not None})
     if config.do_sample and config.num_beams > 1:
         raise ValueError("num_beams searches for the likeliest reply and do_sample draws one: choose one of them")
@@ -66,8 +94,10 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
 
 
 def wordless(tokenizer: Any) -> set[int]:
-    """Special tokens: none of them is a word. The unknown word is one, though nobody can read it."""
-    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    """Special tokens: none of them is a word. The unknown word is one, though nobody can read it, and a mark of thoughts
+    ends no reply."""
+    special = zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
+    return {token for token, name in special if token != tokenizer.unk_token_id and not is_mark(str(name))}
 
 
 def _longest(pretrained: Pretrained, config: Any) -> int:
@@ -77,6 +107,11 @@ def _longest(pretrained: Pretrained, config: Any) -> int:
         longest = config.max_length - 1  # that counts the token which starts every text
     room = (pretrained.context or UNSET_MAX_LENGTH * DEFAULT_NEW_TOKENS) // 2
     return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
+
+
+def _shortest(pretrained: Pretrained, config: Any) -> int:
+    """As the model's makers say, whose least length counts the token which starts every text; at least a word."""
+    return max(1, config.min_length - 1 if pretrained.model.config.is_encoder_decoder else 1)
 
 
 def _ends(pretrained: Pretrained, config: Any) -> list[int]:
@@ -197,7 +232,7 @@ def _processors(config: Any, padding: Sequence[int], chances: Sequence[random.Ra
     chain += drawing(config, chances)
     # The likeliest word is taken, of which there is but one after a draw.
     config.update(do_sample=False, temperature=1.0, top_k=50, top_p=1.0, typical_p=1.0)
-    config.update(epsilon_cutoff=0.0, eta_cutoff=0.0)
+    config.update(epsilon_cutoff=0.0, eta_cutoff=0.0, min_p=None)
     return chain
 
 
@@ -207,14 +242,9 @@ def drawing(config: Any, chances: Sequence[random.Random]) -> list[Any]:
 
     if not config.do_sample:
         return []
-    chain: list[Any] = []
-    if config.temperature not in (None, 1.0):
-        chain.append(library.TemperatureLogitsWarper(float(config.temperature)))
-    if config.top_k:
-        chain.append(library.TopKLogitsWarper(config.top_k))
-    if config.top_p is not None and config.top_p < 1:
-        chain.append(library.TopPLogitsWarper(config.top_p))
-    return [*chain, _Drawn(chances)]
+    given = ((kind, getattr(config, setting, None), applies) for setting, (kind, applies) in WARPERS.items())
+    warpers = (getattr(library, kind)(value) for kind, value, applies in given if value is not None and applies(value))
+    return [*warpers, _Drawn(chances)]
 
 
 class _Unpadded:

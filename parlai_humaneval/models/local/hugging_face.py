@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.pool.memory import free_bytes, is_out_of_memory
+from parlai_humaneval.models.local.packages import is_transformers_5
+from parlai_humaneval.models.local.probing import bears_padding, grows
+from parlai_humaneval.models.local.refusals import check_memory, explained, has_words, is_folder, no_tokenizer
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.models.zoo.home import expand_home
 
@@ -25,24 +27,25 @@ if TYPE_CHECKING:
 Kind = Literal["causal", "seq2seq"]
 OTHER_AGENT = {"causal": "parlai_humaneval/seq2seq_lm", "seq2seq": "parlai_humaneval/causal_lm"}
 DTYPES = ("auto", "float32", "bfloat16", "float16")
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
+"""How one model is spread over several GPUs, in the words of accelerate."""
 UNLIMITED = 1_000_000
 """Tokenizers that know no limit say 10³⁰."""
-PROBE = 5
-"""Tokens of the sentence that tells whether a model minds padding on its left."""
 
 
 @dataclass(frozen=True)
 class Pretrained:
     """A loaded model and its tokenizer.
 
-    ``context``: most tokens that it can read and, if causal, write; None: it knows no limit. ``pads_left``: whether
+    ``settings``: how its makers have it search for a reply. They are no longer the model's: in transformers 5, ``generate``
+    fills in by them what a config leaves open, and what it sets to None. ``context``: most tokens that it can read and, if causal, write; None: it knows no limit. ``pads_left``: whether
     prompts of several lengths can share a batch. ``grows``: whether replies can be joined between two words, as the
     model's cache can be put together and cut row by row. ``made``: what agents have derived from it, by their settings.
     """
 
     model: Any
     tokenizer: Any
+    settings: Any
     context: int | None
     pads_left: bool
     grows: bool = False
@@ -76,14 +79,24 @@ def device_of(opt: Opt) -> str:
     return f"cuda:{max(gpu, 0)}" if here else "cpu"
 
 
-def load_pretrained(name: str, kind: Kind, *, dtype: str = "auto", device: str = "cpu") -> Pretrained:
+def load_pretrained(
+    name: str,
+    kind: Kind,
+    *,
+    dtype: str = "auto",
+    device: str = "cpu",
+    device_map: str | None = None,
+    trust_remote_code: bool = False,
+) -> Pretrained:
     """Load a model from a folder (``home:`` is understood) or by its name on Hugging Face.
 
     Args:
         name: where it is; a name that is not on this machine yet is downloaded.
         kind: what it has to be.
-        dtype: one of :data:`DTYPES`. auto: float32 on a processor, on a GPU as it was saved.
+        dtype: one of :data:`DTYPES`. auto: float32 on a processor, on a GPU or where they are quantised as they were saved.
         device: as torch names it.
+        device_map: one of :data:`DEVICE_MAPS`, to spread it over all devices; None: all of it goes to ``device``.
+        trust_remote_code: whether Python files that come with the model may run here.
 
     Raises:
         ZooError: when it cannot be had or is not of this kind, or does not fit into memory.
@@ -92,25 +105,24 @@ def load_pretrained(name: str, kind: Kind, *, dtype: str = "auto", device: str =
 
     if dtype not in DTYPES:
         raise ZooError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
-    path = str(Path(expand_home(name)).expanduser()) if _is_folder(name) else name
-    with _told(path), _silent():
-        config = transformers.AutoConfig.from_pretrained(path)
+    path = str(Path(expand_home(name)).expanduser()) if is_folder(name) else name
+    with explained(path), _silent():
+        config = transformers.AutoConfig.from_pretrained(path, trust_remote_code=trust_remote_code)
         _check_kind(path, kind, bool(config.is_encoder_decoder))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, trust_remote_code=trust_remote_code)
+        if not has_words(tokenizer):
+            raise ZooError(no_tokenizer(path))
+        if device_map is None:
+            check_memory(path, device)
         auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
-        _check_memory(path, device)
-        model = _load_weights(auto, path, _dtype(dtype, device), device).eval()
-    context = _context(config, tokenizer)
-    if kind == "seq2seq":
-        return Pretrained(model, tokenizer, context, pads_left=True)
-    pads_left = _minds_no_padding(model)
-    return Pretrained(model, tokenizer, context, pads_left, grows=pads_left and _grows(model))
-
-
-def _is_folder(name: str) -> bool:
-    """Whether ``name`` is meant for a folder: it is there, or is spelled as only a path is."""
-    spelled = name.startswith(("/", ".", "~", "home:")) or name.count("/") > 1
-    return spelled or Path(name).is_dir()
+        kept = device != "cpu" or getattr(config, "quantization_config", None) is not None
+        numbers = "auto" if dtype == "auto" and kept else _dtype(dtype)
+        places = {"": device} if device_map is None else device_map
+        model = _load_weights(auto, path, numbers, device_map=places, trust_remote_code=trust_remote_code).eval()
+    settings, model.generation_config = model.generation_config, transformers.GenerationConfig()
+    pads_left = kind == "seq2seq" or bears_padding(model)
+    joins = kind == "causal" and pads_left and grows(model)
+    return Pretrained(model, tokenizer, settings, _context(config, tokenizer), pads_left, joins)
 
 
 def _check_kind(path: str, kind: Kind, is_encoder_decoder: bool) -> None:
@@ -119,17 +131,17 @@ def _check_kind(path: str, kind: Kind, is_encoder_decoder: bool) -> None:
         raise ZooError(f"{path} is {what}: use the agent {OTHER_AGENT[kind]} for it")
 
 
-def _dtype(dtype: str, device: str) -> Any:
+def _dtype(dtype: str) -> torch.dtype:
     import torch
 
-    if dtype == "auto":
-        return torch.float32 if device == "cpu" else "auto"
-    return getattr(torch, dtype)
+    number: torch.dtype = getattr(torch, "float32" if dtype == "auto" else dtype)
+    return number
 
 
-def _load_weights(auto: Any, path: str, dtype: Any, device: str) -> Any:
+def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
     # Put on its device file by file, with the help of accelerate: never are there two copies of the weights.
-    model, loading = auto.from_pretrained(path, torch_dtype=dtype, device_map={"": device}, output_loading_info=True)
+    options["dtype" if is_transformers_5() else "torch_dtype"] = dtype
+    model, loading = auto.from_pretrained(path, output_loading_info=True, **options)
     absent = set(loading["missing_keys"]) & {name for name, _ in model.named_parameters()}
     if absent:
         raise ZooError(
@@ -140,100 +152,11 @@ def _load_weights(auto: Any, path: str, dtype: Any, device: str) -> Any:
 
 
 def _context(config: Any, tokenizer: Any) -> int | None:
+    if hasattr(config, "get_text_config"):  # of a model that could also see
+        config = config.get_text_config()
     limits = (getattr(config, "max_position_embeddings", None), getattr(config, "n_positions", None))
     known = [limit for limit in (*limits, tokenizer.model_max_length) if limit and 0 < limit < UNLIMITED]
     return min(known) if known else None
-
-
-def _minds_no_padding(model: Any) -> bool:
-    """Whether padding on the left leaves what the model says next as it was.
-
-    Most models count their positions from the attention mask; some do not (XGLM's here), and would answer otherwise in a
-    batch than alone.
-    """
-    import torch
-
-    ids, padded, mask = _probe(model)
-    with torch.no_grad():
-        alone = _next_scores(model, ids, torch.ones_like(ids))
-        beside = _next_scores(model, padded, mask)
-    return _alike(alone, beside)
-
-
-def _grows(model: Any) -> bool:
-    """Whether its cache is of the usual kind: keys and values of each layer by rows, with padding that it does not mind."""
-    import torch
-
-    ids, padded, mask = _probe(model)
-    with torch.no_grad():
-        alone = _next_scores(model, ids, torch.ones_like(ids))
-        inputs = model.prepare_inputs_for_generation(padded[:, :-1], attention_mask=mask[:, :-1], use_cache=True)
-        cache = getattr(model(**inputs), "past_key_values", None)
-        if not _is_usual(cache, words=2 * PROBE - 1):
-            return False
-        beside = _next_scores(model, padded[:, -1:], mask, cache)
-    return _alike(alone, beside)
-
-
-def _is_usual(cache: Any, words: int) -> bool:
-    if not isinstance(cache, tuple) or not all(isinstance(layer, tuple) and len(layer) == 2 for layer in cache):
-        return False
-    shapes = [each.shape for layer in cache for each in layer]
-    return all(len(shape) == 4 and shape[0] == 1 and shape[2] == words for shape in shapes)
-
-
-def _probe(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A short text, the same with padding on its left, and the mask of that."""
-    import torch
-
-    ids = torch.arange(1, PROBE + 1, device=model.device)[None] % model.config.vocab_size
-    nothing = torch.zeros_like(ids)
-    return ids, torch.cat([nothing, ids], dim=1), torch.cat([nothing, torch.ones_like(ids)], dim=1)
-
-
-def _alike(alone: torch.Tensor, beside: torch.Tensor) -> bool:
-    import torch
-
-    tolerance = 1e-3 if alone.dtype == torch.float32 else 5e-2
-    return bool((alone - beside).abs().max() <= tolerance * (alone.max() - alone.min()))
-
-
-def _next_scores(model: Any, ids: torch.Tensor, mask: torch.Tensor, cache: Any = None) -> torch.Tensor:
-    inputs = model.prepare_inputs_for_generation(
-        ids, past_key_values=cache, attention_mask=mask, use_cache=cache is not None
-    )
-    scores: torch.Tensor = model(**inputs).logits[0, -1]
-    return scores
-
-
-def _weights_folder(path: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache
-
-    if Path(path).is_dir():
-        return Path(path)
-    cached = try_to_load_from_cache(path, "config.json")
-    return Path(cached).parent if isinstance(cached, str) else None
-
-
-def _size_of_weights(path: str) -> int:
-    """Bytes of the weights' files, in the one format that would be read; 0: unknown."""
-    folder = _weights_folder(path)
-    sizes = (sum(file.stat().st_size for file in folder.glob(pattern)) for pattern in WEIGHTS) if folder else ()
-    return next((size for size in sizes if size), 0)
-
-
-def _check_memory(path: str, device: str) -> None:
-    """Before the system ends the process for it, as Linux does."""
-    size, free = _size_of_weights(path), free_bytes(device)
-    if size > free:
-        raise ZooError(_too_large(path, size, free, device))
-
-
-def _too_large(path: str, size: int, free: float, device: str) -> str:
-    return (
-        f"{path} does not fit into memory: its files have {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free on "
-        f"{device}. Take a smaller model, another device, a smaller dtype (bfloat16), or end what else is loaded"
-    )
 
 
 @contextmanager
@@ -241,46 +164,3 @@ def _silent() -> Iterator[None]:
     with warnings.catch_warnings():  # transformers warns about newer torch
         warnings.simplefilter("ignore")
         yield
-
-
-@contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Turn what transformers and torch raise into a sentence that says what to do."""
-    try:
-        yield
-    except ZooError:
-        raise
-    except Exception as error:  # a model's files may have them raise anything
-        raise ZooError(_explanation(path, error)) from error
-
-
-def _explanation(path: str, error: Exception) -> str:
-    import torch
-
-    said = " ".join(str(error).split())
-    if is_out_of_memory(error):
-        device = "cuda" if isinstance(error, torch.cuda.OutOfMemoryError) else "cpu"
-        return _too_large(path, _size_of_weights(path), free_bytes(device), device)
-    if Path(path).is_dir():
-        return _of_folder(Path(path), said)
-    if _is_folder(path):
-        return f"the folder {path} does not exist; hf_model is a model's folder, or its name on Hugging Face"
-    if any(word in said.lower() for word in ("gated", "401", "403")):
-        return (
-            f"{path} is not open to all, or there is no model of this name: accept its terms on "
-            f"https://huggingface.co/{path}, then run `huggingface-cli login` and load it again ({said})"
-        )
-    return (
-        f"{path} is not on this machine and cannot be fetched from Hugging Face. Check the name and the connection, or "
-        f"run `huggingface-cli download {path} --local-dir FOLDER` elsewhere and give that folder as hf_model ({said})"
-    )
-
-
-def _of_folder(folder: Path, said: str) -> str:
-    if not (folder / "config.json").exists():
-        return f"{folder} has no config.json: it is not the folder of a Hugging Face model"
-    if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
-        return f"{folder} has no weights: neither {' nor '.join(WEIGHTS)} is there"
-    if not any(folder.glob("*token*")) and not (folder / "vocab.json").exists():
-        return f"{folder} has no tokenizer: copy tokenizer.json and tokenizer_config.json there"
-    return f"{folder} cannot be loaded: {said}"

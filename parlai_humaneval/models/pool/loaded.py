@@ -35,9 +35,9 @@ class LoadedModels:
         max_batch: most requests that a model answers at once.
         seed: the chance of conversations that are given no seed of their own.
         threads: worker threads of a model, for all or by name. Leave it at 1 for one that computes on this machine.
-        torch_threads: processor threads that torch may use for one operation. By default the machine's
-            processors are shared out evenly among the models, and the processes of those that have some of their
-            own. The setting is the process's.
+        torch_threads: processor threads that torch may use for one operation. By default the processors that this
+            process may use, or ``OMP_NUM_THREADS`` of them, are shared out evenly among the models, and the processes
+            of those that have some of their own. The setting is the process's.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LoadedModels:
         self.max_batch = max_batch
         self.seed = seed
         self._threads = threads
-        self.torch_threads = torch_threads or max(1, (os.cpu_count() or 1) // max(1, _computing(specs)))
+        self.torch_threads = torch_threads or max(1, processors() // max(1, _computing(specs)))
         self._workers: dict[str, ModelWorker] = {}
 
     def load(self, progress: Callable[[str], None] | None = None) -> Self:
@@ -159,6 +159,16 @@ class LoadedModels:
         if strangers:
             raise ZooError(f"a persona is given for {', '.join(strangers)}, but only {', '.join(models)} speak")
         return [Child(self.worker(name), seed, given.get(name, ())) for name in models]
+
+
+def processors() -> int:
+    """How many processors this process may compute on: those it is bound to, or fewer if ``OMP_NUM_THREADS`` says so.
+
+    A container or a batch system leaves it some of the machine's; more threads than those would wait for each other.
+    """
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # further numbers are of nested loops
+    return min(bound, int(wanted)) if wanted.isdecimal() and int(wanted) else bound
 
 
 def _computing(specs: Sequence[ModelSpec]) -> int:

@@ -53,6 +53,13 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
     group.add_argument(
         "--model-outage", type=float, default=OUTAGE_S, help="Seconds to wait for a model's server that is not there"
     )
+    group.add_argument(
+        "--choose",
+        type="bool",
+        default=True,
+        help="In `parlai interactive`, choose each time which reply goes on; false: the first one does",
+    )
+    group.add_argument("--show-models", type="bool", default=False, help="Show there which model gave each reply, too")
     _add_reply_args(parser)
     return add_use_reply(parser)
 

@@ -15,6 +15,7 @@ from parlai.core.torch_generator_agent import TorchGeneratorModel
 from parlai.utils.torch import neginf
 from torch import Tensor
 
+from parlai_humaneval.models.local.reading import Layers, cache_name, cache_of, layers_of
 from parlai_humaneval.models.trained.transfer_transfo_tokens import (
     BOS,
     EOS,
@@ -25,9 +26,6 @@ from parlai_humaneval.models.trained.transfer_transfo_tokens import (
     ids_of,
     pretrained_missing,
 )
-
-Past = tuple[tuple[Tensor, Tensor], ...]
-"""Keys and values of each layer, each ``(rows, heads, tokens, size of a head)``."""
 
 
 def load_gpt2(name: str, config_file: Path | None) -> Any:
@@ -59,6 +57,7 @@ class DoubleHeadsModel(TorchGeneratorModel):
         if gpt2.config.vocab_size != len(dictionary):
             gpt2.resize_token_embeddings(len(dictionary))
         self.gpt2 = gpt2
+        self._cache_name = cache_name(gpt2.transformer)
         self.register_buffer("types", torch.tensor(ids_of(dictionary, (BOS, PARTNER, SELF))), persistent=False)
         self.register_buffer("unspoken", torch.tensor(dictionary.unspoken()), persistent=False)
 
@@ -66,7 +65,7 @@ class DoubleHeadsModel(TorchGeneratorModel):
         """A decoder alone has nothing to encode."""
         return context
 
-    def decoder(self, replies: Tensor, context: Tensor, past: Past | None = None) -> tuple[Tensor, Past]:
+    def decoder(self, replies: Tensor, context: Tensor, past: Layers | None = None) -> tuple[Tensor, Layers]:
         """Read ``replies`` after ``context``; with ``past``, all but the last token have been read.
 
         Returns:
@@ -118,7 +117,7 @@ class DoubleHeadsModel(TorchGeneratorModel):
         scores: Tensor = self.gpt2.multiple_choice_head(hidden, last).squeeze(-1)
         return scores.float()
 
-    def _read(self, known: Tensor, new: int, past: Past | None = None) -> tuple[Tensor, Past]:
+    def _read(self, known: Tensor, new: int, past: Layers | None = None) -> tuple[Tensor, Layers]:
         """Hidden states of the last ``new`` of the ``known`` tokens; the others are in ``past``, where there is one."""
         mask = known.ne(self.NULL_IDX)
         positions = (mask.long().cumsum(1) - 1).clamp(min=0)
@@ -127,10 +126,12 @@ class DoubleHeadsModel(TorchGeneratorModel):
             token_type_ids=self._types(known)[:, -new:],
             position_ids=positions[:, -new:],
             attention_mask=mask,
-            past_key_values=past,
             use_cache=True,
+            **{self._cache_name: cache_of(past or ())},
         )
-        return read.last_hidden_state, read.past_key_values
+        layers = layers_of(read[self._cache_name])
+        assert layers is not None, "GPT-2 keeps keys and values of each layer"
+        return read.last_hidden_state, layers
 
     def _types(self, known: Tensor) -> Tensor:
         places = torch.arange(known.size(1), device=known.device).expand_as(known)
@@ -142,7 +143,7 @@ class DoubleHeadsModel(TorchGeneratorModel):
         chosen = torch.as_tensor(indices, device=encoder_states.device)
         return encoder_states.index_select(0, chosen)
 
-    def reorder_decoder_incremental_state(self, incremental_state: Past, inds: Tensor) -> Past:
+    def reorder_decoder_incremental_state(self, incremental_state: Layers, inds: Tensor) -> Layers:
         """Rows of the past, for beams."""
         return tuple((key.index_select(0, inds), value.index_select(0, inds)) for key, value in incremental_state)
 

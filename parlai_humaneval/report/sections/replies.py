@@ -38,6 +38,7 @@ _SERVED: Columns = (
     ("latency_median", "Median s", "seconds"),
     ("latency_p95", "95 % s", "seconds"),
     ("n_cut", "Cut off by its length limit", "count"),
+    ("n_shortened", "Without the oldest turns", "count"),
     ("prompt_tokens", "Tokens read", "count"),
     ("completion_tokens", "Tokens written", "count"),
     ("cost", "Cost", "money"),
@@ -62,6 +63,7 @@ class ModelReplies(Part):
         n_told: shown with something in it that gives a model away, ``told_dialogues`` the first of those dialogues.
         n_named: dialogues of this model in which the rater's own words name a model or a maker.
         latency_median, latency_p95: seconds the model took.
+        n_shortened: for which the model did not read the oldest turns, ``most_left_out`` of them at most.
         served_models: names by which servers call it. More than one: it changed during the study.
         cost: of all its replies, in ``currency``; None where nothing is known.
     """
@@ -82,6 +84,8 @@ class ModelReplies(Part):
     latency_median: float | None
     latency_p95: float | None
     n_cut: int
+    n_shortened: int
+    most_left_out: int
     served_models: list[str]
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -177,6 +181,8 @@ def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -
         latency_median=float(np.median(latency)) if len(latency) else None,
         latency_p95=float(np.percentile(latency, 95)) if len(latency) else None,
         n_cut=int(rows["finish_reason"].eq("length").sum()),
+        n_shortened=int(rows["turns_left_out"].gt(0).sum()),
+        most_left_out=int(rows["turns_left_out"].fillna(0).max()),
         served_models=sorted(map(str, rows["served_model"].dropna().unique())),
         prompt_tokens=_total(rows["prompt_tokens"]),
         completion_tokens=_total(rows["completion_tokens"]),
@@ -243,6 +249,11 @@ def _remarks_on(one: ModelReplies) -> list[str]:
         found.append(
             f"{one.n_asked_again:,} of {_replies(one.n)} came when it was asked again, because what it said first gave it "
             "away or was refused; raters judged the later words (column `withdrawn` of the turns has the first)."
+        )
+    if one.n_shortened:
+        found.append(
+            f"{one.n_shortened:,} of {_replies(one.n)} were written without the oldest turns of the dialogue (up to "
+            f"{one.most_left_out:,}), which was longer than it may read (`history_limit`, or its own limit)."
         )
     if len(one.served_models) > 1:
         names = " and ".join(one.served_models)

@@ -80,7 +80,7 @@ def test_a_reply_leaves_as_soon_as_it_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "options"), [("gpt2", {"num_beams": 3}), ("openai-gpt", {}), *((kind, {}) for kind in SEQ2SEQ)]
+    ("kind", "options"), [("gpt2", {"num_beams": 3}), ("rwkv", {}), *((kind, {}) for kind in SEQ2SEQ)]
 )
 def test_other_models_and_searches_answer_whole_batches(kind: str, options: dict[str, Any]) -> None:
     """Guards beams, models that mind padding, and encoder–decoders: they are answered as before."""
@@ -102,17 +102,18 @@ def test_agents_of_ones_own_keep_their_way() -> None:
 
 
 def test_a_cache_of_another_shape_is_found_out() -> None:
-    """Guards models whose cache cannot be put together by rows (BLOOM's folds rows into heads)."""
+    """Guards models whose cache cannot be put together by rows (BLOOM's folded rows into heads before transformers 5)."""
     import torch
     import transformers
 
-    from parlai_humaneval.models.local.hugging_face import _grows, _minds_no_padding
+    from parlai_humaneval.models.local.packages import is_transformers_5
+    from parlai_humaneval.models.local.probing import bears_padding, grows
 
     config = transformers.BloomConfig(vocab_size=90, hidden_size=32, n_layer=2, n_head=4, initializer_range=0.4)
     with torch.random.fork_rng():
         model = transformers.BloomForCausalLM(config).eval()
-    assert _minds_no_padding(model)
-    assert not _grows(model)
+    assert bears_padding(model)
+    assert grows(model) == is_transformers_5()
 
 
 def test_conversations_of_a_pool_meet_word_by_word() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import shutil
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 import torch
 from tiny_hugging_face import CHAT_TEMPLATE, SEQ2SEQ, agent_of, folder_of, heard, save_model, spec_of, texts
 
-from parlai_humaneval.models.local import hugging_face
+from parlai_humaneval.models.local import hugging_face, refusals
 from parlai_humaneval.models.local.causal_lm import ChatFormat
 from parlai_humaneval.models.local.hugging_face import device_of, load_pretrained
 from parlai_humaneval.models.local.prompting import PlainFormat
@@ -93,10 +96,12 @@ def test_settings_of_the_model_hold_until_an_option_says_otherwise(tmp_path: Pat
     settings = folder / "generation_config.json"
     own = {"num_beams": 3, "min_length": 20, "max_length": 60, "no_repeat_ngram_size": 3, "length_penalty": 0.65}
     settings.write_text(json.dumps({**json.loads(settings.read_text()), **own}))
-    config = load_agent(spec_of(folder, "blenderbot", max_new_tokens=None))._config
-    assert (config.num_beams, config.min_length, config.max_new_tokens) == (3, 20, 59)
+    agent = load_agent(spec_of(folder, "blenderbot", max_new_tokens=None))
+    config = agent._config
+    assert (config.num_beams, config.min_new_tokens, config.max_new_tokens) == (3, 19, 59)
+    assert len(agent._tokens([agent._prompt(heard(agent, "Hi!"))], [random.Random(1)])[0]) >= 19
     without = load_agent(spec_of(folder, "blenderbot", min_new_tokens=0, num_beams=1))._config
-    assert (without.num_beams, without.min_length, without.min_new_tokens) == (1, 0, 0)
+    assert (without.num_beams, without.min_new_tokens) == (1, 0)
     assert (without.no_repeat_ngram_size, without.length_penalty) == (3, 0.65)
 
 
@@ -174,10 +179,13 @@ def test_a_model_of_the_other_kind_names_the_agent_for_it(kind: str, other: str)
 
 def test_a_name_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards machines without internet: the name, and how to bring the model there by hand."""
-    monkeypatch.setattr("transformers.utils.hub._is_offline_mode", True)
+    for offline in ("huggingface_hub.constants.HF_HUB_OFFLINE", "transformers.utils.hub._is_offline_mode"):
+        monkeypatch.setattr(offline, True, raising=False)
     said = refused("nobody/no-such-model")
     assert "nobody/no-such-model is not on this machine and cannot be fetched" in said
-    assert "huggingface-cli download nobody/no-such-model --local-dir FOLDER" in said
+    command = re.search(r"`(\S+) download nobody/no-such-model --local-dir FOLDER`", said)
+    assert command
+    assert Path(sysconfig.get_path("scripts"), command[1]).exists(), "the hub's program has had two names"
 
 
 def test_a_gated_model_says_whose_terms_to_accept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,14 +201,14 @@ def test_a_gated_model_says_whose_terms_to_accept(monkeypatch: pytest.MonkeyPatc
 def test_too_little_memory_is_told_with_both_figures(monkeypatch: pytest.MonkeyPatch, copied: Path) -> None:
     """Guards against the system's killer, before loading; and against torch's own words, in the middle of it."""
     size = (copied / "model.safetensors").stat().st_size
-    monkeypatch.setattr(hugging_face, "free_bytes", lambda device: size - 1)
+    monkeypatch.setattr(refusals, "free_bytes", lambda device: size - 1)
     assert "does not fit into memory: its files have 0.0 GB, and 0.0 GB are free on cpu" in refused(copied)
-    monkeypatch.setattr(hugging_face, "free_bytes", lambda device: size + 1)
+    monkeypatch.setattr(refusals, "free_bytes", lambda device: size + 1)
     assert load_pretrained(str(copied), "causal").context == 160
 
     for words in ("not enough memory", "can't allocate memory: you tried to allocate 9 bytes"):  # Windows, Linux
 
-        def fail(*arguments: Any, words: str = words) -> None:
+        def fail(*arguments: Any, words: str = words, **options: Any) -> None:
             raise RuntimeError(f"[enforce fail at alloc_cpu.cpp:83] DefaultCPUAllocator: {words}")
 
         monkeypatch.setattr(hugging_face, "_load_weights", fail)

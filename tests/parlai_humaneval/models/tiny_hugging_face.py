@@ -76,8 +76,8 @@ def config_of(kind: str, **settings: Any) -> Any:
         "opt": lambda: transformers.OPTConfig(
             ffn_dim=64, word_embed_proj_dim=32, init_std=0.4, **{**SIZE, **LAYERS, **settings}
         ),
-        "openai-gpt": lambda: transformers.OpenAIGPTConfig(
-            n_embd=32, n_layer=2, n_head=4, n_positions=POSITIONS, **{**SIZE, **settings}
+        "rwkv": lambda: transformers.RwkvConfig(
+            hidden_size=32, num_hidden_layers=2, intermediate_size=64, context_length=POSITIONS, **{**SIZE, **settings}
         ),
         "bart": lambda: transformers.BartConfig(**{**SIZE, **BOTH_SIDES, **settings}),
         "blenderbot": lambda: transformers.BlenderbotConfig(**{**SIZE, **BOTH_SIDES, **settings}),

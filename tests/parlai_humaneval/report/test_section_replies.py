@@ -126,6 +126,17 @@ def test_tokens_money_and_names_of_servers() -> None:
     assert (eliza.cost, eliza.prompt_tokens, eliza.cost_per_dialogue) == (None, None, None)
 
 
+def test_replies_that_were_written_without_the_oldest_turns_are_said() -> None:
+    """Guards researchers against comparing what a model remembers without knowing that it was not shown everything."""
+    records = study("I like tea.", "I like tea.", "I like tea.")
+    for record, number in zip(records, (None, 2, 5), strict=True):
+        record.turns[0].candidates[1].info = ReplyInfo(requests=0, turns_left_out=number)
+    section = of(records)
+    assert (model(section).n_shortened, model(section).most_left_out) == (2, 5)
+    assert any("2 of 6 replies were written without the oldest turns" in remark for remark in section.remarks)
+    assert (model(section, "eliza").n_shortened, model(section, "eliza").most_left_out) == (0, 0)
+
+
 def test_small_amounts_of_money_have_digits() -> None:
     """A third of a thousandth of a dollar is not 0.000: in tables of every form, and in the terminal's line."""
     records = study("I like tea.")

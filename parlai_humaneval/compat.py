@@ -20,7 +20,7 @@ def mend_plateau(lr_scheduler: ModuleType) -> None:
     plateau = lr_scheduler.optim.lr_scheduler.ReduceLROnPlateau
     if "verbose" in inspect.signature(plateau).parameters:
         return
-    check_code(lr_scheduler.ReduceOnPlateauLRScheduler.__init__, "1f0abee8")
+    check_code(lr_scheduler.ReduceOnPlateauLRScheduler.__init__, "0bc893a8")
 
     def __init__(
         self: Any, optimizer: Any, patience: int, decay: float, warmup_updates: int, warmup_rate: float

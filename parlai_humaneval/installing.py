@@ -38,8 +38,10 @@ CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 PACKAGE_OF = {
     "PIL": "Pillow",
     "cv2": "opencv-python",
+    "distutils": "'setuptools<81'",
     "git": "GitPython",
     "google": "google-cloud-storage",
+    "pkg_resources": "'setuptools<81'",
     "pytorch_pretrained_bert": "pytorch-pretrained-bert",
     "rouge": "py-rouge",
     "sklearn": "scikit-learn",
@@ -221,7 +223,7 @@ def _from_sources() -> None:
         return
     if not arguments.all:
         _say(f"Installing {DISTRIBUTION} and some 90 packages that it needs (the first time a minute or so)")
-        _install("-c", arguments.lock, "setuptools", "wheel", "-e", ".")
+        _install("-c", arguments.lock, "setuptools", "-e", ".")
         install_engines()
         return
     torch = re.search(r"^torch==\S+", Path(arguments.lock).read_text(encoding="utf-8"), re.MULTILINE)

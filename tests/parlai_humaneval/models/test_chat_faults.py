@@ -37,6 +37,7 @@ def test_a_reply_keeps_what_the_server_says_of_it(server: FaultyServer, chat: Ma
         "finish_reason": "stop",
         "requests": 1,
         "outage_s": None,
+        "thoughts": None,
     }
     say(speaker, "And you?")
     first, second = server.requests

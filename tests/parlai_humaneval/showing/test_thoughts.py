@@ -173,6 +173,7 @@ PLAIN = [
     "a <| b |> c |> d, x || y, [|x|] is the norm",
     "the methods __init__ and __call__, snake__case, and _PAUSE_ or __PAUSE",
     "I wrote `<tool_call>` in the parser",
+    "A call is between <tool_call> and </tool_call>, or after “[TOOL_CALLS]”.",
     "1 < 2 > 0, List<String>, <3, </3",
     "A line.\n    Indented  with  gaps.",
 ]

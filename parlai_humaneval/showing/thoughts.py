@@ -56,7 +56,9 @@ _HARMONY_MESSAGE = re.compile(
     re.DOTALL,
 )
 """A message of OpenAI's harmony format, or the header of another speaker's."""
-_BARE_HARMONY = re.compile(r"\A\s*(?:assistant)?analysis(?P<thoughts>.*)assistantfinal(?P<reply>.*)\Z", re.DOTALL)
+_BARE_HARMONY = re.compile(
+    r"\A\s*(?:(?:assistant)?analysis(?! )(?P<thoughts>.*))?assistantfinal(?P<reply>.*)\Z", re.DOTALL
+)
 """The same where a decoder left the marks out: “analysisA plan.assistantfinalHello”."""
 _BARE_HARMONY_CUT = re.compile(
     r"\A\s*analysis(?:[A-Z]\w*:|(?:The|We|User|I|I'm|I'll|Need|Let|Let's|This|It|It's|They|You|Simple|Just|Okay|OK|So|In|As|A|"
@@ -111,7 +113,7 @@ def parted(text: str) -> Parted:
         return harmony
     for pattern in (_BARE_HARMONY, _GRANITE):
         if match := pattern.match(text):
-            return Parted(match["reply"], (match["thoughts"].strip(),))
+            return Parted(match["reply"], (match["thoughts"].strip(),) if match["thoughts"] else ())
     if _BARE_HARMONY_CUT.match(text):
         return Parted("", (text.strip().removeprefix("assistant").removeprefix("analysis"),), is_open=True)
     return _of_tags(text)
@@ -147,9 +149,7 @@ def is_mark(token: str) -> bool:
 
 def may_hold_marks(text: str) -> bool:
     """False for nearly all texts: nothing in them could begin or end thoughts."""
-    return (
-        "<" in text or "[" in text or "▷" in text or text.lstrip().startswith(("analysis", "assistantanalysis", "Here"))
-    )
+    return "<" in text or "[" in text or "▷" in text or text.lstrip().startswith(("analysis", "assistant", "Here"))
 
 
 def _of_harmony(text: str) -> Parted | None:

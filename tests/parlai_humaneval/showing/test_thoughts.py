@@ -77,6 +77,8 @@ def test_thoughts_that_the_template_began_have_no_beginning(begin: str, end: str
         "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"
         + HARMONY.format("A plan.", REPLY),
         "<|channel|>final<|message|>" + REPLY,
+        "A plan.<|end|><|start|>assistant<|channel|>final<|message|>" + REPLY,
+        REPLY + "<|end|><|start|>assistant<|channel|>analysis<|message|>And now",
         "analysisThe user leaves. Say “bye”.assistantfinal" + REPLY,
         "analysisUse it.assistantcommentary to=functions.f json{}assistantanalysisGood.assistantfinal" + REPLY,
         "Here is my thought process:\nA plan.\n\nHere is my response:\n" + REPLY,
@@ -187,6 +189,13 @@ def test_what_speaks_of_marks_stays(text: str, look: Appearance) -> None:
     """Guards replies against holes: people ask programs about programs."""
     assert looked_over(text, appearance=look) == (text, [])
     assert SettledPresenter(appearance=look).refuse(text) is None
+
+
+def test_channels_that_are_spoken_of_are_none() -> None:
+    """Guards a reply about gpt-oss against being taken for a plan that was cut."""
+    text = "It writes <|channel|>analysis<|message|> before its plan."
+    assert parted(text).reply == text
+    assert AS_SAID.refuse(text) is None
 
 
 WORDS = st.text(alphabet=st.characters(exclude_characters="<>[]◁▷|｜_:：`~", exclude_categories=("C", "Zl", "Zp")))

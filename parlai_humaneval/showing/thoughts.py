@@ -48,7 +48,12 @@ _CLOSING = re.compile(
 )
 """What ends thoughts that the chat template had begun, so that they have no beginning here."""
 
-_HARMONY = re.compile(r"<\|channel\|>")
+_HARMONY = re.compile(
+    r"\A(?:\s|assistant|<\|\w+\|>)*<\|channel\|>|\A(?P<begun>.*?)(?:<\|end\|>)?<\|start\|>assistant<\|channel\|>"
+    r"(?:final\b[^<]*<\|message\|>|(?:analysis|commentary)\b(?=.*<\|channel\|>final\b[^<]*<\|message\|>))",
+    re.DOTALL,
+)
+"""A text in channels, the first of which the prompt may have ``begun``; elsewhere their marks are spoken of."""
 _HARMONY_MESSAGE = re.compile(
     r"<\|start\|>\s*(?:user|system|developer)\b(?P<other>)"
     r"|<\|channel\|>\s*(?P<channel>\w*)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
@@ -56,7 +61,9 @@ _HARMONY_MESSAGE = re.compile(
     re.DOTALL,
 )
 """A message of OpenAI's harmony format, or the header of another speaker's."""
-_BARE_HARMONY = re.compile(r"\A\s*(?:assistant)?analysis(?P<thoughts>.*)assistantfinal(?P<reply>.*)\Z", re.DOTALL)
+_BARE_HARMONY = re.compile(
+    r"\A\s*(?:(?:assistant)?analysis(?! )(?P<thoughts>.*))?assistantfinal(?P<reply>.*)\Z", re.DOTALL
+)
 """The same where a decoder left the marks out: “analysisA plan.assistantfinalHello”."""
 _BARE_HARMONY_CUT = re.compile(
     r"\A\s*analysis(?:[A-Z]\w*:|(?:The|We|User|I|I'm|I'll|Need|Let|Let's|This|It|It's|They|You|Simple|Just|Okay|OK|So|In|As|A|"
@@ -105,15 +112,15 @@ class Code:
 
 def parted(text: str) -> Parted:
     """``text`` as the reply in it and the thoughts around; unchanged where it holds none."""
-    if not may_hold_marks(text):
+    if not _may_hold_marks(text):
         return Parted(text)
     if (harmony := _of_harmony(text)) is not None:
         return harmony
     for pattern in (_BARE_HARMONY, _GRANITE):
         if match := pattern.match(text):
-            return Parted(match["reply"], (match["thoughts"].strip(),))
+            return Parted(match["reply"], (match["thoughts"].strip(),) if match["thoughts"] else ())
     if _BARE_HARMONY_CUT.match(text):
-        return Parted("", (text.strip().removeprefix("assistant").removeprefix("analysis"),), is_open=True)
+        return Parted("", (text.strip().removeprefix("analysis"),), is_open=True)
     return _of_tags(text)
 
 
@@ -145,23 +152,21 @@ def is_mark(token: str) -> bool:
     return is_channel(token) or token == "<|channel>" or any(each.fullmatch(token) for each in (_OPENING, _CLOSING))
 
 
-def may_hold_marks(text: str) -> bool:
+def _may_hold_marks(text: str) -> bool:
     """False for nearly all texts: nothing in them could begin or end thoughts."""
-    return (
-        "<" in text or "[" in text or "▷" in text or text.lstrip().startswith(("analysis", "assistantanalysis", "Here"))
-    )
+    return "<" in text or "[" in text or "▷" in text or text.lstrip().startswith(("analysis", "assistant", "Here"))
 
 
 def _of_harmony(text: str) -> Parted | None:
     """None: the text has no channels."""
-    mark = _HARMONY.search(text)
-    if mark is None or Code(text).holds(mark.start()):
+    mark = _HARMONY.match(text) if "<|channel|>" in text else None
+    if mark is None or Code(text).holds(text.index("<|channel|>")):
         return None
     said: list[str] = []
-    thoughts: list[str] = []
+    thoughts: list[str] = [(mark["begun"] or "").strip()]
     for message in _HARMONY_MESSAGE.finditer(text):
         if message["other"] is not None:
-            if said or thoughts:
+            if said or any(thoughts):
                 break
             continue
         (said if message["channel"] == "final" else thoughts).append(message["content"].strip())

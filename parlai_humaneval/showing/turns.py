@@ -21,12 +21,14 @@ _HEADER = re.compile(
 )
 """Where a turn begins, by the formats of chat models."""
 _ASKED = re.compile(r"\s*(?:<s>)?\s*\[INST\].*?\[/INST\]\s*", re.IGNORECASE | re.DOTALL)
+_MEANT = r"(?![ ][a-z]|[\"”’'.,;)])"
+"""Not spoken of in a sentence."""
 _CALLS = re.compile(
-    r"<(?P<call>(?:\w{1,12}:)?tool_calls?|function_calls?|tool_response|tool_result)>.*?(?:</(?P=call)>|\Z)"
+    rf"<(?P<call>(?:\w{{1,12}}:)?tool_calls?|function_calls?|tool_response|tool_result)>{_MEANT}.*?(?:</(?P=call)>|\Z)"
     r"|<function=[^<>\n]*>.*?(?:</function>|\Z)"
     r"|<(?P<bar>[|｜])(?P<kind>tool[_▁]calls?(?:_section)?)[_▁]begin(?P=bar)>.*?(?:<(?P=bar)(?P=kind)[_▁]end(?P=bar)>|\Z)"
     r"|<\|START_ACTION\|>.*?(?:<\|END_ACTION\|>|\Z)|<\|tool_call>.*?(?:<tool_call\|>|\Z)"
-    r"|(?:\[TOOL_CALLS\]|<\|python_tag\|>).*",
+    rf"|(?:\[TOOL_CALLS\]|<\|python_tag\|>){_MEANT}.*",
     re.IGNORECASE | re.DOTALL,
 )
 """What a model says to a program, and what that said to it."""

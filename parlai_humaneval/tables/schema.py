@@ -166,7 +166,11 @@ _TURNS = (
     more("raw_text", "text", "the model's own text where it was shown otherwise, or not at all; else empty"),
     more("masked", "flag", "1: words that gave the model away or were offensive were replaced"),
     more("changes", "text", "what else was changed of the reply before it was shown, joined by ;"),
-    more("blocked", "text", "why the response filter let nobody see the reply; empty: it was not refused"),
+    more(
+        "blocked",
+        "text",
+        "why nobody could see it: the response filter, or nothing but thoughts; empty: it was not refused",
+    ),
     more(
         "withdrawn",
         "text",

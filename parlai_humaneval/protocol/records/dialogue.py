@@ -89,7 +89,8 @@ class Candidate(Record):
     ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say what was hidden,
     ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
     was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
-    only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
+    only blank replies, or only such as nobody may see for the reason in ``blocked`` (the response filter refused them, or
+    they were nothing but thoughts); text is then empty and
     position 0. ``asked_again``: what it said before in this turn, in order, where that gave it away or was refused.
     """
 

@@ -15,6 +15,7 @@ import pandas as pd
 from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.statistics.wording import counted, money_words, seconds_words
 from parlai_humaneval.tables.from_records import Tables
 
@@ -56,7 +57,7 @@ class ModelReplies(Part):
 
     Attributes:
         n: replies asked for; ``n_shown`` of them could be rated.
-        n_failed: only blanks; ``n_blocked``: refused by the response filter.
+        n_failed: only blanks, or thoughts, which are ``n_thinking``; ``n_blocked``: refused by the response filter.
         n_asked_again: for which the model was asked more than once, because its first words gave it away or were refused.
         n_masked: shown with something hidden (a name, talk of being a program, an offensive word).
         n_changed: shown with other changes, by kind in ``changes``.
@@ -73,6 +74,7 @@ class ModelReplies(Part):
     n_dialogues: int
     n_shown: int
     n_failed: int
+    n_thinking: int
     n_blocked: int
     n_asked_again: int
     n_masked: int
@@ -158,7 +160,7 @@ def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:
 
 
 def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -> ModelReplies:
-    shown = rows["failed"].ne(1)
+    shown, thinking = rows["failed"].ne(1), rows["blocked"].eq(ONLY_THOUGHTS)
     given_away = rows[told.loc[rows.index] & shown]
     changes = rows.loc[shown, "changes"].dropna().str.split(";").explode().value_counts()
     latency = rows["latency_s"].dropna().to_numpy(dtype=float)
@@ -169,8 +171,9 @@ def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -
         n=len(rows),
         n_dialogues=dialogues,
         n_shown=int(shown.sum()),
-        n_failed=int((~shown & rows["blocked"].isna()).sum()),
-        n_blocked=int(rows["blocked"].notna().sum()),
+        n_failed=int((~shown & (thinking | rows["blocked"].isna())).sum()),
+        n_thinking=int(thinking.sum()),
+        n_blocked=int((rows["blocked"].notna() & ~thinking).sum()),
         n_asked_again=int(rows["withdrawn"].notna().sum()),
         n_masked=int((shown & rows["masked"].eq(1)).sum()),
         n_changed=int((shown & rows["changes"].notna()).sum()),
@@ -263,6 +266,8 @@ def _remarks_on(one: ModelReplies) -> list[str]:
             f"{one.n_failed + one.n_blocked:,} of {_replies(one.n)} were not shown ({one.n_failed:,} blank, "
             f"{one.n_blocked:,} refused by the filter); those turns were rated without it."
         )
+    if one.n_thinking:
+        found.append(f"in {counted(one.n_thinking, 'turn')} {ONLY_THOUGHTS}.")
     return [f"{one.model}: {remark}" for remark in found]
 
 

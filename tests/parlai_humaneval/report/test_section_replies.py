@@ -11,6 +11,7 @@ from parlai_humaneval.report.draw.latex import to_latex
 from parlai_humaneval.report.making import make_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.tables.columns import TABLES, typed
 from parlai_humaneval.tables.from_records import Tables, tables
 
@@ -79,6 +80,16 @@ def test_what_was_not_shown_tells_nobody() -> None:
     assert (mine.n, mine.n_shown, mine.n_blocked, mine.n_failed, mine.n_told) == (2, 0, 1, 1, 0)
     assert "2 of 4 replies could be shown" in section.headline
     assert any("2 of 2 replies were not shown (1 blank, 1 refused" in remark for remark in section.remarks)
+
+
+def test_thoughts_alone_count_as_no_reply_with_what_to_do() -> None:
+    """Guards a researcher whose model's limit leaves its replies no room: it is not the filter's doing."""
+    records = study("")
+    cut = {"raw_text": "<think>Hm", "failed": True, "blocked": ONLY_THOUGHTS}
+    records[0].turns[0].candidates[1] = records[0].turns[0].candidates[1].model_copy(update=cut)
+    section = of(records)
+    assert (model(section).n_failed, model(section).n_thinking, model(section).n_blocked) == (1, 1, 0)
+    assert f"my_bot: in 1 turn {ONLY_THOUGHTS}." in section.remarks
 
 
 @pytest.mark.parametrize(("field", "text"), [("human", "Are you ChatGPT?"), ("reason", "sounds like GPT-4")])

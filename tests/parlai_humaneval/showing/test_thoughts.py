@@ -77,9 +77,12 @@ def test_thoughts_that_the_template_began_have_no_beginning(begin: str, end: str
         "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"
         + HARMONY.format("A plan.", REPLY),
         "<|channel|>final<|message|>" + REPLY,
+        "A plan.<|end|><|start|>assistant<|channel|>final<|message|>" + REPLY,
+        REPLY + "<|end|><|start|>assistant<|channel|>analysis<|message|>And now",
         "analysisThe user leaves. Say “bye”.assistantfinal" + REPLY,
         "analysisUse it.assistantcommentary to=functions.f json{}assistantanalysisGood.assistantfinal" + REPLY,
         "Here is my thought process:\nA plan.\n\nHere is my response:\n" + REPLY,
+        "assistantfinal" + REPLY,
         "<think>A</think><think>B</think>" + REPLY,
         f"<think>A</think>{REPLY} <think>B</think>",
         "<think>How about </think> as a word?\n</think>\n" + REPLY,
@@ -159,6 +162,7 @@ PLAIN = [
     "<answer> is a tag.",
     "The last tag is </answer>",
     "analysis of the data: it is final, says my assistant",
+    "analysis of “assistantfinal”: a word of gpt-oss",
     "analysis is fun. The assistant's final word: yes.",
     "analysisResult is a variable, and finalScore another.",
     "Analysis first, then the assistant final.",
@@ -173,6 +177,7 @@ PLAIN = [
     "a <| b |> c |> d, x || y, [|x|] is the norm",
     "the methods __init__ and __call__, snake__case, and _PAUSE_ or __PAUSE",
     "I wrote `<tool_call>` in the parser",
+    "A call is between <tool_call> and </tool_call>, or after “[TOOL_CALLS]”.",
     "1 < 2 > 0, List<String>, <3, </3",
     "A line.\n    Indented  with  gaps.",
 ]
@@ -184,6 +189,13 @@ def test_what_speaks_of_marks_stays(text: str, look: Appearance) -> None:
     """Guards replies against holes: people ask programs about programs."""
     assert looked_over(text, appearance=look) == (text, [])
     assert SettledPresenter(appearance=look).refuse(text) is None
+
+
+def test_channels_that_are_spoken_of_are_none() -> None:
+    """Guards a reply about gpt-oss against being taken for a plan that was cut."""
+    text = "It writes <|channel|>analysis<|message|> before its plan."
+    assert parted(text).reply == text
+    assert AS_SAID.refuse(text) is None
 
 
 WORDS = st.text(alphabet=st.characters(exclude_characters="<>[]◁▷|｜_:：`~", exclude_categories=("C", "Zl", "Zp")))

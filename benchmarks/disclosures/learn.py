@@ -13,7 +13,7 @@ DRAWS = 4
 ROUNDS = 12
 RATE = 0.5
 SHRINK = 5e-3
-THRESHOLD = 0.2
+THRESHOLD = 0.3
 """Chosen on sentences of people that are used for nothing else: about one of a hundred is taken for a disclosure."""
 
 

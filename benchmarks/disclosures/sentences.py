@@ -49,15 +49,18 @@ def tested() -> list[Labelled]:
     found = [(line[2:], line[0] == "+") for line in lines if line.startswith(("+ ", "- "))]
     for kind in ("seen", "harder", "heldout"):
         found += [(str(row["text"]), bool(row["discloses"])) for row in _rows(TESTED / f"{kind}_en.jsonl")]
-    found += [
-        (str(row["en"]), bool(row["discloses"])) for row in _rows(TESTED / "fresh.jsonl") if "source" not in row
-    ]
+    found += [(str(row["en"]), bool(row["discloses"])) for row in _rows(TESTED / "fresh.jsonl") if "source" not in row]
     return found
 
 
 def people() -> list[str]:
     """What people say in the packaged dialogues, and packaged personas."""
-    turns = [turn for name in ("corpus", "human_dialogues") for row in _rows(PACKAGED / f"{name}.jsonl") for turn in row["turns"]]
+    turns = [
+        turn
+        for name in ("corpus", "human_dialogues")
+        for row in _rows(PACKAGED / f"{name}.jsonl")
+        for turn in row["turns"]
+    ]
     personas = [sentence for row in _rows(PACKAGED / "personas.jsonl") for sentence in row["sentences"]]
     return list(dict.fromkeys([*turns, *personas]))
 

@@ -36,6 +36,7 @@ _COMMON = frozenset(
 )
 _LEAST_COMMON = 0.25
 """Share of common English words from which on a sentence is taken for English."""
+_SELF = frozenset("i i'm i've i'll i'd im my me myself mine".split())
 
 
 def features(sentence: str) -> npt.NDArray[np.uint32]:
@@ -70,9 +71,10 @@ class DisclosureModel:
         return float(self.weights[found].sum()) / len(found) ** 0.5 + self.bias - self.threshold
 
     def tells(self, sentence: str) -> bool:
-        """Whether an English sentence is taken for talk of being a program; never one of another language."""
+        """Whether an English sentence of the speaker is taken for talk of being a program; never one of another language,
+        or one that holds no “I” or “my”."""
         words = _words(sentence)
-        if sum(word in _COMMON for word in words) < _LEAST_COMMON * len(words):
+        if _SELF.isdisjoint(words) or sum(word in _COMMON for word in words) < _LEAST_COMMON * len(words):
             return False
         return self.score(sentence) > 0
 

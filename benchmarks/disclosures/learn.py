@@ -13,8 +13,8 @@ DRAWS = 4
 ROUNDS = 12
 RATE = 0.5
 SHRINK = 5e-3
-THRESHOLD = 0.3
-"""Chosen on sentences of people that are used for nothing else: about one of a hundred is taken for a disclosure."""
+THRESHOLD = 0.2
+"""Chosen on sentences of people that are used for nothing else, so that fewer than two of a hundred are taken for a disclosure."""
 
 
 def learned(seed: int) -> tuple[npt.NDArray[np.float64], float]:

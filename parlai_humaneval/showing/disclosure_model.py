@@ -78,6 +78,11 @@ class DisclosureModel:
             return False
         return self.score(sentence) > 0
 
+    def telling_sentences(self, text: str) -> list[tuple[int, int]]:
+        """The sentences, as (start, end) without the spaces behind, by which ``text`` says that a program speaks."""
+        places = ((match.start(), match.start() + len(match.group().rstrip())) for match in SENTENCE.finditer(text))
+        return [(start, end) for start, end in places if start < end and self.tells(text[start:end])]
+
 
 @made_once(maxsize=1)
 def packaged_model() -> DisclosureModel:
@@ -85,10 +90,3 @@ def packaged_model() -> DisclosureModel:
     with np.load(BytesIO((files("parlai_humaneval") / "data" / WEIGHTS).read_bytes())) as stored:
         weights = stored["weights"].astype(np.float32) * np.float32(stored["scale"])
         return DisclosureModel(weights, float(stored["bias"]), float(stored["threshold"]))
-
-
-def disclosing_sentences(text: str) -> list[tuple[int, int]]:
-    """The sentences, as (start, end), by which ``text`` says that a program speaks."""
-    model = packaged_model()
-    sentences = (match for match in SENTENCE.finditer(text) if match.group().strip())
-    return [match.span() for match in sentences if model.tells(match.group().strip())]

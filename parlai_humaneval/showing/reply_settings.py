@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
 from parlai_humaneval.showing.appearance import Emoji
+from parlai_humaneval.showing.disclosure_model import packaged_model
 from parlai_humaneval.showing.presentation import SettledPresenter
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge, load_classifier, read_words
 from parlai_humaneval.showing.vocabulary import packaged, vocabulary_with
@@ -17,6 +18,9 @@ from parlai_humaneval.showing.vocabulary import packaged, vocabulary_with
 Filtering = Literal["none", "mask", "block"]
 AppearanceSetting = Literal["auto", "as_said", "plain", "markdown"]
 Typing = Literal["none", "natural", "fixed"]
+
+NO_CLASSIFIER = "none"
+"""As ``disclosure_classifier``: talk of being a program is found by lists alone."""
 
 
 class ReplyLooks(BaseModel):
@@ -41,8 +45,9 @@ class ReplyLooks(BaseModel):
     """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file. Yours
     may speak of itself by a name that no list knows."""
     disclosure_classifier: str = ""
-    """module:function (text → score): finds talk of being a program besides the packaged lists. Sentences that it
-    scores at disclosure_threshold or more are masked. It finds sentences that no list can foresee."""
+    """module:function (text → score): finds talk of being a program besides the packaged lists and the packaged
+    classifier, which knows English. Sentences that it scores at disclosure_threshold or more are masked. none: not even
+    the packaged one is asked."""
     disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
     """From this score on the classifier takes a text for talk of being a program. Lower ones mask more, harmless
     sentences among them."""
@@ -108,7 +113,7 @@ def presenter_of(
         checked = ResponseFilter(words, classifier, looks.filter_threshold)
     ai_talk = compared if looks.hide_ai_talk is None else looks.hide_ai_talk
     disclosures = None
-    if ai_talk and looks.disclosure_classifier:
+    if ai_talk and looks.disclosure_classifier not in ("", NO_CLASSIFIER):
         finder = load_classifier(looks.disclosure_classifier, "disclosure_classifier")
         disclosures = TextJudge(finder, looks.disclosure_threshold, "the classifier of talk of being a program")
     return SettledPresenter(
@@ -120,6 +125,7 @@ def presenter_of(
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",
+        disclosure_model=packaged_model() if ai_talk and looks.disclosure_classifier != NO_CLASSIFIER else None,
         disclosures=disclosures,
         ask_again=ask_again,
     )

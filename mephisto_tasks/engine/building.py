@@ -85,7 +85,12 @@ def minutes_of(config: TaskConfig, seconds: float | None, times: int) -> int | N
 
 
 def study_presenter(
-    replies: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool, ask_again: int = 0
+    replies: ReplyLooks,
+    options: Iterable[dict[str, Any]],
+    *,
+    compared: bool,
+    ask_again: int = 0,
+    names: Iterable[str] = (),
 ) -> Presenter:
     """What shows replies by the settings of a study; see :func:`~parlai_humaneval.showing.reply_settings.presenter_of`.
 
@@ -93,7 +98,7 @@ def study_presenter(
         ConfigError: a words file, a file of disclosures or a classifier cannot be used.
     """
     try:
-        return presenter_of(replies, options, compared=compared, ask_again=ask_again)
+        return presenter_of(replies, options, compared=compared, ask_again=ask_again, names=names)
     except (FilterError, VocabularyError) as error:
         raise ConfigError(f"replies: {error}") from error
 

@@ -113,7 +113,9 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         course=course,
         closing=closing,
         golds=golds,
-        presenter=study_presenter(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk),
+        presenter=study_presenter(
+            config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk, names=models
+        ),
         remarks=[*_samples_named(config), *_short_units(config, whole), *_shrinking_units(config)],
     )
     steered = study.steer(orders(data_dir, task_name))

@@ -112,6 +112,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             (spec.options for spec in spoken),
             compared=config.hides_ai_talk,
             ask_again=config.replies.ask_again,
+            names=(spec.name for spec in spoken),
         ),
         practice=practice,
         draws_markdown=config.replies.appearance == "markdown",

@@ -55,7 +55,7 @@ def _words(sentence: str) -> list[str]:
     return _WORD.findall(folded(sentence).lower())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DisclosureModel:
     """Weights of the buckets, what is added to their sum, and the sum from which on a sentence tells."""
 

@@ -108,7 +108,7 @@ def giveaways(
 
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
-    return to_masks(text, _places(text, tuple(names), ai_talk, tuple(prompts), vocabulary or packaged()))
+    return to_masks(text, _places(text, tuple(sorted(set(names))), ai_talk, tuple(prompts), vocabulary or packaged()))
 
 
 @lru_cache(maxsize=512)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -35,6 +36,15 @@ _TELLING: dict[MaskKind, str] = {
     "system_prompt": "its instructions",
 }
 """Kinds of masks that hide who speaks, in words."""
+
+
+_TRIED_OUT = (
+    "I am well, thanks. What about you?",
+    "As an AI language model, I don't have a body, and I was trained on text by my developers.",
+)
+"""What people say, and what programs say: where these have been looked at, replies in English take no time."""
+_FOUL = "damn"
+"""A word that the list of offensive ones is asked about."""
 
 
 class Presenter(Protocol):
@@ -81,6 +91,24 @@ class SettledPresenter:
     disclosure_model: DisclosureModel | None = None
     disclosures: TextJudge | None = None
     ask_again: int = 0
+
+    def prepare(self, names: Sequence[str]) -> threading.Thread:
+        """Have what looks for give-aways of the models ``names`` made at once, beside everything else: it takes two
+        seconds or three, which else the first reply would take longer. A reply that comes earlier waits for it.
+
+        Returns:
+            The thread that does it.
+        """
+        thread = threading.Thread(target=self._try_out, args=(names,), name="prepare replies", daemon=True)
+        thread.start()
+        return thread
+
+    def _try_out(self, names: Sequence[str]) -> None:
+        """Vocabularies are read, and patterns compiled, where they are first needed."""
+        for text in _TRIED_OUT:
+            self.present(text, names)
+        if self.response_filter is not None:
+            self.response_filter.places(_FOUL)
 
     def refuse(self, text: str) -> str | None:
         """Offensive replies where they are blocked, and those of which nothing is left to show."""

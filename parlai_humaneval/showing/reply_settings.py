@@ -92,7 +92,12 @@ class ReplySettings(ReplyLooks):
 
 
 def presenter_of(
-    looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool, ask_again: int = 0
+    looks: ReplyLooks,
+    options: Iterable[dict[str, Any]],
+    *,
+    compared: bool,
+    ask_again: int = 0,
+    names: Iterable[str] = (),
 ) -> SettledPresenter:
     """What shows replies by these settings.
 
@@ -101,6 +106,7 @@ def presenter_of(
         options: of each model in play; its ``system_prompt`` is not repeated to raters.
         compared: what ``hide_ai_talk`` means where it is not set.
         ask_again: how often a model is asked again whose reply gives it away.
+        names: of the models in play: what looks for give-aways of theirs is made at once, and not with the first reply.
 
     Raises:
         FilterError: the words file or the classifier cannot be used.
@@ -116,7 +122,7 @@ def presenter_of(
     if ai_talk and looks.disclosure_classifier not in ("", NO_CLASSIFIER):
         finder = load_classifier(looks.disclosure_classifier, "disclosure_classifier")
         disclosures = TextJudge(finder, looks.disclosure_threshold, "the classifier of talk of being a program")
-    return SettledPresenter(
+    presenter = SettledPresenter(
         appearance="as_said" if looks.appearance == "auto" else looks.appearance,
         emoji=looks.emoji,
         max_chars=looks.max_chars,
@@ -129,3 +135,6 @@ def presenter_of(
         disclosures=disclosures,
         ask_again=ask_again,
     )
+    if in_play := list(names):
+        presenter.prepare(in_play)
+    return presenter

@@ -40,6 +40,7 @@ _TELLING: dict[MaskKind, str] = {
 
 _TRIED_OUT = (
     "I am well, thanks. What about you?",
+    "I'm ChatGPT, made by OpenAI.",
     "As an AI language model, I don't have a body, and I was trained on text by my developers.",
 )
 """What people say, and what programs say: where these have been looked at, replies in English take no time."""

@@ -36,5 +36,3 @@ def test_a_presenter_is_prepared_for_the_models_in_play(monkeypatch: pytest.Monk
     presenter_of(ReplyLooks(), [], compared=True)
     presenter_of(ReplyLooks(), [], compared=True, names=iter(NAMES))
     assert prepared == [NAMES]
-
-

@@ -14,7 +14,7 @@ ROUNDS = 12
 RATE = 0.5
 SHRINK = 5e-3
 THRESHOLD = 0.2
-"""Chosen on sentences of people that are used for nothing else, so that fewer than two of a hundred are taken for a disclosure."""
+"""Chosen on what people say elsewhere, so that fewer than two of a hundred sentences are taken for a disclosure."""
 
 
 def learned(seed: int) -> tuple[npt.NDArray[np.float64], float]:

@@ -29,75 +29,12 @@ PIECES = (4, 5)
 """Letters of the pieces of words."""
 
 _WORD = re.compile(r"[\w']+|[.,!?]")
-_COMMON = frozenset(
-    [
-        "i",
-        "i'm",
-        "i'll",
-        "i've",
-        "i'd",
-        "me",
-        "my",
-        "myself",
-        "we",
-        "you",
-        "your",
-        "it",
-        "it's",
-        "is",
-        "are",
-        "am",
-        "was",
-        "were",
-        "be",
-        "been",
-        "have",
-        "has",
-        "do",
-        "don't",
-        "does",
-        "did",
-        "can",
-        "can't",
-        "cannot",
-        "could",
-        "would",
-        "will",
-        "won't",
-        "not",
-        "no",
-        "the",
-        "a",
-        "an",
-        "and",
-        "or",
-        "but",
-        "so",
-        "if",
-        "that",
-        "this",
-        "these",
-        "what",
-        "which",
-        "who",
-        "there",
-        "when",
-        "how",
-        "as",
-        "of",
-        "to",
-        "in",
-        "on",
-        "at",
-        "for",
-        "from",
-        "with",
-        "by",
-        "about",
-        "just",
-        "only",
-    ]
-)
+_COMMON_WORDS = """
+    i i'm i'll i've i'd me my myself we you your it it's is are am was were be been have has do don't does did can can't
+    cannot could would will won't not no the a an and or but so if that this these what which who there when how as of to in on at
+    for from with by about just only
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 _LEAST_COMMON = 0.25
 """Share of common English words from which on a sentence is taken for English."""
 _SELF = frozenset(["i", "i'm", "i've", "i'll", "i'd", "im", "my", "me", "myself", "mine"])

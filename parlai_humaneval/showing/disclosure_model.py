@@ -8,6 +8,7 @@ what it wrongly finds, is measured by ``python -m benchmarks.disclosures``.
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from dataclasses import dataclass
@@ -68,8 +69,8 @@ class DisclosureModel:
         """How much a sentence sounds like a program that speaks of itself; over 0: it is taken for one."""
         found = features(sentence)
         if not len(found):
-            return -np.inf
-        return float(self.weights[found].sum()) / len(found) ** 0.5 + self.bias - self.threshold
+            return -math.inf
+        return float(self.weights[found].sum()) / math.sqrt(len(found)) + self.bias - self.threshold
 
     def tells(self, sentence: str) -> bool:
         """Whether an English sentence of the speaker is taken for talk of being a program; never one of another language,

@@ -134,9 +134,9 @@ def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
     from parlai_humaneval.showing.scripts import foreign_script
     from parlai_humaneval.showing.vocabulary import packaged, unprotected
 
-    tags = tables.dialogues["language"].dropna().unique() if "language" in tables.dialogues else []
-    scripts = (foreign_script(text) for text in rows["text"].dropna().unique())
-    remark = unprotected(map(str, tags), packaged(), [script for script in scripts if script is not None])
+    tags = [str(tag) for tag in tables.dialogues["language"].dropna().unique()]
+    scripts = (foreign_script(str(text)) for text in rows["text"].dropna().unique())
+    remark = unprotected(tags, packaged(), [script for script in scripts if script is not None])
     return [] if remark is None else [remark]
 
 

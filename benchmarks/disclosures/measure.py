@@ -5,9 +5,9 @@
     python -m benchmarks.disclosures texts
 
 The two Python packages hold what chat programs of three decades say. A part of their sentences was drawn at random, and
-labelled before anything was measured on it; ``held_out.tsv`` holds the labels. The third package holds dialogues of a television
-series and text messages: people speak, and whatever is found there is a false alarm. No sentence of the three was learned
-from. More files may be named: JSON lines with ``text`` and ``discloses``, one sentence each.
+labelled before anything was measured on it; ``held_out.tsv`` holds the labels. The third package holds dialogues of a
+television series and text messages: people speak, and whatever is found there is a false alarm. No sentence of the three
+was learned from. More files may be named: JSON lines with ``text`` and ``discloses``, one sentence each.
 """
 
 from __future__ import annotations

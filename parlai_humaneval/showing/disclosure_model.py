@@ -31,9 +31,9 @@ PIECES = (4, 5)
 
 _WORD = re.compile(r"[\w']+|[.,!?]")
 _COMMON_WORDS = """
-    i i'm i'll i've i'd me my myself we you your it it's is are am was were be been have has do don't does did can can't
-    cannot could would will won't not no the a an and or but so if that this these what which who there when how as of to in on at
-    for from with by about just only
+    i i'm i'll i've i'd me my myself we you your it it's is are am was were be been have has do don't does did
+    can can't cannot could would will won't not no the a an and or but so if that this these what which who
+    there when how as of to in on at for from with by about just only
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
 _LEAST_COMMON = 0.25

@@ -104,7 +104,8 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
     try:
         settings = ReplyLooks.model_validate(looks)
         options = (spec.options for spec in pool.specs.values())
-        return presenter_of(settings, options, compared=False, ask_again=int(opt.get("reply_ask_again") or 0))
+        again = int(opt.get("reply_ask_again") or 0)
+        return presenter_of(settings, options, compared=False, ask_again=again, names=pool.specs)
     except ValidationError as error:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])

@@ -130,8 +130,20 @@ def build(tables: Tables, options: Options) -> Replies | None:
     named = _named(live, names)
     section = Replies(models=[_of_model(name, live[live["model"] == name], told, named) for name in names])
     section.headline = _headline(section.models)
-    section.remarks = _remarks(section.models)
+    section.remarks = [*_remarks(section.models), *_unprotected(tables, live)]
     return section
+
+
+def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
+    """A remark on the languages in which give-aways could neither be hidden nor be counted: of raters' pages, and by the
+    letters of replies."""
+    from parlai_humaneval.showing.scripts import foreign_script
+    from parlai_humaneval.showing.vocabulary import packaged, unprotected
+
+    tags = [str(tag) for tag in tables.dialogues["language"].dropna().unique()]
+    scripts = (foreign_script(str(text)) for text in rows["text"].dropna().unique())
+    remark = unprotected(tags, packaged(), [script for script in scripts if script is not None])
+    return [] if remark is None else [remark]
 
 
 def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:

@@ -92,7 +92,7 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
     choices = dict.fromkeys(name for text in rows["tick_choices"].dropna().unique() for name in str(text).split(";"))
     for name in choices:
         could = np.array([name in str(text).split(";") for text in rows["tick_choices"].fillna("")], dtype=bool)
-        again = (known & rows["own_worker"].notna()).to_numpy(dtype=bool)
+        again = known & rows["own_worker"].notna().to_numpy(dtype=bool)
         own_tick = np.where(again, _has(rows["own_ticks"], name), np.nan)
         ticks = _said(named, things, named["dialogue_id"], _has(rows["ticks"], name), own_tick)
         yield from _by_group("turns", ticks[ticked & could], name, "nominal")

@@ -91,7 +91,7 @@ class Decisions:
         below = np.zeros((len(rows), self.better.shape[1]), dtype=np.int64)
         for _ in range(self.better.shape[1] - 1):
             below = np.where(self.better[rows], below[:, None, :] + 1, 0).max(axis=2)
-        together = self.better.shape[1] - below.max(axis=1)
+        together: Ints = self.better.shape[1] - below.max(axis=1)
         return np.maximum(claims, self.pairs.count - together * (together - 1) // 2)
 
     def _claim(self, rows: Ints, direction: Ints) -> None:

@@ -51,7 +51,7 @@ class Bets:
         The capital grows fastest with the mean ÷ mean square of the outcome, and must never be staked as a whole.
         """
         mean, spread = np.broadcast_arrays(terms.mean, terms.square * variance)
-        scale = np.divide(mean, spread, out=np.zeros_like(spread), where=mean > 0)
+        scale: Floats = np.divide(mean, spread, out=np.zeros_like(spread), where=mean > 0)
         cap = self.most / 2 / np.maximum(terms.bound, 0.25)
         return np.minimum(self.gains * scale[..., None], cap[..., None])
 

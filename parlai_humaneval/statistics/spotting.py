@@ -346,7 +346,7 @@ def _pairs(contests: pd.DataFrame, place: dict[str, int]) -> tuple[Ints, list[Fl
         .sum()
     )
     of_pairs = [
-        ((place[a], place[b]), judged["won"].to_numpy(dtype=float), judged["lost"].to_numpy(dtype=float))
+        ((place[str(a)], place[str(b)]), judged["won"].to_numpy(dtype=float), judged["lost"].to_numpy(dtype=float))
         for (a, b), judged in counts.groupby(level=[0, 1], sort=True)
     ]
     pairs = np.array([pair for pair, _, _ in of_pairs], dtype=np.int64)

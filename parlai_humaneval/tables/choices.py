@@ -76,7 +76,7 @@ def _models_of(turns: pd.DataFrame) -> dict[str, str]:
 
 
 def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
-    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=np.int64)
     first = rows.drop_duplicates(_TURN)
     model_codes = pd.Categorical(rows["model"], categories=models).codes
     shown = ~is_set(rows, "failed")
@@ -291,7 +291,7 @@ def _answered(rows: pd.DataFrame) -> Mask:
         return np.ones(len(rows), dtype=bool)
     told = (rows["complete"].notna() | rows["tick_choices"].notna()).to_numpy(dtype=bool)
     acted = is_set(rows, "selected") | is_set(rows, "written") | timed | told
-    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=np.int64)
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 

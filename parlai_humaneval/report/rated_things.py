@@ -144,7 +144,7 @@ def _said(
 ) -> pd.DataFrame:
     """Rows of :class:`Judged`, with what they are grouped by; ``things``: columns that name a thing together."""
     names = pd.DataFrame(dict(enumerate(things)))
-    codes = names.groupby(list(names.columns), sort=False, dropna=False).ngroup() if len(names) else []
+    codes: npt.ArrayLike = names.groupby(list(names.columns), sort=False, dropna=False).ngroup() if len(names) else []
     said: pd.DataFrame = pd.DataFrame(
         {
             **{name: rows[name].fillna("").to_numpy(dtype=object) for name in _GROUP},

@@ -46,8 +46,8 @@ def oddities(turns: pd.DataFrame) -> list[str]:
 
 
 def _of_study(rows: pd.DataFrame) -> Iterator[str]:
-    dialogue = rows.groupby(_RATED, sort=False).ngroup().to_numpy(dtype=np.int64)
-    turn = rows.groupby([*_RATED, "turn"], sort=False).ngroup().to_numpy(dtype=np.int64)
+    dialogue = np.asarray(rows.groupby(_RATED, sort=False).ngroup(), dtype=np.int64)
+    turn = np.asarray(rows.groupby([*_RATED, "turn"], sort=False).ngroup(), dtype=np.int64)
     alone = (picks_one(rows) & rows["tick_choices"].isna().to_numpy(dtype=bool)) & _one_model(rows, dialogue, turn)
     if alone.any():
         n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))

@@ -190,7 +190,7 @@ def bootstrap_ranks(
     unknown = sorted({*contests["model_a"], *contests["model_b"]} - set(place))
     if unknown:
         raise ValueError(f"models lacks {', '.join(unknown)}, which played.")
-    first, second = (contests[name].map(place).to_numpy(dtype=np.int64) for name in ("model_a", "model_b"))
+    first, second = (np.asarray(contests[name].map(place), dtype=np.int64) for name in ("model_a", "model_b"))
     lead = contests["lead_a"].to_numpy(dtype=np.int64)
     workers, _ = pd.factorize(contests["worker_id"].to_numpy(dtype=object))
     rng = np.random.default_rng(seed)

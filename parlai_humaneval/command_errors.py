@@ -39,8 +39,11 @@ _FEWEST_WORDS = 2
 _OF_CLICK = (
     (re.compile(r"^Missing (argument|option) '(.+?)'\.\s*(.*)$", re.DOTALL), r"the \1 \2 is missing. \3"),
     (re.compile(r"^Invalid value for '(.+?)(?:' / '.+?)*': (.*)$", re.DOTALL), r"\1: \2"),
-    (re.compile(r"^(\S+): '?(.*?)'? is not a valid integer\.?$"), r"\1 takes a whole number, not '\2'"),
-    (re.compile(r"^(\S+): '?(.*?)'? is not a valid float(?:ing point value)?\.?$"), r"\1 takes a number, not '\2'"),
+    (re.compile(r"^(\S+): '?(.*?)'? is not a valid integer(?: range)?\.?$"), r"\1 takes a whole number, not '\2'"),
+    (
+        re.compile(r"^(\S+): '?(.*?)'? is not a valid float(?:ing point value| range)?\.?$"),
+        r"\1 takes a number, not '\2'",
+    ),
     (
         re.compile(r"^(\S+): (\S+) is not in the (?:valid range of (\S+) to (\S+?)|range (\S+?)<=x<=(\S+?))\.(.*)$"),
         r"\1 takes a number from \3\5 to \4\6, not \2.\7",

@@ -73,7 +73,8 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
     Source: Deriu et al. 2020, §3.1.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> judged_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']].iloc[0].tolist()
+    >>> judged = judged_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']]
+    >>> judged.astype(object).iloc[0].tolist()
     [2, 'ada', 'bob', 1]
     """
     check_unique("segments", rows)  # one that stands twice would meet itself below

@@ -16,7 +16,6 @@ from parlai_humaneval.command_errors import told_by
 from parlai_humaneval.command_groups import SuggestingGroup
 from parlai_humaneval.ending import end_quickly
 from parlai_humaneval.installing import UntestedRelease, lacking
-from parlai_humaneval.suggesting import nearest
 
 TOPICS: dict[str, dict[str, tuple[str, str]]] = {
     # heading: {name: (module:attribute, one line for the list of commands)}
@@ -78,14 +77,14 @@ class LazyGroup(SuggestingGroup):
         return command
 
     def make_context(
-        self, info_name: str, args: list[str], parent: click.Context | None = None, **extra: Any
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Keeps what was typed, for errors to show it as it was meant."""
         typed = list(args)
         try:
             context: click.Context = super().make_context(info_name, args, parent, **extra)
         except click.ClickException as error:
-            raise told_by(_with_possibilities(error), info_name, typed) from error
+            raise told_by(error, info_name or "", typed) from error
         context.meta[TYPED] = typed
         return context
 
@@ -95,7 +94,7 @@ class LazyGroup(SuggestingGroup):
             return super().invoke(ctx)
         except click.ClickException as error:
             typed = ctx.meta[TYPED]
-            raise told_by(_with_possibilities(error), self._called(ctx, typed), typed) from error
+            raise told_by(error, self._called(ctx, typed), typed) from error
         except ImportError as error:
             said = str(error) if isinstance(error, UntestedRelease) else lacking(error)
             if said is None:
@@ -105,13 +104,13 @@ class LazyGroup(SuggestingGroup):
     def _called(self, ctx: click.Context, typed: list[str]) -> str:
         """The command that was called, with its program."""
         words: list[str] = [ctx.command_path]
-        group: click.MultiCommand = self
+        group: click.Group = self
         for word in typed:
             command = group.get_command(ctx, word)
             if command is None:
                 break
             words.append(word)
-            if not isinstance(command, click.MultiCommand):
+            if not isinstance(command, click.Group):
                 break
             group = command
         return " ".join(words)
@@ -121,17 +120,6 @@ class LazyGroup(SuggestingGroup):
         for heading, commands in TOPICS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
-
-
-def _with_possibilities(error: click.ClickException) -> click.ClickException:
-    """The error, with the option that was meant by one that there is not."""
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        options = [
-            word for parameter in error.ctx.command.params for word in (*parameter.opts, *parameter.secondary_opts)
-        ]
-        near = nearest(error.option_name, options)
-        error.possibilities = [] if near is None else [near]
-    return error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -39,25 +39,30 @@ _FEWEST_WORDS = 2
 _OF_CLICK = (
     (re.compile(r"^Missing (argument|option) '(.+?)'\.\s*(.*)$", re.DOTALL), r"the \1 \2 is missing. \3"),
     (re.compile(r"^Invalid value for '(.+?)(?:' / '.+?)*': (.*)$", re.DOTALL), r"\1: \2"),
-    (re.compile(r"^(\S+): (.*) is not a valid integer$"), r"\1 takes a whole number, not '\2'"),
-    (re.compile(r"^(\S+): (.*) is not a valid floating point value$"), r"\1 takes a number, not '\2'"),
+    (re.compile(r"^(\S+): '?(.*?)'? is not a valid integer(?: range)?\.?$"), r"\1 takes a whole number, not '\2'"),
     (
-        re.compile(r"^(\S+): (\S+) is not in the valid range of (\S+) to (\S+?)\.(.*)$"),
-        r"\1 takes a number from \3 to \4, not \2.\5",
+        re.compile(r"^(\S+): '?(.*?)'? is not a valid float(?:ing point value| range)?\.?$"),
+        r"\1 takes a number, not '\2'",
     ),
     (
-        re.compile(r"^(\S+): (\S+) is smaller than the minimum valid value (\S+?)\.(.*)$"),
-        r"\1 takes a number from \3 up, not \2.\4",
+        re.compile(r"^(\S+): (\S+) is not in the (?:valid range of (\S+) to (\S+?)|range (\S+?)<=x<=(\S+?))\.(.*)$"),
+        r"\1 takes a number from \3\5 to \4\6, not \2.\7",
     ),
-    (re.compile(r"^(\S+) option requires an argument$"), r"\1 needs a value after it"),
+    (
+        re.compile(
+            r"^(\S+): (\S+) is (?:smaller than the minimum valid value (\S+?)|not in the range x>=(\S+?))\.(.*)$"
+        ),
+        r"\1 takes a number from \3\4 up, not \2.\5",
+    ),
+    (re.compile(r"^(?:Option '(.+?)'|(\S+) option) requires an argument\.?$"), r"\1\2 needs a value after it"),
     (re.compile(r"^Got unexpected extra arguments? \((.*)\)$"), r"nothing takes '\1' here"),
-    (re.compile(r"[Cc]hoose from:\s*(.*)\.$", re.DOTALL), r"Choose one of: \1"),
-    (re.compile(r"^No such (command|option)"), r"no such \1"),
+    (re.compile(r"[Cc]hoose from:\s*(.*?)\.?$", re.DOTALL), r"Choose one of: \1"),
+    (re.compile(r"^No such command:? '?(.+?)'?\.?$"), r"no such command: \1"),
 )
-"""Words of click's, and ours for them."""
+"""Words of click's, 7 and 8, and ours for them."""
 _EXTRA = re.compile(r"^nothing takes '(\w+)=(\S+)' here$")
 _NO_SETTING = re.compile(r"^there is no setting '(\w+)'\.")
-_CHOICE = re.compile(r"^(\S+): invalid choice: (.*)\. \(choose from (.*)\)$")
+_CHOICE = re.compile(r"^(\S+): (?:invalid choice: (.*)\. \(choose from (.*)\)|'(.*)' is not one of (.*)\.)$")
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,20 @@ class ErrorLines:
 class CommandError(click.ClickException):
     """An error of a command, which shows itself in :class:`ErrorLines`."""
 
-    def __init__(self, message: str, lines: ErrorLines, exit_code: int = 1) -> None:
+    def __init__(self, message: str, lines: ErrorLines) -> None:
         super().__init__(message)
-        self.lines, self.exit_code = lines, exit_code
+        self.lines = lines
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print it on standard error, and nothing that a terminal would obey: it may quote a file, a server or a model."""
         lines = ErrorLines(printable(self.lines.what), printable(self.lines.where), printable(self.lines.how))
         click.echo(str(lines), file=file, err=file is None)
+
+
+class WrongUsage(CommandError):
+    """A command was called wrongly."""
+
+    exit_code = click.UsageError.exit_code
 
 
 def error_lines(message: str, command: str, typed: Sequence[str] = ()) -> ErrorLines:
@@ -137,24 +148,28 @@ def in_our_words(error: click.ClickException) -> str:
     message = error.format_message()
     if not isinstance(error, click.UsageError):
         return message
+    if isinstance(error, click.NoSuchOption):
+        known = [] if error.ctx is None else _options(error.ctx.command)
+        return f"no such option: {error.option_name}{suggestion(error.option_name, known)}"
     for theirs, ours in _OF_CLICK:
         message = theirs.sub(ours, message)
-    if isinstance(error, click.NoSuchOption):
-        message = message.partition("  ")[0]
-        message += suggestion(error.option_name, error.possibilities or ())
     if (extra := _EXTRA.match(message)) and error.ctx is not None:
         message += _as_option(extra[1], extra[2], error.ctx.command)
     if choice := _CHOICE.match(message):
-        option, given, known = choice.groups()
-        message = f"{option} cannot be '{given}'{choose_of(given, known.split(', '))}"
+        option, *words = filter(None, choice.groups())
+        given, known = words[0], [word.strip("'") for word in words[1].split(", ")]
+        message = f"{option} cannot be '{given}'{choose_of(given, known)}"
     return " ".join(message.split()) if "\t" in message else message.strip()
 
 
 def _as_option(name: str, value: str, command: click.Command) -> str:
     """What follows where NAME=VALUE was typed to a command that takes it as an option: a question; else nothing."""
     option = f"--{name.replace('_', '-')}"
-    known = [word for parameter in command.params for word in parameter.opts]
-    return f". Did you mean {option}={value}?" if option in known else ""
+    return f". Did you mean {option}={value}?" if option in _options(command) else ""
+
+
+def _options(command: click.Command) -> list[str]:
+    return [word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)]
 
 
 def told_by(error: click.ClickException, command: str, typed: Sequence[str]) -> CommandError:
@@ -162,7 +177,8 @@ def told_by(error: click.ClickException, command: str, typed: Sequence[str]) -> 
     if isinstance(error, CommandError) and not typed:
         return error
     message = error.message if isinstance(error, CommandError) else in_our_words(error)
-    return CommandError(message, error_lines(message, command, typed), error.exit_code)
+    kind = WrongUsage if error.exit_code == WrongUsage.exit_code else CommandError
+    return kind(message, error_lines(message, command, typed))
 
 
 def is_one_of(error: Exception, classes: Collection[str]) -> bool:

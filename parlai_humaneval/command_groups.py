@@ -8,9 +8,18 @@ from parlai_humaneval.suggesting import suggestion
 
 
 class SuggestingGroup(click.Group):
-    """A misspelt command is an error with the nearest right one."""
+    """A misspelt command is an error with the nearest right one, and no command at all a question for help."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; without arguments the help is no error, which it is for click 8.2 and later."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"no such command: {args[0]}{suggestion(args[0], self.list_commands(ctx))}")

@@ -127,15 +127,19 @@ def _suggesting(parser: Any, message: str) -> str:
     return message + did_you_mean(options, known)
 
 
+class _WrongUsage(click.ClickException):
+    """As click's ``UsageError``, which would print our usage with it."""
+
+    exit_code = click.UsageError.exit_code
+
+
 @contextmanager
 def parser_errors_without_usage() -> Iterator[None]:
     """What ParlAI's parser refuses is one message with exit code 2, without the hundreds of lines of its usage."""
     from parlai.core.params import ParlaiParser
 
     def refuse(self: Any, message: str) -> NoReturn:
-        error = click.ClickException(_suggesting(self, message))
-        error.exit_code = 2  # click's own for wrong usage, of which it would print ours
-        raise error
+        raise _WrongUsage(_suggesting(self, message))
 
     before, ParlaiParser.error = ParlaiParser.error, refuse
     try:

@@ -83,4 +83,5 @@ def any_number(crowd: Crowd, sizes: Ints, means: Floats, rng: np.random.Generato
     chances = crowd.chances(means, (*sizes.shape, models), rng)
     first = rng.multinomial(sizes, np.full(models, 1 / models))
     helped = expit(logit(chances) + crowd.pulls(sizes.shape, rng)[..., None])
-    return rng.binomial(first, helped) + rng.binomial(sizes[..., None] - first, chances)
+    liked: Ints = rng.binomial(first, helped) + rng.binomial(sizes[..., None] - first, chances)
+    return liked

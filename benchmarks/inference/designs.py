@@ -249,7 +249,7 @@ def _survival_scores(seen: Ints, shown: Ints) -> Floats:
     score = seen * (hazard * left / (1 - left))[:, None, None] - (shown - seen) * hazard[:, None, None]
     second = shown[:, :, 1].sum(axis=1) / total
     sums: Floats = (score[:, :, 1] * (1 - second[:, None]) - score[:, :, 0] * second[:, None]).sum(axis=-1)
-    return sums * seen.shape[1]
+    return np.asarray(sums * seen.shape[1])
 
 
 def _ratings(crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -> list[Ints]:
@@ -283,7 +283,7 @@ def _likert(crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) ->
 def _effective(crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -> Studies:
     """The chance of a higher rating is the difference of mean mid-ranks over the number of ratings, plus ½."""
     counts = _ratings(crowd, gap, studies, rng)
-    of_value = sum(of_model.sum(axis=1) for of_model in counts)
+    of_value = np.sum([of_model.sum(axis=1) for of_model in counts], axis=0)
     ranks = (np.cumsum(of_value, axis=1) - of_value / 2) / of_value.sum(axis=1, keepdims=True)
     placed = [(of_model * ranks[:, None]).sum(axis=-1) for of_model in counts]
     sums = _two(placed, [of_model.sum(axis=-1) for of_model in counts])

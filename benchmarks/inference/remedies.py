@@ -84,7 +84,7 @@ def cr3(gap: Gap, _: Signs) -> Floats:
 def _parts(studies: int, workers: int, rng: Signs) -> Iterator[tuple[slice, Floats]]:
     """Some studies at a time, and random signs (workers × draws) for them."""
     for start in range(0, studies, _AT_ONCE):
-        yield slice(start, start + _AT_ONCE), rng.integers(0, 2, (workers, DRAWS)) * 2.0 - 1.0
+        yield slice(start, start + _AT_ONCE), np.asarray(rng.integers(0, 2, (workers, DRAWS)) * 2.0 - 1.0)
 
 
 def _reached(drawn: Floats, seen: Floats, middle: bool) -> Floats:

@@ -22,7 +22,7 @@ def _sections(command: click.Command, name: str, parent: click.Context | None) -
     context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH)
     heading = "##" if parent is None or parent.parent is None else "###"
     yield f"{heading} {context.command_path}\n\n{block(command.get_help(context))}"
-    if isinstance(command, click.MultiCommand):
+    if isinstance(command, click.Group):
         for sub in command.list_commands(context):
             found = command.get_command(context, sub)
             assert found is not None

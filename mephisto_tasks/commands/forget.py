@@ -67,23 +67,17 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(d|w|m|y)")
 _DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
 
 
-class Span(click.ParamType):
+def span(value: str) -> float:
     """“90d”, “12w”, “6m”, “2y” → seconds."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        match = _SPAN.fullmatch(str(value).strip().lower())
-        if match is None or not float(match[1]):
-            self.fail(f"{value!r} is no span of time: write 90d, 12w, 6m or 2y", param, ctx)
-        return float(match[1]) * _DAYS[match[2]] * 86_400
+    match = _SPAN.fullmatch(value.strip().lower())
+    if match is None or not float(match[1]):
+        raise click.BadParameter(f"{value!r} is no span of time: write 90d, 12w, 6m or 2y")
+    return float(match[1]) * _DAYS[match[2]] * 86_400
 
 
 @click.command(epilog=EPILOG)
 @click.argument("who", nargs=-1, metavar="[WORKER]...")
-@click.option("--older-than", type=Span(), metavar="TIME", help="All who were last seen so long ago: 90d, 12w, 6m, 2y.")
+@click.option("--older-than", type=span, metavar="TIME", help="All who were last seen so long ago: 90d, 12w, 6m, 2y.")
 @click.option("--task-name", default=None, help="Only what they did in this task (with --older-than: seen in it last).")
 @click.option(
     "--lift-blocks", is_flag=True, help="Who is blocked may come again; without it a pseudonym keeps them out."

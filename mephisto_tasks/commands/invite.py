@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -45,17 +45,13 @@ _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 _LONGEST_S = 3650 * _UNITS["d"]
 
 
-class Duration(click.ParamType):
+def duration(value: str) -> float:
     """A length of time such as ``14d``, in seconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", str(value).strip().lower())
-        seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
-        if not 0 < seconds <= _LONGEST_S:
-            self.fail(f"{value!r} is no time: 90m, 36h, 14d or 2w are, up to ten years", param, ctx)
-        return seconds
+    match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", value.strip().lower())
+    seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
+    if not 0 < seconds <= _LONGEST_S:
+        raise click.BadParameter(f"{value!r} is no time: 90m, 36h, 14d or 2w are, up to ten years")
+    return seconds
 
 
 @click.command(epilog=EPILOG)
@@ -66,7 +62,9 @@ class Duration(click.ParamType):
 @click.option("--name", default="open link", show_default=True, help="What the link of --open is called in --list.")
 @click.option("--list", "only_list", is_flag=True, help="Who is invited, who has come, and which links are over.")
 @click.option("--revoke", multiple=True, metavar="NAME", help="Withdraw somebody's link, at once; may be repeated.")
-@click.option("--expires", type=Duration(), default="14d", show_default=True, help="How long links are good.")
+@click.option(
+    "--expires", type=duration, metavar="TIME", default="14d", show_default=True, help="How long links are good."
+)
 @click.option("--url", help="Address of the study for them. Default: that of the launch that runs now.")
 @click.option(
     "--out", type=click.Path(dir_okay=False), help="File of the links. Default: people-links.csv, of people.csv."

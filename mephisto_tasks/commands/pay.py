@@ -39,19 +39,15 @@ Examples:
 """
 
 
-class Dollars(click.ParamType):
+def dollars(value: str) -> Decimal:
     """An amount of money: never a float."""
-
-    name = "dollars"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        try:
-            amount = Decimal(value)
-        except InvalidOperation:
-            self.fail(f"{value!r} is no amount of dollars; write 8 or 8.50", param, ctx)
-        if not amount.is_finite() or not 0 <= amount <= 1000 or amount != round(amount, 2):
-            self.fail(f"{value} is not between 0 and 1000 dollars, in whole cents", param, ctx)
-        return amount
+    try:
+        amount = Decimal(value)
+    except InvalidOperation as error:
+        raise click.BadParameter(f"{value!r} is no amount of dollars; write 8 or 8.50") from error
+    if not amount.is_finite() or not 0 <= amount <= 1000 or amount != round(amount, 2):
+        raise click.BadParameter(f"{value} is not between 0 and 1000 dollars, in whole cents")
+    return amount
 
 
 @click.command(epilog=EPILOG)
@@ -63,11 +59,15 @@ class Dollars(click.ParamType):
     "Default: as launched, else pro_rata.",
 )
 @click.option(
-    "--practice", type=Dollars(), help="Dollars for who did nothing but practise. Default: as launched, else 0."
+    "--practice",
+    type=dollars,
+    metavar="DOLLARS",
+    help="Dollars for who did nothing but practise. Default: as launched, else 0.",
 )
 @click.option(
     "--minimum",
-    type=Dollars(),
+    type=dollars,
+    metavar="DOLLARS",
     help="Warn about workers under so many dollars an hour. Default: as launched, else 8.00.",
 )
 @click.option(

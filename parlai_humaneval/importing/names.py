@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from parlai_humaneval.labels import clean_label
 from parlai_humaneval.tables.columns import TableName, Tables
@@ -45,10 +46,11 @@ def without_names(tables: Tables, given: Mapping[str, str]) -> tuple[Tables, int
     wanted = {form: pseudonym for name, pseudonym in given.items() for form in _forms(name)}
     if not wanted:
         return tables, 0
-    changed, count = {}, 0
+    changed: dict[str, Any] = {}
+    count = 0
     for table in get_args(TableName):
         frame: pd.DataFrame = getattr(tables, table)
-        clean = {name: _clean(frame[name], wanted) for name in frame.columns if frame[name].dtype == object}
+        clean = {name: _clean(frame[name], wanted) for name in frame.columns if not is_numeric_dtype(frame[name])}
         different = {name: column for name, column in clean.items() if column is not None}
         if different:
             count += sum(int((column != frame[name]).sum() - column.isna().sum()) for name, column in different.items())

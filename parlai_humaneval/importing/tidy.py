@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from parlai_humaneval.importing.gathering import Imported
 from parlai_humaneval.labels import clean_label
@@ -230,7 +231,7 @@ def _renamed(frame: pd.DataFrame, renamed: Mapping[str, str]) -> pd.DataFrame:
 
 def _holds_ids(column: pd.Series[Any], renamed: Mapping[str, str]) -> bool:
     """Whether a text column holds ids of workers and nothing else; short numbers may well be something else."""
-    values: list[Any] = column.dropna().unique().tolist() if column.dtype == object else []
+    values: list[Any] = [] if is_numeric_dtype(column) else column.dropna().unique().tolist()
     return bool(values) and all(
         isinstance(value, str) and len(value) >= 6 and clean_label(value) in renamed for value in values
     )

@@ -148,7 +148,7 @@ def _answers(row: pd.Series[Any], shown: Sequence[dict[str, Any]]) -> str:
 
 def _ratings(ratings: pd.DataFrame, dialogue_id: str) -> str:
     rows = ratings[ratings["dialogue_id"].eq(dialogue_id) & ratings["own_worker"].isna()]
-    given = [f"{row.criterion}: {float(row.value):g}" for row in rows.itertuples()]
+    given = [f"{row.criterion}: {row.value:g}" for row in rows.itertuples()]
     return f"Ratings at the end: {', '.join(given)}" if given else ""
 
 

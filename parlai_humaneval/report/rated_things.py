@@ -92,7 +92,7 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
     choices = dict.fromkeys(name for text in rows["tick_choices"].dropna().unique() for name in str(text).split(";"))
     for name in choices:
         could = np.array([name in str(text).split(";") for text in rows["tick_choices"].fillna("")], dtype=bool)
-        again = (known & rows["own_worker"].notna()).to_numpy(dtype=bool)
+        again = known & rows["own_worker"].notna().to_numpy(dtype=bool)
         own_tick = np.where(again, _has(rows["own_ticks"], name), np.nan)
         ticks = _said(named, things, named["dialogue_id"], _has(rows["ticks"], name), own_tick)
         yield from _by_group("turns", ticks[ticked & could], name, "nominal")
@@ -144,7 +144,7 @@ def _said(
 ) -> pd.DataFrame:
     """Rows of :class:`Judged`, with what they are grouped by; ``things``: columns that name a thing together."""
     names = pd.DataFrame(dict(enumerate(things)))
-    codes = names.groupby(list(names.columns), sort=False, dropna=False).ngroup() if len(names) else []
+    codes: npt.ArrayLike = names.groupby(list(names.columns), sort=False, dropna=False).ngroup() if len(names) else []
     said: pd.DataFrame = pd.DataFrame(
         {
             **{name: rows[name].fillna("").to_numpy(dtype=object) for name in _GROUP},

@@ -92,7 +92,8 @@ class Decisions:
         for _ in range(self.better.shape[1] - 1):
             below = np.where(self.better[rows], below[:, None, :] + 1, 0).max(axis=2)
         together = self.better.shape[1] - below.max(axis=1)
-        return np.maximum(claims, self.pairs.count - together * (together - 1) // 2)
+        false: Ints = np.maximum(claims, self.pairs.count - together * (together - 1) // 2)
+        return false
 
     def _claim(self, rows: Ints, direction: Ints) -> None:
         """Claim one direction of a pair in each study, and all that follows: i > x wherever i ≥ a, b ≥ x for a > b."""

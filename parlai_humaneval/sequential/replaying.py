@@ -402,11 +402,8 @@ def _of_comparisons(tables: Tables, times: dict[str, int]) -> Iterator[_Material
         names = {"technique": technique, "setting": setting, "metric": metric, "kind": kind}
         lead = part["outcome"].to_numpy(dtype=float)
         if kind == "turn":
-            part = (
-                part.assign(lead=lead)
-                .groupby(["worker_id", "dialogue_a", "model_a", "model_b"], sort=False, as_index=False)["lead"]
-                .mean()
-            )
+            of_dialogue = ["worker_id", "dialogue_a", "model_a", "model_b"]
+            part = part.assign(lead=lead).groupby(of_dialogue, sort=False)[["lead"]].mean().reset_index()
             lead = part["lead"].to_numpy(dtype=float)
         yield _paired(names, part, lead, times)
 
@@ -435,7 +432,8 @@ def _of_scores(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
         pairs = pairs_of(len(means.columns))
         z = means.to_numpy(dtype=float)
         shares = (1 + np.tanh(z[:, pairs.first] - z[:, pairs.second])) / 2
-        sizes = rated.groupby("worker_id")["dialogue_id"].nunique().reindex(means.index).to_numpy(dtype=np.int64)
+        dialogues = rated.groupby("worker_id")["dialogue_id"].nunique().reindex(means.index)
+        sizes = np.asarray(dialogues, dtype=np.int64)
         names = {"technique": technique, "setting": setting, "metric": metric, "kind": SCORES}
         models, workers = tuple(map(str, means.columns)), means.index.to_numpy(dtype=object)
         if pairs.count and len(workers):

@@ -274,7 +274,7 @@ def _signs(groups: int, seed: int) -> Iterator[Floats]:
     rng = np.random.default_rng(seed)
     left, size = DRAWS, max(1, _CELLS // groups)
     while left > 0:
-        yield 1.0 - 2.0 * rng.integers(0, 2, (min(size, left), groups))
+        yield np.asarray(1.0 - 2.0 * rng.integers(0, 2, (min(size, left), groups)))
         left -= size
 
 

@@ -51,7 +51,7 @@ class Bets:
         The capital grows fastest with the mean ÷ mean square of the outcome, and must never be staked as a whole.
         """
         mean, spread = np.broadcast_arrays(terms.mean, terms.square * variance)
-        scale = np.divide(mean, spread, out=np.zeros_like(spread), where=mean > 0)
+        scale: Floats = np.divide(mean, spread, out=np.zeros_like(spread), where=mean > 0)
         cap = self.most / 2 / np.maximum(terms.bound, 0.25)
         return np.minimum(self.gains * scale[..., None], cap[..., None])
 
@@ -137,7 +137,7 @@ def order_evidence(shares: npt.ArrayLike, margin: float = 0.1) -> tuple[Floats, 
     >>> for_a, for_b = order_evidence([0.8, 0.6, 1, 0.8, 0.6, 1, 0.8, 1, 1])
     >>> for_a.round(1).tolist()
     [1.4, 1.6, 2.7, 3.7, 4.2, 7.0, 9.7, 16.0, 26.0]
-    >>> for_b.max().round(2)
+    >>> round(float(for_b.max()), 2)
     0.6
     """
     y = _shares(shares)

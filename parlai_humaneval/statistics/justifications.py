@@ -81,7 +81,7 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     kept = own.to_numpy(dtype=bool) & finished(rows) & ~left & ~is_set(rows, "failed")
     rows = rows.loc[kept, [*_TURN, "technique", "model", "selected", "reason"]]
     rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting")})
-    turns = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    turns = np.asarray(rows.groupby(_TURN, sort=False).ngroup(), dtype=np.int64)
     shown, several = _shown(turns, rows["model"])
     # A single model's reason is about its reply, found good or not.
     chosen = is_set(rows, "selected") | ~several

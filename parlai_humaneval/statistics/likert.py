@@ -93,7 +93,7 @@ def likert_groups(tables: Tables) -> list[RatedCriterion]:
 
     >>> from parlai_humaneval.tables.example import example_tables
     >>> group = likert_groups(example_tables())[0]
-    >>> group.criterion, [(model.model, model.values.mean()) for model in group.models]
+    >>> group.criterion, [(model.model, float(model.values.mean())) for model in group.models]
     ('engaging', [('ada', 3.875), ('bob', 3.375), ('cyd', 1.875)])
     """
     rows = likert_rows(tables)
@@ -226,7 +226,7 @@ def final_scores(groups: Sequence[RatedCriterion]) -> pd.DataFrame:
 
     >>> from parlai_humaneval.tables.example import example_tables
     >>> group = likert_groups(example_tables())[0]
-    >>> final_scores([group]).iloc[0].tolist()
+    >>> final_scores([group]).astype(object).iloc[0].tolist()
     ['ada-w0', 'w0', 'ada', 3.0]
     """
     parts = []

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.checking import picks_one
 from parlai_humaneval.tables.choices import READ_AGAIN
 from parlai_humaneval.tables.counting import Mask, is_set
+
+Ints = npt.NDArray[np.int64]
 
 SHOWN = 3
 """As many turns of a kind are named; the others are counted."""
@@ -43,8 +46,8 @@ def oddities(turns: pd.DataFrame) -> list[str]:
 
 
 def _of_study(rows: pd.DataFrame) -> Iterator[str]:
-    dialogue = rows.groupby(_RATED, sort=False).ngroup().to_numpy(dtype=int)
-    turn = rows.groupby([*_RATED, "turn"], sort=False).ngroup().to_numpy(dtype=int)
+    dialogue = np.asarray(rows.groupby(_RATED, sort=False).ngroup(), dtype=np.int64)
+    turn = np.asarray(rows.groupby([*_RATED, "turn"], sort=False).ngroup(), dtype=np.int64)
     alone = (picks_one(rows) & rows["tick_choices"].isna().to_numpy(dtype=bool)) & _one_model(rows, dialogue, turn)
     if alone.any():
         n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))
@@ -56,14 +59,14 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
     yield from _changing(rows, dialogue, turn)
 
 
-def _one_model(rows: pd.DataFrame, dialogue: Mask, turn: Mask) -> Mask:
+def _one_model(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Mask:
     """Rows of dialogues with one model, which did not stand against itself."""
     models = pd.Series(rows["model"].to_numpy()).groupby(dialogue).transform("nunique").to_numpy() == 1
     several = np.bincount(turn)[turn] > 1
     return np.asarray(models & (np.bincount(dialogue, weights=several)[dialogue] == 0), dtype=bool)
 
 
-def _nothing_chosen(rows: pd.DataFrame, turn: Mask) -> Iterator[str]:
+def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     """As far as the table tells, these turns were answered: our own say so, others have a time where any turn has one."""
     asked = (
         picks_one(rows) & ~is_set(rows, "automatic") & ~is_set(rows, "none_said") & is_set(rows, "complete", missing=1)
@@ -83,7 +86,7 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Mask) -> Iterator[str]:
         )
 
 
-def _changing(rows: pd.DataFrame, dialogue: Mask, turn: Mask) -> Iterator[str]:
+def _changing(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[str]:
     """Turns whose models are not those of most turns of their dialogue."""
     model = pd.factorize(rows["model"])[0]
     distinct = pd.DataFrame({"turn": turn, "model": model}).drop_duplicates()

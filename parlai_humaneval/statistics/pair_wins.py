@@ -67,7 +67,7 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
 
     >>> from parlai_humaneval.tables.example import example_tables
     >>> rows = oriented(counted_comparisons(example_tables()))
-    >>> rows[['model_a', 'model_b', 'outcome', 'first_a', 'kind']].iloc[0].tolist()
+    >>> rows[['model_a', 'model_b', 'outcome', 'first_a', 'kind']].astype(object).iloc[0].tolist()
     ['ada', 'bob', -1, 0.0, 'dialogue']
     """
     a, b = (comparisons[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))

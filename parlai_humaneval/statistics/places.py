@@ -35,7 +35,7 @@ def place_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | Non
     Source: Holt & Smith 1979 (post-stratification).
 
     >>> won, first = [1, 1, 1, 0, 0, 1], [1, 1, 1, 1, 0, 0]  # first four times of six: won 3 of 4, else 1 of 2
-    >>> place_balanced(won, first).mean().round(3)
+    >>> round(float(place_balanced(won, first).mean()), 3)
     0.625
     """
     x, where = np.asarray(values, dtype=float), np.asarray(places, dtype=float)

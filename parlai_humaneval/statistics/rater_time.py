@@ -297,8 +297,7 @@ def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAn
         for i, j in combinations(range(len(group.models)), 2):
             values = (1 + turns.chosen[:, i] - turns.chosen[:, j]) / 2
             both = ~np.isnan(values)
-            columns = (values, seconds, turns.turns, turns.dialogues, turns.workers)
-            part = _Turns(*(column[both] for column in columns))
+            part = _Turns(values[both], seconds[both], turns.turns[both], turns.dialogues[both], turns.workers[both])
             by_pair.setdefault((*group.family, group.models[i], group.models[j]), []).append(part)
     for (technique, setting, metric, a, b), parts in by_pair.items():
         values, seconds, numbers, dialogues, workers = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -102,7 +102,7 @@ def results_table(results: Sequence[Result]) -> pd.DataFrame:
     """A row per result; texts of several parts are joined by "; ", missing numbers are ``pd.NA``.
 
     >>> table = results_table([Result(name='win rate', estimate=0.6, n=10, method='share')])
-    >>> table[['name', 'estimate', 'n']].iloc[0].tolist()
+    >>> table[['name', 'estimate', 'n']].astype(object).iloc[0].tolist()
     ['win rate', 0.6, 10]
     """
     import pandas as pd  # planning has results too, and would wait for pandas

@@ -73,7 +73,8 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
     Source: Deriu et al. 2020, §3.1.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> judged_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']].iloc[0].tolist()
+    >>> judged = judged_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']]
+    >>> judged.astype(object).iloc[0].tolist()
     [2, 'ada', 'bob', 1]
     """
     check_unique("segments", rows)  # one that stands twice would meet itself below
@@ -190,7 +191,7 @@ def bootstrap_ranks(
     unknown = sorted({*contests["model_a"], *contests["model_b"]} - set(place))
     if unknown:
         raise ValueError(f"models lacks {', '.join(unknown)}, which played.")
-    first, second = (contests[name].map(place).to_numpy(dtype=np.int64) for name in ("model_a", "model_b"))
+    first, second = (np.asarray(contests[name].map(place), dtype=np.int64) for name in ("model_a", "model_b"))
     lead = contests["lead_a"].to_numpy(dtype=np.int64)
     workers, _ = pd.factorize(contests["worker_id"].to_numpy(dtype=object))
     rng = np.random.default_rng(seed)
@@ -346,7 +347,7 @@ def _pairs(contests: pd.DataFrame, place: dict[str, int]) -> tuple[Ints, list[Fl
         .sum()
     )
     of_pairs = [
-        ((place[a], place[b]), judged["won"].to_numpy(dtype=float), judged["lost"].to_numpy(dtype=float))
+        ((place[str(a)], place[str(b)]), judged["won"].to_numpy(dtype=float), judged["lost"].to_numpy(dtype=float))
         for (a, b), judged in counts.groupby(level=[0, 1], sort=True)
     ]
     pairs = np.array([pair for pair, _, _ in of_pairs], dtype=np.int64)

@@ -145,7 +145,7 @@ def overall_parts(ratings: pd.DataFrame, column: str) -> tuple[Floats, Objects, 
     code, names = pd.factorize(known["criterion"])
     size = np.bincount(code, minlength=len(names)).astype(float)
     mean = np.bincount(code, weights=x, minlength=len(names)) / np.maximum(size, 1)
-    dialogues = known.groupby(["dialogue_id", "worker_id"], sort=False).ngroup().to_numpy(dtype=int)
+    dialogues = np.asarray(known.groupby(["dialogue_id", "worker_id"], sort=False).ngroup(), dtype=np.int64)
     first = known.drop_duplicates(["dialogue_id", "worker_id"])
     n = len(first)
     deviations = (x - mean[code]) / (size[code] * max(1, len(names)))

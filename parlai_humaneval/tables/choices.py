@@ -63,8 +63,15 @@ class ChosenTurns:
 
     def only(self, keep: Mask) -> ChosenTurns:
         """Some of the turns: ``keep`` has an entry a turn."""
-        arrays = (self.chosen, self.by_position, self.workers, self.dialogues, self.turns, self.written)
-        return ChosenTurns(self.models, *(array[keep] for array in arrays))
+        return ChosenTurns(
+            models=self.models,
+            chosen=self.chosen[keep],
+            by_position=self.by_position[keep],
+            workers=self.workers[keep],
+            dialogues=self.dialogues[keep],
+            turns=self.turns[keep],
+            written=self.written[keep],
+        )
 
 
 def _models_of(turns: pd.DataFrame) -> dict[str, str]:
@@ -76,7 +83,7 @@ def _models_of(turns: pd.DataFrame) -> dict[str, str]:
 
 
 def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
-    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    codes = np.asarray(rows.groupby(_TURN, sort=False).ngroup(), dtype=np.int64)
     first = rows.drop_duplicates(_TURN)
     model_codes = pd.Categorical(rows["model"], categories=models).codes
     shown = ~is_set(rows, "failed")
@@ -291,7 +298,7 @@ def _answered(rows: pd.DataFrame) -> Mask:
         return np.ones(len(rows), dtype=bool)
     told = (rows["complete"].notna() | rows["tick_choices"].notna()).to_numpy(dtype=bool)
     acted = is_set(rows, "selected") | is_set(rows, "written") | timed | told
-    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    codes = np.asarray(rows.groupby(_TURN, sort=False).ngroup(), dtype=np.int64)
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 

@@ -181,7 +181,7 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         values = frame.loc[again, key].iloc[0]
         same = frame[key].eq(values) | (frame[key].isna() & values.isna())
         first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
-        named = ", ".join(f"{name} {value!r}" for name, value in values.items() if not pd.isna(value))
+        named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
         raise TableError(
             f"{table}: rows {first + 1} and {second + 1} {_twice(frame.iloc[first], frame.iloc[second], named)}",
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
@@ -191,7 +191,7 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
 def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
     """What is wrong with two rows of one key: the one is too many, or they contradict each other."""
     differ = [
-        f"{name} {one[name]!r} and {two[name]!r}"
+        f"{name} {_plain(one[name])!r} and {_plain(two[name])!r}"
         for name in map(str, one.index)
         if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
         if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
@@ -271,7 +271,14 @@ def refuse(
     if places:
         first = places[0]
         expected = wanted if isinstance(wanted, str) else wanted(first)
-        raise TableError(f"{table}.{column}: {values.iloc[first]!r} in row {first + 1}, expected {expected}.", places)
+        raise TableError(
+            f"{table}.{column}: {_plain(values.iloc[first])!r} in row {first + 1}, expected {expected}.", places
+        )
+
+
+def _plain(cell: Any) -> Any:
+    """A cell as Python's own number: the repr of numpy's names its type, as in ``np.int64(0)``."""
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _missing(table: TableName, missing: Sequence[Column], present: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from parlai_humaneval.labels import clean_label
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLES, TableName
@@ -70,7 +71,7 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
     names = Counter(map(str, frame.columns))
     for name in ours & {name for name, count in names.items() if count == 1}:  # the same name twice is refused later
         values: pd.Series[Any] = frame[name]
-        clean = {} if values.dtype != object else _new_labels(values.tolist(), lists=name in LISTS)
+        clean = {} if is_numeric_dtype(values) else _new_labels(values.tolist(), lists=name in LISTS)
         if clean:
             counts[name] = sum(isinstance(value, str) and value in clean for value in values)
             cells = [clean.get(value, value) if isinstance(value, str) else value for value in values]

@@ -54,7 +54,7 @@ def settled(
         return frame, ()
     plain = _without_numbers(table, frame)
     keys = _keys(table, plain)
-    answer = keys.groupby(list(keys.columns), dropna=False, sort=False).ngroup().to_numpy(dtype=np.int64)
+    answer = np.asarray(keys.groupby(list(keys.columns), dropna=False, sort=False).ngroup(), dtype=np.int64)
     again = pd.Series(answer).duplicated(keep=False).to_numpy(dtype=bool)
     if not again.any():
         return (frame if repeats is None else plain), ()

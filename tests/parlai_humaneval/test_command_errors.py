@@ -55,6 +55,15 @@ from parlai_humaneval.command_errors import ErrorLines, error_lines, told_plainl
             ],
         ),
         (
+            ["demo", "--raters", "few"],
+            ["error: --raters takes a whole number, not 'few'", "   in: main demo", "  try: main demo --help"],
+        ),
+        (["plan", "--gap"], ["error: --gap needs a value after it", "   in: main plan", "  try: main plan --help"]),
+        (
+            ["pay", "--task-name", "x", "--minimum", "much"],
+            ["error: --minimum: 'much' is no amount of dollars", "   in: main pay", "  try: write 8 or 8.50"],
+        ),
+        (
             ["models", "check", "--zoo-file", "/not/there.yaml"],
             [
                 "error: --zoo: File '/not/there.yaml' does not exist",
@@ -106,6 +115,13 @@ def test_wrong_usage_is_three_lines_and_status_2(typed: list[str], lines: list[s
     done = CliRunner().invoke(main, typed)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines() == lines
+
+
+@pytest.mark.parametrize("group", [[], ["models"], ["steer"]])
+def test_a_group_without_a_command_shows_its_help(group: list[str]) -> None:
+    done = CliRunner().invoke(main, group)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == CliRunner().invoke(main, [*group, "--help"]).stdout
 
 
 def test_an_option_that_is_typed_as_a_setting_is_shown_as_an_option() -> None:

@@ -29,6 +29,7 @@ from parlai_humaneval.statistics.wording import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+    from matplotlib.typing import RcKeyType
 
 WIDTH = 6.2
 """Inches; on the page a figure is as wide as its column."""
@@ -49,7 +50,7 @@ CURVES_NAMED = 24
 _STYLES = ("-", "--", ":", "-.")
 
 
-def drawing_settings(colours: Colours, key: str) -> dict[str, Any]:
+def drawing_settings(colours: Colours, key: str) -> dict[RcKeyType, Any]:
     """How matplotlib draws: text stays text, nothing lies behind the figure, and the same figure is always the same SVG."""
     return {
         "svg.fonttype": "none",
@@ -321,7 +322,7 @@ def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
             axes.text(column + 0.5, row + 0.5, _heat_words(value, figure.scale), color=ink, ha="center", va="center")
     axes.set_xlim(0, max(n_columns, 1))
     axes.set_ylim(max(n_rows, 1), 0)
-    _row_labels(axes, np.arange(n_rows) + 0.5, figure.rows)
+    _row_labels(axes, np.arange(n_rows, dtype=float) + 0.5, figure.rows)
     slanted = max(map(len, figure.columns), default=0) > 8
     axes.set_xticks(
         np.arange(n_columns) + 0.5,

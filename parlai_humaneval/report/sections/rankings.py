@@ -163,12 +163,12 @@ def build(tables: Tables, options: Options) -> Rankings | None:
         group = dict(zip(_GROUP, map(str, key), strict=True))
         of_group = np.logical_and.reduce([pairs[name].eq(value).to_numpy(dtype=bool) for name, value in group.items()])
         compared = oriented(pairs[of_group])
-        models, pairs = _models(rows, group, options.level), _pairs(compared, group, options)
-        order = _order(models, pairs)
+        models, of_models = _models(rows, group, options.level), _pairs(compared, group, options)
+        order = _order(models, of_models)
         if order is not None and len(order.groups) > 1:
             models = [row for name in order.names for row in models if row.model == name]
         section.models += models
-        section.pairs += pairs
+        section.pairs += of_models
         section.rankings.append(_ranking(rows, compared, models, group, options.level))
     section.headline = " ".join(_answer(ranking, *section.of_group(ranking)) for ranking in section.rankings)
     section.remarks = [remark for ranking in section.rankings for remark in _remarks(section.of_group(ranking)[1])]

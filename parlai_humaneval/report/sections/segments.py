@@ -651,7 +651,7 @@ def label_rows(rows: pd.DataFrame, options: Options) -> list[LabelRow]:
     """Agreement on each label, of the speakers that several people judged at the same length (the paper's Table 3)."""
     speakers = rows.groupby(["dialogue_id", "k", "entity"], sort=False).ngroup()
     counts, labels, names = rating_counts(speakers, rows["label"])
-    first = rows.assign(speaker=speakers).drop_duplicates("speaker").set_index("speaker").loc[names]
+    first = rows.assign(speaker=speakers).drop_duplicates("speaker").set_index("speaker").loc[names.tolist()]
     models, dialogues = first["model"].to_numpy(dtype=object), first["dialogue_id"].to_numpy(dtype=object)
     raters = counts.sum(axis=1)
     agreed = []

@@ -105,7 +105,7 @@ def _nothing_matched(people: Both, judge: Both) -> str:
     pairs: list[str] = []
     for of_people, of_judge, names in zip(people, judge, (("metric", "item"), ("criterion", "item")), strict=True):
         if len(of_people) and len(of_judge):
-            firsts = [" of ".join(repr(rows[name].iloc[0]) for name in names) for rows in (of_people, of_judge)]
+            firsts = [" of ".join(repr(str(rows[name].iloc[0])) for name in names) for rows in (of_people, of_judge)]
             pairs.append(f"people's first answer is to {firsts[0]}, the judge's to {firsts[1]}")
     hint = f" ({'; '.join(pairs)})" if pairs else ": they hold different kinds of answers"
     return (

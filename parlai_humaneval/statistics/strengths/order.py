@@ -132,7 +132,9 @@ def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | Non
     linked, higher = reach & reach.T, reach & ~reach.T
     better, worse = higher.sum(axis=0), higher.sum(axis=1)
     tops = sorted({int(np.flatnonzero(row)[0]) for row in linked}, key=lambda i: (better[i], -worse[i], names[i]))
-    members = [sorted(np.flatnonzero(linked[i]), key=lambda j: (_downwards(strengths[j]), names[j])) for i in tops]
+    members = [
+        sorted(np.flatnonzero(linked[i]).tolist(), key=lambda j: (_downwards(strengths[j]), names[j])) for i in tops
+    ]
     return ModelOrder(
         groups=tuple(tuple(names[j] for j in group) for group in members),
         above=frozenset((a, b) for a, i in enumerate(tops) for b, j in enumerate(tops) if higher[i, j]),

@@ -151,7 +151,7 @@ def _at_once(mu: Floats, sigma: Floats, ranks: Floats, match: _Match[Floats]) ->
     placed = ranks[rows, order]
     active = ~np.isnan(placed[1:])
     means, deviations = match.beliefs(
-        mu[rows, order], sigma[rows, order], placed[1:] == placed[:-1], None if active.all() else active
+        [*mu[rows, order]], [*sigma[rows, order]], placed[1:] == placed[:-1], None if active.all() else active
     )
     played = np.concatenate([active[:1], active])
     new_mu, new_sigma = mu.copy(), sigma.copy()

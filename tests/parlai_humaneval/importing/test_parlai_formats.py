@@ -403,6 +403,7 @@ def test_thousands_of_chats_are_read():
 def test_the_samples_are_what_parlai_saves(tmp_path):
     """ParlAI's own worlds, runner and agent state are run again: the samples beside this file have their form."""
     pytest.importorskip("parlai")
+    pytest.importorskip("pytest_regressions", reason="ParlAI's worlds of model_chat import it")
     # In a process of its own: ParlAI's modules are changed to be importable at all.
     program = Path(parlai_saves.__file__)
     done = subprocess.run([sys.executable, program, tmp_path], capture_output=True, text=True, check=False)

@@ -97,7 +97,7 @@ def _cells(data, change, columns):
                 [change(v) if isinstance(v, str) else v for v in frame[column]], frame.index, dtype=object
             )
             for column in frame.columns
-            if columns(column) and frame[column].dtype == object
+            if columns(column) and not pd.api.types.is_numeric_dtype(frame[column])
         }
         frames[name] = frame.assign(**changed)
     return replace(data, **frames)

@@ -136,7 +136,7 @@ def test_chunks_are_those_of_a_loop(pairs, chunk, ddof):
 
 def test_rounding_does_not_keep_a_chunk_open():
     """Eight answers of 0.1 minutes are 0.8 minutes, though their floating-point sum falls short of it."""
-    assert sum([0.1] * 8) < 0.8
+    assert np.cumsum([0.1] * 8)[-1] < 0.8
     got = chunk_variability([1] * 8, [0.1] * 8, chunk=0.8)
     assert got.rates == [1.0]
     assert chunk_variability([1], [44.0]).sd is None

@@ -146,6 +146,7 @@ setup(
             "hydra-submitit-launcher>=1.2,<1.3",
             "ray>=2.50,<3",
             "transformers[serving]>=5",  # a real OpenAI-compatible server, which tests ask
+            "pytest-regressions>=2",  # ParlAI's own test worlds, by which samples of its formats are made
             "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             # The site of documentation. Scripts, styles and search stand in the wheels: a built site asks no other server.
             "mkdocs>=1.6,<2",  # the line whose plug-ins and strict checks of links and anchors mkdocs-material builds on

@@ -130,7 +130,7 @@ class HuggingFaceAgent(DialogueAgent):
         )
 
     def _settings(self, opt: Opt) -> tuple[Any, ...]:
-        return (type(self), *(opt.get(name) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
+        return (type(self), *(repr(opt.get(name)) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
 
     def _prepare(self, opt: Opt) -> tuple[PromptFormat, Any, int | None]:
         """Format, search, and most tokens of a prompt."""

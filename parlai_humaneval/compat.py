@@ -1,4 +1,4 @@
-"""What ParlAI 1.7.2 needs to run on today's torch and transformers, in one place; ``parlai_humaneval_hook`` calls it for every way in."""
+"""What ParlAI 1.7.2 needs on today's torch and transformers, in one place: ``parlai_humaneval_hook`` calls it."""
 
 from __future__ import annotations
 

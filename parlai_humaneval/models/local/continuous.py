@@ -221,7 +221,9 @@ def _together(groups: Sequence[_Group]) -> _Group:
     return _Group(
         [row for group in groups for row in group.rows],
         torch.cat([pad(group.mask, (more, 0)) for group, more in pairs]),
-        cache_of(tuple((joined([keys for keys, _ in each]), joined([values for _, values in each])) for each in layers)),
+        cache_of(
+            tuple((joined([keys for keys, _ in each]), joined([values for _, values in each])) for each in layers)
+        ),
         torch.cat([group.scores for group in groups]),
     )
 

@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible server that others wrote: ``transformers serve`` of transformers 5, with a tiny random chat model."""
+"""A real OpenAI-compatible server that others wrote: ``transformers serve``, with a tiny random chat model."""
 
 from __future__ import annotations
 

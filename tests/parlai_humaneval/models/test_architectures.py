@@ -101,7 +101,11 @@ def test_thinking_is_switched_off_by_the_templates_own_switch() -> None:
     if not known("qwen3"):
         pytest.skip("this transformers has no model whose template thinks")
     home = home_of("qwen3")
-    for given, empty_thoughts in ((None, False), ({"enable_thinking": False}, True), ('{"enable_thinking": true}', False)):
+    for given, empty_thoughts in (
+        (None, False),
+        ({"enable_thinking": False}, True),
+        ('{"enable_thinking": true}', False),
+    ):
         agent = load_agent(spec_of(home, "llama", chat_template_kwargs=given))
         read = agent.pretrained.tokenizer.decode(agent._prompt(heard(agent, "Hi!")))
         assert read.endswith("assistant\n<think>\n\n</think>\n\n") == empty_thoughts

@@ -1,4 +1,4 @@
-"""Tiny random models of the architectures that people talk to today, each as it is published: config, template, tokenizer."""
+"""Tiny random models of architectures that people talk to today, as they are published: config, template, tokenizer."""
 
 from __future__ import annotations
 

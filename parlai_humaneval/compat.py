@@ -22,7 +22,7 @@ def mend_plateau(lr_scheduler: ModuleType) -> None:
     lr_scheduler.ReduceOnPlateauLRScheduler.__init__ = __init__
 
 
-def mend_gpt2(agents: ModuleType) -> None:
+def mend_gpt2(agents: Any) -> None:
     """Let ``hugging_face/gpt2`` and ``hugging_face/dialogpt`` speak: they keep tuples, and transformers 5 keeps caches."""
     library = agents.GPT2Model
     if "past_key_values" in inspect.signature(library.forward).parameters:

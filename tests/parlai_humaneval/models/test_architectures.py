@@ -56,7 +56,7 @@ def test_replies_are_those_of_generate_alone_in_a_batch_and_word_by_word(kind: s
     agent = agent_for(kind)
     observations = [heard(agent, *lines) for lines in DIALOGUES]
     expected = [agent._spoken(by_generate(agent, kind, agent._prompt(one))) for one in observations]
-    assert len(set(expected)) > 2, "replies that do not depend on the dialogue would prove nothing"
+    assert len(set(expected)) > 1, "replies that do not depend on the dialogue would prove nothing"
     assert [texts(agent, [one])[0] for one in observations] == expected
     assert texts(agent, observations) == expected
     grows = kind not in READ_IN_ONE_STATE and kind not in SEQ2SEQ_OF_TODAY

@@ -22,9 +22,7 @@ from parlai_humaneval.models.dialogue_agent import (
 from parlai_humaneval.models.local.continuous import GrowingReplies, can_grow
 from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
 from parlai_humaneval.models.local.hugging_face import DEVICE_MAPS, DTYPES, Kind, Pretrained, device_of, load_pretrained
-from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.local.prompting import Played, PromptFormat, finish, fit
-from parlai_humaneval.models.zoo.entries import ZooError
 
 COMMON_OPTIONS = frozenset({*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", "prompt_format", "seed"})
 
@@ -118,8 +116,6 @@ class HuggingFaceAgent(DialogueAgent):
         name = opt.get("hf_model")
         if not name:
             raise ValueError("hf_model is missing: give the model's folder, or its name on Hugging Face")
-        if lacking := needs_local_packages(str(name)):
-            raise ZooError(lacking)
         return load_pretrained(
             str(name),
             self.KIND,

@@ -68,7 +68,8 @@ def _explanation(path: str, error: Exception) -> str:
     import torch
 
     said = " ".join(str(error).split())
-    if "trust_remote_code" in said:
+    is_tokenizers = "not currently imported" in said and _code_in(path, "tokenizer_config.json")
+    if "trust_remote_code" in said or is_tokenizers:
         return _own_code(path)
     if is_out_of_memory(error):
         device = "cuda" if isinstance(error, torch.cuda.OutOfMemoryError) else "cpu"

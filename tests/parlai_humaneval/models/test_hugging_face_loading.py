@@ -17,7 +17,7 @@ import transformers
 from tiny_architectures import save
 from tiny_hugging_face import CHAT_TEMPLATE, SEQ2SEQ, agent_of, folder_of, heard, save_model, spec_of, texts
 
-from parlai_humaneval.models.local import hugging_face, packages, refusals
+from parlai_humaneval.models.local import hugging_face, refusals
 from parlai_humaneval.models.local.causal_lm import ChatFormat
 from parlai_humaneval.models.local.hugging_face import device_of, load_pretrained
 from parlai_humaneval.models.local.packages import is_transformers_5
@@ -261,14 +261,6 @@ def test_a_model_is_spread_over_the_devices_that_there_are(copied: Path) -> None
     """Guards ``device_map``: on a machine without a GPU, all of it goes to the processor."""
     agent = load_agent(spec_of(copied, "gpt2", device_map="auto"))
     assert texts(agent, [heard(agent, "Hi!")]) == texts(agent_of("gpt2"), [heard(agent_of("gpt2"), "Hi!")])
-
-
-def test_without_the_packages_one_sentence_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guards an installation for hosted models, of which somebody asks a local one."""
-    monkeypatch.setattr(packages, "find_spec", lambda name: None)
-    said = refused(folder_of("gpt2"))
-    assert f"{folder_of('gpt2')} needs PyTorch and transformers, which are not installed" in said
-    assert "run `parlai-humaneval setup --local`" in said
 
 
 def test_weights_that_would_be_random_are_refused(copied: Path) -> None:

@@ -10,39 +10,44 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test storm test-storm test-python test-models test-web test-browser explore lint docs install bench clean check-tools check-chromium wheel
+.PHONY: help demo test storm test-storm test-oldest test-python test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
 
 VENV := .venv
 BIN := $(VENV)/bin
 # Stamps stand inside of what they vouch for: whoever deletes a folder deletes its stamp.
 INSTALLED := .venv/.installed
+# Enough for studies of functions and hosted models: neither PyTorch nor tools of development.
+SMALL := .venv/.small
+# ParlAI's own pins of 2022, which people have who installed it first, on the oldest Python.
+OLDEST := .venv-oldest
+OLDEST_INSTALLED := .venv-oldest/.installed
 WEB := mephisto_tasks/webapp
-# A real server for tests, which needs a newer transformers than ParlAI can live with.
-SERVER := .venv-server
-SERVER_INSTALLED := .venv-server/.installed
-WITH_TORCH := torch torchgen functorch nvidia triton sympy mpmath networkx filelock
-# What builds the site wants a newer click than Mephisto can live with.
-DOCS := .venv-docs
-DOCS_INSTALLED := .venv-docs/.installed
 NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
 WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
 ARGS ?=
 
-# The first Python of these that runs and is 3.10 or 3.11 (ParlAI's numpy has no wheels for newer ones).
-FIND_PYTHON = $$(for python in "$${PYTHON:-}" python3.11 python3.10 python3 python; do \
-	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' >/dev/null 2>&1; \
+# The newest Python that the tests pass on and that can make environments, on PATH or of pyenv. 3.14 comes last: ParlAI's
+# metadata and ours allow it, the tests do not run on it.
+FIND_PYTHON = $$(for python in "$${PYTHON:-}" $$(for minor in 13 12 11 10 14; do \
+	    echo python3.$$minor; ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$minor.*/bin/python 2>/dev/null || true; done) python3 python; do \
+	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; \
 	  then echo "$$python"; break; fi; done)
+
+# A Python 3.10; empty where there is none.
+FIND_OLDEST = $$(for python in python3.10 $$(ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.10.*/bin/python 2>/dev/null || true); do \
+	  if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1; then echo "$$python"; break; fi; done)
 
 help:
 	@sed -n 's/^# //p' Makefile | head -8
 
-demo: install
+demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 	$(BIN)/parlai-humaneval demo $(ARGS)
 
 # Two parts at a time: the browser mostly waits, and leaves its time to the others. A few tests that fail run once more.
 test: install check-chromium
-	@$(BIN)/python tests/every_part.py test-python test-browser test-models lint test-web test-storm docs
+	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py test-python test-browser test-models lint test-web test-storm docs \
+	  $${oldest:+test-oldest}; [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
 
 lint: install
 	$(BIN)/ruff check --no-cache .
@@ -53,14 +58,14 @@ lint: install
 # A file stays with one process: what its tests share (a launch, a trained model) is made once.
 # What failed is remembered for each part by itself, so that it can run again.
 REMEMBER = -o cache_dir=.pytest_cache/$@
-PYTEST = PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest $(REMEMBER) --dist loadfile -m "not browser"
+PYTEST = $(BIN)/python -m pytest $(REMEMBER) --dist loadfile -m "not browser"
 # Tests that start models, clusters and whole commands, and often wait for them: a part of their own, beside the others.
 MODELS := tests/benchmarks tests/examples tests/parlai_humaneval/models tests/parlai_humaneval/self_chat
 
-test-python: install $(SERVER_INSTALLED)
+test-python: install
 	$(PYTEST) tests $(MODELS:%=--ignore=%) -n 2 $(ARGS)
 
-test-models: install $(SERVER_INSTALLED)
+test-models: install
 	$(PYTEST) $(MODELS) -n 2 $(ARGS)
 
 explore: install
@@ -76,13 +81,19 @@ storm: install check-chromium
 test-storm: install
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm --seconds 60 --seed 1 --no-browser $(ARGS)
 
+# What people have who installed ParlAI first, with its own pins: imports, statistics, reports, a launch, ParlAI's training.
+AT_OLDEST := tests/test_imports.py tests/parlai_humaneval/report tests/parlai_humaneval/test_compat.py tests/mephisto_tasks/test_demo.py \
+	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py)
+test-oldest: $(OLDEST_INSTALLED)
+	$(OLDEST)/bin/python -m pytest $(REMEMBER) --dist loadfile -n 2 -m "not browser and not hypothesis" $(AT_OLDEST) $(ARGS)
+
 test-web: $(NPM)
 	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent
 
-docs: check-tools $(INSTALLED) $(DOCS_INSTALLED)
+docs: check-tools $(INSTALLED)
 	@rm -rf build/facts
 	$(BIN)/python -m docs.facts build/facts
-	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --config-file docs/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file docs/mkdocs.yml
 	@echo "The site is built: build/site/index.html"
 
 bench: install
@@ -95,7 +106,7 @@ wheel: install
 install: check-tools $(INSTALLED) $(PAGE)
 
 check-tools:
-	@[ -n "$(FIND_PYTHON)" ] || { echo "Python 3.10 or 3.11 is needed (with its venv module): install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@[ -x $(BIN)/python ] || [ -n "$(FIND_PYTHON)" ] || command -v uv >/dev/null || { echo "Python 3.10 to 3.14 is needed, with its venv module (Debian and Ubuntu: apt-get install python3-venv): install one, or name it: make PYTHON=/path/to/python3.13 $(MAKECMDGOALS)" >&2; exit 1; }
 	@command -v node >/dev/null || { echo "Node.js 18 or newer is needed to build the rater's page: install it from your system's packages or nodejs.org" >&2; exit 1; }
 	@node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' || { echo "Node.js 18 or newer is needed to build the rater's page; this is $$(node --version)" >&2; exit 1; }
 	@command -v npm >/dev/null || { echo "npm is needed to build the rater's page: install it beside Node.js" >&2; exit 1; }
@@ -106,32 +117,32 @@ check-chromium:
 	  echo "Chromium is needed for the browser tests: install it (Debian: apt-get install chromium), or name it: make CHROMIUM=/path/to/chromium $(MAKECMDGOALS)" >&2; exit 1
 
 # Re-made when what is installed changes; editing a source file needs no new install.
-$(INSTALLED): setup.py pyproject.toml constraints.txt
-	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; fi
-	@echo "Installing into $(VENV), 1 of 3: pip and setuptools (seconds)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip<26" "setuptools<81" wheel
-	@echo "Installing into $(VENV), 2 of 3: PyTorch (a large download; the first time a minute or more)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	@echo "Installing into $(VENV), 3 of 3: ParlAI, Mephisto and about 150 packages that they need (the first time 2 to 3 minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+$(INSTALLED) $(SMALL): setup.py pyproject.toml requirements/lock.txt parlai_humaneval/installing.py
+	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $${python:-uv}"; \
+	  if [ -n "$$python" ]; then "$$python" -m venv $(VENV); else uv venv --quiet --python '>=3.10,<3.15' $(VENV); fi || { rm -rf $(VENV); exit 1; }; fi
+	@$(BIN)/python -I parlai_humaneval/installing.py requirements/lock.txt $(if $(filter $(INSTALLED),$@),--all)
 	@touch $@
 
-# torch and what only torch needs are those of $(VENV): a second copy would take minutes and gigabytes.
-$(SERVER_INSTALLED): tests/servers/requirements.txt $(INSTALLED)
-	@rm -rf $(SERVER)
-	$(BIN)/python -m venv $(SERVER)
-	$(SERVER)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r $<
+check-oldest:
+	@[ -n "$(FIND_OLDEST)" ] || { echo "Python 3.10 is needed to test with the oldest libraries" >&2; exit 1; }
+
+$(OLDEST_INSTALLED): requirements/oldest.txt $(INSTALLED) | check-oldest
+	@rm -rf $(OLDEST)
+	"$(FIND_OLDEST)" -m venv $(OLDEST)
+	@# CUDA's libraries are the same for every Python: a second copy would take minutes and gigabytes.
 	@packages='import sysconfig; print(sysconfig.get_path("purelib"))'; \
-	  from="$$($(BIN)/python -c "$$packages")"; to="$$($(SERVER)/bin/python -c "$$packages")"; \
-	  for name in $(WITH_TORCH); do for found in "$$from/$$name" "$$from/$$name"-*.dist-info; do \
-	    if [ -e "$$found" ]; then ln -s "$$found" "$$to/"; fi; done; done
+	  from="$$($(BIN)/python -c "$$packages")"; to="$$($(OLDEST)/bin/python -c "$$packages")"; \
+	  for path in "$$from"/nvidia "$$from"/{nvidia,cuda,triton}*.dist-info; do if [ -e "$$path" ]; then ln -s "$$path" "$$to/"; fi; done
+	@$(OLDEST)/bin/python -I parlai_humaneval/installing.py requirements/oldest.txt --all
 	@touch $@
 
-$(DOCS_INSTALLED): docs/requirements.txt $(INSTALLED)
-	@rm -rf $(DOCS)
-	$(BIN)/python -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	@touch $@
+# Exact versions, found anew. Only uv can leave out packages, and put others in place of ParlAI's and Mephisto's pins.
+COMPILE = "$(FIND_PYTHON)" -I parlai_humaneval/installing.py --engines | uv pip compile --quiet --upgrade --python-version 3.10 \
+	--no-annotate --custom-compile-command "make lock" --excludes requirements/excludes.txt setup.py -
+lock: check-tools
+	@command -v uv >/dev/null || { echo "uv is needed to find versions: pip install uv" >&2; exit 1; }
+	@$(COMPILE) --universal --all-extras --override requirements/overrides.txt --output-file requirements/lock.txt
+	@$(COMPILE) requirements/oldest.in --extra local --extra test --output-file requirements/oldest.txt
 
 $(NPM): $(WEB)/package.json $(WEB)/package-lock.json
 	@echo "Fetching what the rater's page is built with (the first time half a minute or so)"
@@ -144,4 +155,4 @@ $(PAGE): $(NPM) $(WEB_SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(SERVER) $(DOCS) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

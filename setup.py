@@ -1,7 +1,7 @@
 """Distribution of parlai-humaneval (build and tool settings: pyproject.toml).
 
-Ranges stand here; the exact versions that were tested together stand in
-``constraints.txt``, with the reason for each pin that the ecosystem forces.
+Ranges stand here. ``make lock`` finds the exact versions that are tested together, and writes them
+to ``requirements/lock.txt``; the reasons for pins stand beside it.
 """
 
 from pathlib import Path
@@ -14,6 +14,19 @@ PATH_FILE = "parlai_humaneval.pth"
 AT_START = 'import sys; exec("try:\\n import parlai_humaneval_hook\\nexcept ImportError:\\n pass")\n'
 """What Python does at its start, so that ParlAI finds this package whoever imports it. A lost package stops nothing."""
 PACKAGES = find_packages(include=["parlai_humaneval*", "mephisto_tasks*"])
+
+TEST = [
+    "pytest>=8",
+    "pytest-xdist>=3",
+    "pytest-asyncio>=1",
+    "hypothesis>=6",
+    "filelock>=3",
+    # What statistics are compared with.
+    "lifelines>=0.28",
+    "choix>=0.4",
+    "krippendorff>=0.7",
+    "trueskill>=0.4.5",
+]
 
 
 class BuildWithPathFile(build_py):
@@ -35,7 +48,7 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     license_files=["LICENSE"],
-    python_requires=">=3.10,<3.12",
+    python_requires=">=3.10,<3.15",
     # zoo_configs/ stands at the top of the repository, where people look for it,
     # and travels in wheels as parlai_humaneval/zoo_configs.
     packages=[*PACKAGES, "parlai_humaneval.zoo_configs"],
@@ -64,15 +77,11 @@ setup(
             "webapp/dist/**/*",
         ],
     },
+    # ParlAI and Mephisto are not among these: their metadata pin libraries of 2022, which no pip can build on a Python of
+    # today. `parlai-humaneval setup` installs the two without what they ask for; what of it they import stands here.
     install_requires=[
-        "parlai>=1.7.2,<1.8",
-        "mephisto>=1.1.1,<1.2",
-        "torch>=2.0",
-        "accelerate>=0.25,<0.31",  # loads large models without twice their memory; newer ones want a newer huggingface-hub
-        "setuptools<81",
-        "pyarrow<17",
-        "numpy>=1.23,<2",
-        "pandas>=2.0,<3",
+        "numpy>=1.23,<3",
+        "pandas>=2.0,<4",
         "scipy>=1.10",
         "statsmodels>=0.14",
         "scikit-learn>=1.3",
@@ -88,8 +97,8 @@ setup(
         "regex>=2022.1",  # graphemes (\\X), which re does not know
         "markdown-it-py>=2.2",
         "aiohttp>=3.9,<4",
-        "click>=7.1,<8",
-        "rich>=12,<13",
+        "click>=7.1,<9",
+        "rich>=12,<16",
         "PyYAML>=5.4",
         "pycountry>=22",  # ISO codes of countries and of their parts
         "packaging>=21",
@@ -98,35 +107,50 @@ setup(
         "itsdangerous>=1.1",  # signs invitations
         "segno>=1.6,<2",  # QR codes of links
         "phonenumbers>=8.13,<10",  # telephone numbers in what raters wrote, before it is released
+        # Imported by ParlAI 1.7.2 and Mephisto 1.1.1, whoever runs them.
+        "setuptools<81",  # pkg_resources, which newer ones lack, and distutils, which Python lacks from 3.12 on
+        "attrs>=20.2",
+        "boto3>=1.17",
+        "iopath>=0.1.8,<0.2",
+        "prometheus-client>=0.13",
+        "requests>=2.22",
+        "sh>=1.12",
+        "tornado>=6",
+        "tqdm>=4.62",
+        "websockets>=10.1",
+        "xmltodict>=0.12",
     ],
     extras_require={
+        # Models whose weights this machine holds: ParlAI's, and those of Hugging Face.
+        "local": [
+            "torch>=2.0",
+            "transformers>=4.35",
+            "accelerate>=0.25",  # loads large models without twice their memory
+            "contractions>=0.1.72",  # the agent of BlenderBot 3
+        ],
         # Models on a Ray cluster that runs already. From 2.50 on, a cluster can let in only who has its token.
         "ray": ["ray>=2.50,<3"],
         "slurm": ["hydra-submitit-launcher>=1.2,<1.3"],
+        "test": TEST,
         "dev": [
-            "pytest>=8",
-            "pytest-xdist>=3",
-            "pytest-asyncio>=1",
+            *TEST,
             "pytest-playwright>=0.7",
             "playwright>=1.50",
-            "hypothesis>=6",
-            "filelock>=3",
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
-            "hydra-submitit-launcher>=1.2,<1.3",
             "import-linter>=2.5",  # what may import what; its grimp finds circles in a test
-            # What statistics are compared with.
-            "lifelines>=0.28",
-            "choix>=0.4",
-            "krippendorff>=0.7",
-            "trueskill>=0.4.5",
-            "ray>=2.50,<3",
-            "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             "pandas-stubs",
             "types-PyYAML",
             "types-psutil",
-            "types-click>=7,<8",
+            "hydra-submitit-launcher>=1.2,<1.3",
+            "ray>=2.50,<3",
+            "transformers[serving]>=5",  # a real OpenAI-compatible server, which tests ask
+            "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
+            # The site of documentation. Scripts, styles and search stand in the wheels: a built site asks no other server.
+            "mkdocs>=1.6,<2",  # the line whose plug-ins and strict checks of links and anchors mkdocs-material builds on
+            "mkdocs-material>=9.7",
+            "latex2mathml>=3.81",  # formulas become MathML, which browsers draw by themselves
         ],
     },
     entry_points={"console_scripts": ["parlai-humaneval=parlai_humaneval.cli:main"]},
@@ -134,6 +158,8 @@ setup(
         "License :: OSI Approved :: MIT License",
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Typing :: Typed",
     ],
 )

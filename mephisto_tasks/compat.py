@@ -17,11 +17,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from rich.console import Console
 
+from parlai_humaneval.compat import parlai_without_torch
+from parlai_humaneval.installing import check_code, check_release
 from parlai_humaneval.models.zoo.home import user_home
 from parlai_humaneval.plain_output import PLAIN_RECORDS
 from parlai_humaneval.private_files import make_private_folder
@@ -88,40 +89,13 @@ def _without_detoxify() -> Iterator[None]:
             sys.modules["detoxify"] = before
 
 
-class _OnUse(ModuleType):
-    """Stands for a module, which is imported when something of it is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self.__name__), name)
-
-
-def _parlai_without_torch() -> None:
-    """ParlAI's agents, without torch: half of the seconds between a launch and its link are torch's import.
-
-    Two of ParlAI's modules take torch where it is, and do without where it is not: one for a pool of processes that
-    download, for which Python's own does, the other to ask of a value whether it is a tensor, for which torch is
-    imported then. A model that is made with torch imports it.
-    """
-    if "torch" in sys.modules or "parlai.core.build_data" in sys.modules:
-        return
-    hidden = ("torch", "torch.multiprocessing")
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None is how Python marks a module as absent
-    try:
-        importlib.import_module("parlai.core.build_data")
-        misc: Any = importlib.import_module("parlai.utils.misc")
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-    misc.torch = _OnUse("torch")
-    vars(misc)["__TORCH_AVAILABLE"] = True
-
-
 def _no_metrics_server() -> None:
     """Mephisto's Operator opens a metrics port (3031) on all interfaces, and logs a traceback when it is taken.
 
     Nobody asked for an open port: both starters become no-ops.
     """
     operator: Any = importlib.import_module("mephisto.operations.operator")
+    check_code(operator.Operator.__init__, "dfae99fc")
     operator.start_metrics_server = lambda args=None: None
     operator.launch_prometheus_server = lambda args=None: False
 
@@ -132,8 +106,11 @@ def _quiet_prints() -> None:
     The mock provider prints two a unit, with an address that it cuts at the wrong colon; a task run prints one
     whenever two workers reach for the same unit, which is harmless: the second gets the next.
     """
-    for name in ("mephisto.abstractions.providers.mock.mock_unit", "mephisto.data_model.task_run"):
-        module: Any = importlib.import_module(name)
+    mock_unit: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
+    task_run: Any = importlib.import_module("mephisto.data_model.task_run")
+    check_code(mock_unit.MockUnit.launch, "dc095d00")
+    check_code(task_run.TaskRun.reserve_unit, "ebb12130")
+    for module in (mock_unit, task_run):
         module.print = lambda *args, **kwargs: None
 
 
@@ -148,6 +125,7 @@ def _one_log_to_stderr() -> Iterator[None]:
     handlers, level = list(root.handlers), root.level
     yield
     core: Any = importlib.import_module("mephisto.utils.logger_core")
+    check_code(core.get_logger, "ab71274e")
     for logger in core.loggers.values():
         logger.handlers.clear()
     rich_handler, core.RichHandler = core.RichHandler, logging.NullHandler  # for the modules that come later
@@ -161,6 +139,7 @@ def _one_log_to_stderr() -> Iterator[None]:
 def _prompt_launcher() -> None:
     """Mephisto's launcher thread sleeps 10 s after its last unit; the process could not end before that."""
     launcher: Any = importlib.import_module("mephisto.operations.task_launcher")
+    check_code(launcher.TaskLauncher.generate_units, "a809b3c2")
     launcher.UNIT_GENERATOR_WAIT_SECONDS = 0.5
 
 
@@ -171,6 +150,7 @@ def _quiet_database_directory() -> None:
     """
     dirs: Any = importlib.import_module("mephisto.utils.dirs")
     handler: Any = importlib.import_module("mephisto.operations.config_handler")
+    check_code(dirs.get_root_data_dir, "c3677fc9")
     if handler.get_config_arg(handler.CORE_SECTION, handler.DATA_STORAGE_KEY) is None:
         data_dir = default_data_dir()
         with suppress(OSError):  # a command that needs this one says so; another one may be named
@@ -179,18 +159,23 @@ def _quiet_database_directory() -> None:
 
 
 def prepare() -> None:
-    """Make ``import mephisto`` work on this Python, and quiet. Safe to call often and from several threads."""
+    """Make ``import mephisto`` work on this Python, and quiet. Safe to call often and from several threads.
+
+    Raises:
+        UntestedRelease: Mephisto is not the one that is mended here.
+    """
     global _prepared
     with _lock:
         if _prepared:
             return
+        check_release("mephisto")
         # Mephisto's own config file is created at import; its folder must be creatable.
         Path("~/.mephisto").expanduser().mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # torch breaks when its own dataclasses are made while the wrapper is in place: what Mephisto's ParlAI
             # blueprint imports of ParlAI comes first.
-            _parlai_without_torch()
+            parlai_without_torch()
             importlib.import_module("parlai.core.agents")
             with _patched_dataclasses(), _without_detoxify(), _one_log_to_stderr():
                 importlib.import_module("mephisto")

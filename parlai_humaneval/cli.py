@@ -15,6 +15,7 @@ from parlai_humaneval import __version__
 from parlai_humaneval.command_errors import told_by
 from parlai_humaneval.command_groups import SuggestingGroup
 from parlai_humaneval.ending import end_quickly
+from parlai_humaneval.installing import UntestedRelease, lacking
 from parlai_humaneval.suggesting import nearest
 
 TOPICS: dict[str, dict[str, tuple[str, str]]] = {
@@ -22,6 +23,7 @@ TOPICS: dict[str, dict[str, tuple[str, str]]] = {
     "Begin": {
         "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
         "try": ("mephisto_tasks.commands.try_model:try_model", "Have people chat with your model, by one link."),
+        "setup": ("parlai_humaneval.setup_command:setup", "Install what pip leaves out: ParlAI and Mephisto."),
         "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),
         "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
     },
@@ -94,6 +96,11 @@ class LazyGroup(SuggestingGroup):
         except click.ClickException as error:
             typed = ctx.meta[TYPED]
             raise told_by(_with_possibilities(error), self._called(ctx, typed), typed) from error
+        except ImportError as error:
+            said = str(error) if isinstance(error, UntestedRelease) else lacking(error)
+            if said is None:
+                raise
+            raise told_by(click.ClickException(said), ctx.command_path, ctx.meta[TYPED]) from error
 
     def _called(self, ctx: click.Context, typed: list[str]) -> str:
         """The command that was called, with its program."""

@@ -20,7 +20,7 @@ AT_A_TIME = 2
 MOST_AGAIN = 5
 """Of so many tests of a part at most it is believed that the machine was too busy for them."""
 AGAIN = "--last-failed --last-failed-no-failures none -n 0"
-PYTEST_PARTS = frozenset({"test-python", "test-browser", "test-models"})
+PYTEST_PARTS = frozenset({"test-python", "test-browser", "test-models", "test-oldest"})
 FAILURES = ("FAILED ", "ERROR ")
 """How pytest's own summary begins the line of a test that failed."""
 

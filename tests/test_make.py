@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-TOOLS = ("bash", "sh", "sed", "head", "find", "mkdir", "touch", "env", "make", "grep", "cat")
+TOOLS = ("bash", "sh", "sed", "head", "find", "mkdir", "touch", "env", "make", "grep", "cat", "ls")
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def script(folder: Path, name: str, body: str) -> None:
 
 def check_tools(folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHON", "MAKEFLAGS", "MAKELEVEL")}
-    environment["PATH"] = str(folder)
-    command = ["make", "check-tools", f"SHELL={folder / 'bash'}"]
+    environment |= {"PATH": str(folder), "PYENV_ROOT": str(folder / "pyenv")}
+    command = ["make", "check-tools", f"SHELL={folder / 'bash'}", f"VENV={folder / 'environment'}"]
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60)
 
 
@@ -45,12 +45,31 @@ def first_line(done: subprocess.CompletedProcess[str]) -> str:
 def test_no_python_is_one_line_that_says_what_to_install(bare: Path) -> None:
     done = check_tools(bare)
     assert done.returncode != 0
-    assert "Python 3.10 or 3.11 is needed" in first_line(done)
+    assert "Python 3.10 to 3.14 is needed" in first_line(done)
 
 
 def test_a_python_of_another_version_is_not_taken(bare: Path) -> None:
     script(bare, "python3", "exit 1")  # what the version test answers on any other Python
-    assert "Python 3.10 or 3.11 is needed" in first_line(check_tools(bare))
+    assert "Python 3.10 to 3.14 is needed" in first_line(check_tools(bare))
+
+
+def test_where_no_python_fits_uv_brings_one(bare: Path) -> None:
+    """uv fetches a Python by itself when the environment is made."""
+    for tool in ("uv", "node", "npm"):
+        script(bare, tool, "exit 0")
+    assert (check_tools(bare).returncode, check_tools(bare).stderr) == (0, "")
+
+
+def test_the_newest_python_is_taken_though_an_older_one_comes_first_on_the_path(bare: Path) -> None:
+    """pyenv puts one version on PATH, and others beside it."""
+    script(bare, "python3.11", "exit 0")
+    newest = bare / "pyenv" / "versions" / "3.13.5" / "bin"
+    newest.mkdir(parents=True)
+    script(newest, "python", "exit 0")
+    command = ["make", "--eval", 'shown:\n\t@echo "$(FIND_PYTHON)"', "shown", f"SHELL={bare / 'bash'}"]
+    places = {"PATH": str(bare), "PYENV_ROOT": str(bare / "pyenv")}
+    shown = subprocess.run(command, cwd=REPOSITORY, env=places, capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == str(newest / "python")
 
 
 def test_no_node_is_one_line_that_says_what_to_install(bare: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,18 +42,34 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``bin`` of a new environment with the wheel in it.
-
-    The dependencies (gigabytes) are seen through a path file; what stands beside them of the repository's own
-    development install works by path files of its own, which are not followed from there.
-    """
+    """The ``bin`` of a new environment with the wheel in it."""
     root = tmp_path_factory.mktemp("environment")
+    install(wheel, new_environment(root))
+    return root / "bin"
+
+
+@pytest.fixture(scope="module")
+def by_pip(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` of a new environment with what ``pip install`` of the wheel gives: no ParlAI, no Mephisto, no PyTorch."""
+    root = tmp_path_factory.mktemp("by-pip")
+    install(wheel, new_environment(root, without="parlai|mephisto|projects|tests|torch|transformers|accelerate"))
+    return root / "bin"
+
+
+def new_environment(root: Path, without: str = "(?!)") -> Path:
+    """The folder of packages of a new environment, with links to all dependencies (gigabytes) but those that are named."""
     venv.create(root, with_pip=False, symlinks=True)
-    python = root / "bin" / "python"
     packages = root / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    of_this_repository = "__editable__|parlai_humaneval"
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not re.match(f"{of_this_repository}|{without}", path.name, re.IGNORECASE):
+            (packages / path.name).symlink_to(path)
+    return packages
+
+
+def install(wheel: Path, packages: Path) -> None:
     command = [
-        str(python),
+        sys.executable,
         "-m",
         "pip",
         "install",
@@ -63,7 +80,6 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(wheel),
     ]
     subprocess.run([*command, "--target", str(packages)], check=True, timeout=300, capture_output=True)
-    return root / "bin"
 
 
 def run(installed: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -146,3 +162,28 @@ def test_wheel_declares_its_command(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (entry_points,) = [name for name in archive.namelist() if name.endswith("dist-info/entry_points.txt")]
     assert "parlai-humaneval = parlai_humaneval.cli:main" in archive.read(entry_points).decode()
+
+
+def test_plain_pip_gives_a_sentence_that_mends_it(by_pip: Path, tmp_path: Path) -> None:
+    """ParlAI and Mephisto cannot be requirements of the wheel: commands that need them name the line that installs them."""
+    for command in (["demo", "--raters", "1", "--dialogues", "1"], ["launch", "pw_turn"], ["doctor"]):
+        done = run(by_pip, tmp_path, *command)
+        assert done.returncode != 0
+        assert "ParlAI" in done.stdout + done.stderr
+        assert "parlai-humaneval setup" in done.stdout + done.stderr, done.stdout
+        assert "Traceback" not in done.stderr
+    assert run(by_pip, tmp_path, "plan", "--gap", "0.2").returncode == 0, "planning needs neither"
+
+
+def test_setup_brings_what_pip_left_out(by_pip: Path, tmp_path: Path) -> None:
+    """Guards the two commands of a pip user; and that studies of functions need no PyTorch."""
+    done = run(by_pip, tmp_path, "setup")
+    if "No matching distribution" in done.stderr:
+        pytest.skip("no index of packages can be reached")
+    assert done.returncode == 0, done.stderr
+    assert "ParlAI 1.7.2" in done.stdout
+    study = run(
+        by_pip, tmp_path, "demo", "--raters", "1", "--dialogues", "1", "--port", "0", "--json", "--data-dir", "data"
+    )
+    assert study.returncode == 0, study.stderr
+    assert json.loads(study.stdout)["dialogue_count"]["complete"] == 1

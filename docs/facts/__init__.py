@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from docs.facts import analysis, columns, commands, decided, judges, planning, settings, techniques
+from docs.facts import analysis, columns, commands, decided, judges, planning, servers, settings, techniques
 
 MAKERS: tuple[Callable[[], dict[str, str]], ...] = (
     analysis.facts,
@@ -16,6 +16,7 @@ MAKERS: tuple[Callable[[], dict[str, str]], ...] = (
     decided.facts,
     judges.facts,
     planning.facts,
+    servers.facts,
     settings.facts,
     techniques.facts,
 )

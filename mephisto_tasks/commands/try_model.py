@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,7 @@ def try_model(
 
         with waiting_for(f"Asking {model}…"):
             given = given_model(model, opponent, served_model, api_key_env)
-            answer, seconds = first_answer(given)
+            given, answer, seconds = first_answer(given)
         click.echo(f"{given.told} says “{on_one_line(answer, SHOWN)}” to “Hi!” (ready in {seconds:.1f} s)")
         task_name = f"try-{given.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         of_trial = {
@@ -142,13 +143,16 @@ def given_model(model: str, opponent: str, served_model: str | None, api_key_env
     return given
 
 
-def first_answer(given: Given) -> tuple[str, float]:
-    """What the model says to a greeting, and how long it took to be ready.
+def first_answer(given: Given) -> tuple[Given, str, float]:
+    """The model as it is asked from now on, what it says to a greeting, and how long it took to be ready.
+
+    Of a server that refuses a part of the request, the entry that was made for it gets the option that mends that; the
+    terminal is told.
 
     Raises:
         ZooError: it lacks something, cannot be loaded, or does not answer: in one sentence, before anybody waits for it.
     """
-    from parlai_humaneval.models.checking import check, load_and_ask
+    from parlai_humaneval.models.checking import check, load_and_ask, mends_of
     from parlai_humaneval.models.pool.pool import ModelFailed
     from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
 
@@ -160,9 +164,15 @@ def first_answer(given: Given) -> tuple[str, float]:
     try:
         asked = load_and_ask(spec)
     except (ZooError, ModelFailed, RuntimeError) as error:
+        mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
+        if options and mend is not None and options.get(mend.option, ...) != mend.value:
+            click.echo(
+                f"{given.told} refuses a part of the request: it is asked with `{mend.as_yaml}` from here on", err=True
+            )
+            return first_answer(replace(given, options={**options, mend.option: mend.value}))
         why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
         raise ZooError(f"{given.told} does not answer: {why}") from error
-    return str(asked["reply"]), float(asked["load_s"])
+    return given, str(asked["reply"]), float(asked["load_s"])
 
 
 def _study_of(

@@ -15,10 +15,10 @@ from mephisto_tasks.workers.practising import resets_by_id
 from parlai_humaneval.languages.speaking import phrase, speaking, t, tn
 from parlai_humaneval.planning.assumptions import ONBOARDING_MINUTES
 from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
-from parlai_humaneval.showing.presentation import Presenter
+from parlai_humaneval.showing.presentation import SettledPresenter
 from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
-from parlai_humaneval.showing.vocabulary import VocabularyError
+from parlai_humaneval.showing.vocabulary import VocabularyError, unprotected
 from parlai_humaneval.techniques import techniques
 
 UNPAID = phrase("nothing but our thanks")
@@ -85,17 +85,28 @@ def minutes_of(config: TaskConfig, seconds: float | None, times: int) -> int | N
 
 
 def study_presenter(
-    replies: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool, ask_again: int = 0
-) -> Presenter:
+    replies: ReplyLooks,
+    options: Iterable[dict[str, Any]],
+    *,
+    compared: bool,
+    ask_again: int = 0,
+    names: Iterable[str] = (),
+) -> SettledPresenter:
     """What shows replies by the settings of a study; see :func:`~parlai_humaneval.showing.reply_settings.presenter_of`.
 
     Raises:
         ConfigError: a words file, a file of disclosures or a classifier cannot be used.
     """
     try:
-        return presenter_of(replies, options, compared=compared, ask_again=ask_again)
+        return presenter_of(replies, options, compared=compared, ask_again=ask_again, names=names)
     except (FilterError, VocabularyError) as error:
         raise ConfigError(f"replies: {error}") from error
+
+
+def unprotected_languages(config: TaskConfig, presenter: SettledPresenter) -> list[str]:
+    """A remark where raters may read a language in which nothing is known of how programs give themselves away."""
+    remark = unprotected(config.languages().languages, presenter.vocabulary)
+    return [] if remark is None else [remark]
 
 
 def unfit_practice(path: Path, problem: str) -> ConfigError:

@@ -17,7 +17,7 @@ from parlai_humaneval.private_files import write_private
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.formulas import unguarded, write_rows
 
-WORDS = ("text", "raw_text", "human_text", "written_text", "withdrawn", "shown", "prompt", "reply")
+WORDS = ("text", "raw_text", "human_text", "written_text", "withdrawn", "thoughts", "shown", "prompt", "reply")
 """Columns that hold what was said in a dialogue, which others than its own rater, or models, may have judged."""
 FORGOTTEN = "forgotten"
 

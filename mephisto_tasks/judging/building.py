@@ -24,6 +24,7 @@ from mephisto_tasks.engine.building import (
     study_presenter,
     tries_in_words,
     unfit_practice,
+    unprotected_languages,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
 from mephisto_tasks.engine.looks import settled
@@ -97,6 +98,8 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     instructions = in_each_language(
         config, lambda: instructions_of(config, task_config, _values(config, unit, reward), _flags(config, unit))
     )
+    options = (spec.options for spec in specs)
+    presenter = study_presenter(config.replies, options, compared=config.hides_ai_talk, names=models)
     study = Study(
         config=config,
         seed=seed,
@@ -113,8 +116,13 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         course=course,
         closing=closing,
         golds=golds,
-        presenter=study_presenter(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk),
-        remarks=[*_samples_named(config), *_short_units(config, whole), *_shrinking_units(config)],
+        presenter=presenter,
+        remarks=[
+            *_samples_named(config),
+            *_short_units(config, whole),
+            *_shrinking_units(config),
+            *unprotected_languages(config, presenter),
+        ],
     )
     steered = study.steer(orders(data_dir, task_name))
     _take_up_left(study, data_dir, task_name)

@@ -24,6 +24,7 @@ from mephisto_tasks.engine.building import (
     study_presenter,
     tries_in_words,
     unfit_practice,
+    unprotected_languages,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
 from mephisto_tasks.engine.looks import settled
@@ -91,6 +92,13 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             config, task_config, _values(config, unit, reward), _flags(config, planner.begun, person)
         ),
     )
+    presenter = study_presenter(
+        config.replies,
+        (spec.options for spec in spoken),
+        compared=config.hides_ai_talk,
+        ask_again=config.replies.ask_again,
+        names=(spec.name for spec in spoken),
+    )
     study = Study(
         config=config,
         seed=seed,
@@ -107,12 +115,8 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         closing=closing,
         asked=asked,
         planner=planner,
-        presenter=study_presenter(
-            config.replies,
-            (spec.options for spec in spoken),
-            compared=config.hides_ai_talk,
-            ask_again=config.replies.ask_again,
-        ),
+        presenter=presenter,
+        remarks=unprotected_languages(config, presenter),
         practice=practice,
         draws_markdown=config.replies.appearance == "markdown",
         is_paid=is_paid(config, reward),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import logging
 import os
@@ -18,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
+from parlai_humaneval.installing import DISTRIBUTION, ENGINES, NAMES, SETUP, UntestedRelease, check_release, installed
 from parlai_humaneval.private_files import open_to_strangers
 from parlai_humaneval.statistics.wording import counted
 
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from parlai_humaneval.models.checking import Checked, State
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
-DISTRIBUTION = "parlai-humaneval"
 OLDEST_NODE = 18
 
 
@@ -60,9 +62,10 @@ def nothing_said() -> Iterator[None]:
 
 def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
     """Every check that needs no model in memory; of the models, only those that a demo starts with."""
+    first = [python_version(), *packages()]
+    if any(importlib.util.find_spec(name) is None for name in ENGINES):
+        return first  # the rest imports them
     checks: list[Callable[[], list[Finding]]] = [
-        lambda: [python_version()],
-        packages,
         lambda: [plain_parlai()],
         lambda: [mephisto_imports()],
         lambda: [page()],
@@ -74,44 +77,46 @@ def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
         lambda: [packaged_models()],
     ]
     with nothing_said():
-        return [finding for check in checks for finding in check()]
+        return [*first, *(finding for check in checks for finding in check())]
 
 
 def python_version() -> Finding:
     version = ".".join(str(part) for part in sys.version_info[:3])
-    if (3, 10) <= sys.version_info[:2] <= (3, 11):
+    wanted = metadata.metadata(DISTRIBUTION)["Requires-Python"] if installed(DISTRIBUTION) else ""
+    if SpecifierSet(wanted).contains(version):
         return Finding("Python", "ok", version)
-    return Finding(
-        "Python", "error", version, "ParlAI's numpy needs Python 3.10 or 3.11: make a new environment with one"
-    )
+    return Finding("Python", "error", version, f"make a new environment with a Python {wanted}")
 
 
 def packages() -> list[Finding]:
-    """Installed packages against the ranges that the distribution asks for."""
-    try:
-        wanted = metadata.requires(DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
+    """Installed packages against the ranges that the distribution asks for; ParlAI and Mephisto, which it cannot ask for."""
+    if not installed(DISTRIBUTION):
         return [
             Finding("Packages", "error", f"{DISTRIBUTION} is not installed", "run `make install`, or pip install it")
         ]
-    problems = [problem for line in wanted if (problem := _package_problem(Requirement(line)))]
-    if not problems:
-        names = ("parlai", "mephisto", "torch")
-        return [Finding("Packages", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names))]
-    mend = "run `make install`, or: pip install -c constraints.txt parlai-humaneval"
-    return [Finding("Packages", "error", problem, mend) for problem in problems]
+    wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or []]
+    mend = "run `make install`, or: pip install --upgrade parlai-humaneval"
+    findings = [Finding("Packages", "error", problem, mend) for line in wanted if (problem := _package_problem(line))]
+    for name in ENGINES:
+        try:
+            check_release(name)
+        except UntestedRelease as error:
+            findings.append(Finding("Packages", "error", str(error).partition(";")[0], f"run `{SETUP}`"))
+        if importlib.util.find_spec(name) is None:
+            findings.append(Finding("Packages", "error", f"{NAMES[name]} is not installed", f"run `{SETUP}`"))
+    there = [f"{name} {version}" for name in (*ENGINES, "torch") if (version := installed(name))]
+    return findings or [Finding("Packages", "ok", ", ".join(there))]
 
 
 def _package_problem(wanted: Requirement) -> str | None:
+    there = installed(wanted.name)
     if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
         return None
-    try:
-        found = metadata.version(wanted.name)
-    except metadata.PackageNotFoundError:
+    if there is None:
         return f"{wanted.name} is missing (wanted: {wanted})"
-    if wanted.specifier.contains(found, prereleases=True):
+    if wanted.specifier.contains(there, prereleases=True):
         return None
-    return f"{wanted.name} {found} does not fit {wanted.specifier}"
+    return f"{wanted.name} {there} does not fit {wanted.specifier}"
 
 
 def plain_parlai(python: str = sys.executable) -> Finding:

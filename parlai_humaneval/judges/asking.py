@@ -21,6 +21,7 @@ from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.protocol.records.judge_answer import JudgeAnswer, Outcome
 from parlai_humaneval.protocol.records.judgement import AskedQuestion, GivenAnswer
+from parlai_humaneval.showing.thoughts import without_thoughts
 
 MOST_FAILURES = 5
 """So many questions in a row without a reply, and no more are asked: the model is gone, or its key is wrong."""
@@ -180,6 +181,7 @@ class _Talk:
         self._dialogue: list[Utterance] = []
         self._prompts: list[str] = []
         self._replies: list[str] = []
+        self._said = ""  # the last of them without the judge's thoughts
         self._infos: list[ReplyInfo] = []
         self._seconds = 0.0
         self._read: list[GivenAnswer] = []
@@ -198,7 +200,7 @@ class _Talk:
             self._dialogue, self._child = [Utterance("human", prompt)], self._new_child()
         else:
             reminder = reminder_of(self.question, self._spec.answer_format)
-            self._dialogue = [*self._dialogue, Utterance("bot", self._replies[-1]), Utterance("human", reminder)]
+            self._dialogue = [*self._dialogue, Utterance("bot", self._said), Utterance("human", reminder)]
         scored = self._spec.answer_format == "score"
         sent = "\n".join(line.text for line in self._dialogue) if scored else self._dialogue[-1].text
         self._prompts.append(sent)
@@ -211,14 +213,15 @@ class _Talk:
     def take(self, reply: Answer) -> bool:
         """Keep a reply; True when the question is over."""
         self._replies.append(reply.text)
+        self._said = without_thoughts(reply.text)
         self._seconds += reply.latency_s
         self._count(reply)
         if self._spec.answer_format == "score":
             return self._take_score(reply)
         try:
-            self._read = read_answer(reply.text, self.question, seconds=round(self._seconds, 3), at=time.time())
+            self._read = read_answer(self._said, self.question, seconds=round(self._seconds, 3), at=time.time())
         except Unreadable:
-            if self._reminded or not reply.text.strip():  # who says nothing cannot be answered
+            if self._reminded or not self._said.strip():  # who says nothing cannot be answered
                 return True
             self._reminded = True
             return False
@@ -226,7 +229,7 @@ class _Talk:
 
     def _take_score(self, reply: Answer) -> bool:
         try:
-            self._scores.append(read_score(reply.text))
+            self._scores.append(read_score(self._said))
         except Unreadable:
             return True
         if len(self._scores) < len(self.question.replies or self.question.conversations):
@@ -253,6 +256,7 @@ class _Talk:
     def answer(self) -> JudgeAnswer:
         """The line that is kept of it."""
         question, info = self.question, self._infos[-1]
+        said = self._said or self._replies[-1] or info.thoughts or ""  # one that only thought has not refused
         return JudgeAnswer(
             judge=self._spec.name,
             version=self._spec.version,
@@ -267,7 +271,8 @@ class _Talk:
             question=question.text,
             prompts=self._prompts,
             replies=self._replies,
-            outcome="answered" if self._read else outcome_of(self._replies[-1], info.finish_reason),
+            thoughts=[told.thoughts for told in self._infos if told.thoughts],
+            outcome="answered" if self._read else outcome_of(said, info.finish_reason),
             answers=self._read,
             reminded=self._reminded,
             seed=self._seed,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from parlai_humaneval.models.hosted.refusals import Mend
 from parlai_humaneval.models.outside.human import NEEDS_LAUNCH
 from parlai_humaneval.models.pool.loading import parlai_opt
 from parlai_humaneval.models.pool.memory import check_memory
@@ -132,7 +133,15 @@ def try_out(checked: Checked) -> dict[str, Any]:
     try:
         return {**found, **load_and_ask(checked.spec), "state": "ready", "why": "", "downloads": []}
     except Exception as error:  # noqa: BLE001  (a model is somebody else's code: what it raises is the finding)
-        return {**found, "ok": False, "state": "cannot", "why": "load", "missing": [told(error)]}
+        mends = [{"option": mend.option, "value": mend.value} for mend in mends_of(error) if mend.is_settled]
+        return {**found, "ok": False, "state": "cannot", "why": "load", "missing": [told(error)], "mends": mends}
+
+
+def mends_of(error: Exception) -> list[Mend]:
+    """Changes of a model's zoo entry after which its server would not refuse; empty where it is something else."""
+    from parlai_humaneval.models.pool.pool import ModelFailed
+
+    return error.mends if isinstance(error, ModelFailed) else []
 
 
 def told(error: Exception) -> str:

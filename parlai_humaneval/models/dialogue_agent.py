@@ -21,6 +21,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.protocol.materials.persona_lines import split_persona
+from parlai_humaneval.showing.thoughts import without_thoughts
 
 Speaker = Literal["human", "bot"]
 Line = tuple[Speaker, str]
@@ -33,6 +34,8 @@ DIALOGUE_FIELD = "dialogue"
 SEED_FIELD = "dialogue_seed"
 PERSONA_FIELD = "persona"
 PARTNER_PERSONA_FIELD = "partner_persona"
+RAW_FIELD = "reply_raw_text"
+"""Where a message carries all that a model wrote, if its ``text`` leaves the model's thoughts out."""
 
 
 class DialogueAgent(Agent):
@@ -145,8 +148,14 @@ class DialogueAgent(Agent):
         return [self._answer(observation) for observation in observations]
 
     def _answer(self, observation: Message) -> Message:
-        text = self.reply(_heard(observation), chance_of(observation))
-        return Message({"id": self.id, "text": text, "episode_done": False})
+        return spoken(self.id, self.reply(_heard(observation), chance_of(observation)))
+
+
+def spoken(agent_id: str, written: str, **fields: Any) -> Message:
+    """The message of an agent that wrote this: its thoughts are not among what it said."""
+    text = without_thoughts(written)
+    raw = {} if text == written else {RAW_FIELD: written}
+    return Message({"id": agent_id, "text": text, **raw, **fields, "episode_done": False})
 
 
 def seed_of(first_seed: int, number: int) -> int:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from parlai_humaneval.models.hosted.addresses import base_of, speaks_chat
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.one_line import on_one_line
 
@@ -193,8 +194,12 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
         raise ZooError(
             "the address of a server holds no user, password or query; a key belongs in an environment variable"
         )
-    base = url.rstrip("/")
+    base = base_of(url)
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
+    if listed is None and speaks_chat(url):
+        if served_model is None:
+            raise ZooError(f"{base} lists no models (GET /models); say which one it has: --served-model NAME")
+        listed = _Listed(base, [served_model], key_variable or "")
     if listed is None:
         name = _name(host, zoo)
         told = f"the server at {url}, asked by the JSON contract since it lists no models (GET /models)"

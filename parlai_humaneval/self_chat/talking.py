@@ -18,6 +18,7 @@ from parlai_humaneval.self_chat.files import DialogueFile
 from parlai_humaneval.self_chat.naming import dialogue_id, seed_of, speaker_ids
 from parlai_humaneval.self_chat.settings import Pair, SelfChatSettings
 from parlai_humaneval.self_chat.starts import Start, starts_of
+from parlai_humaneval.showing.thoughts import without_thoughts
 
 
 class ModelsFailed(ModelFailed):
@@ -87,12 +88,16 @@ class BotDialogue:
 
     def take(self, answer: Answer) -> None:
         """Add the reply of the side whose turn it is."""
-        if answer.failed:
-            self._say(SILENCE_SHOWN, empty=True)
+        text = "" if answer.failed else without_thoughts(answer.text)
+        marks: dict[str, Any] = {} if text == answer.text else {"raw_text": answer.text}
+        if answer.info is not None and answer.info.thoughts:
+            marks["thoughts"] = answer.info.thoughts
+        if text:
+            self._say(text, **marks)
         else:
-            self._say(answer.text)
+            self._say(SILENCE_SHOWN, empty=True, **marks)
 
-    def _say(self, text: str, **marks: bool) -> None:
+    def _say(self, text: str, **marks: Any) -> None:
         side = len(self._acts) % 2
         self._heard[side].append(Utterance("bot", text))
         self._heard[1 - side].append(Utterance("human", text))
@@ -101,7 +106,9 @@ class BotDialogue:
     def as_json(self, metadata_path: str) -> dict[str, Any]:
         """The dialogue as a line of ParlAI's conversations format, with keys of our own that its reader passes over.
 
-        An act may be marked ``seeded`` (put into the model's mouth) or ``empty`` (the model gave no text). In the context,
+        An act may be marked ``seeded`` (put into the model's mouth) or ``empty`` (the model gave no text). Its ``raw_text``
+        is the model's own where that holds its thoughts, which its partner does not hear; ``thoughts`` are those that a
+        server or tokenizer told apart. In the context,
         “your persona” is the second speaker's, who hears the first line, and “partner's persona” the first one's.
         """
         return {

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import regex
 
 from parlai_humaneval.showing.markdown_text import without_markdown
-from parlai_humaneval.showing.turns import without_labels, without_model_tokens
+from parlai_humaneval.showing.thoughts import without_thoughts
+from parlai_humaneval.showing.turns import without_labels, without_model_tokens, without_unsafe_mark
 from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
 Appearance = Literal["as_said", "plain", "markdown"]
@@ -24,8 +25,10 @@ Emoji = Literal["keep", "strip"]
 CHANGES = {
     "control_characters": "characters without a shape, or that turn the direction of writing around, and a terminal's "
     "colours were removed",
-    "model_tokens": "marks of a model's own format (</s>, <|im_end|>, thoughts between tags), and turns that they begin, "
-    "were removed",
+    "thoughts": "what the model thought before it replied was left out",
+    "unsafe_mark": "the model's own mark of a reply that it does not trust (_POTENTIALLY_UNSAFE__, _PAUSE__) was removed",
+    "model_tokens": "marks of a model's own format (</s>, <|im_end|>, <answer>), words to programs, and turns that marks "
+    "begin, were removed",
     "speaker_labels": "“Assistant:” before the reply was removed, or a turn after it that begins with “User:”",
     "markdown": "markdown was written as plain text",
     "emoji": "emoji were removed",
@@ -86,8 +89,7 @@ def looked_over(
 
     Args:
         text: what a model said.
-        appearance: ``plain`` takes out markdown, HTML tags and thoughts of models, and makes white space the same;
-            ``markdown`` takes out the thoughts.
+        appearance: ``plain`` takes out markdown and HTML tags, and makes white space the same.
         emoji: whether emoji stay.
         max_chars: the longest text; what is over it is cut off, if possible after a sentence.
         vocabulary: holds the labels of speakers; None: the packaged ones.
@@ -95,7 +97,9 @@ def looked_over(
     plain = appearance == "plain"
     steps: list[tuple[str, Any]] = [
         ("control_characters", without_control),
-        ("model_tokens", lambda text: without_model_tokens(text, all_of_them=appearance != "as_said")),
+        ("thoughts", without_thoughts),
+        ("unsafe_mark", without_unsafe_mark),
+        ("model_tokens", lambda text: without_model_tokens(text, all_of_them=plain)),
         ("speaker_labels", lambda text: without_labels(text, vocabulary or packaged())),
     ]
     if plain:

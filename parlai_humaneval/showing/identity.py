@@ -23,8 +23,9 @@ from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
 from parlai_humaneval.showing.ai_talk import english_talk
-from parlai_humaneval.showing.clean_cuts import clean_cuts
+from parlai_humaneval.showing.clean_cuts import SENTENCE, clean_cuts
 from parlai_humaneval.showing.identity_names import (
+    any_maker,
     innocent_phrases,
     is_telling,
     name_patterns,
@@ -108,7 +109,7 @@ def giveaways(
 
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
-    return to_masks(text, _places(text, tuple(names), ai_talk, tuple(prompts), vocabulary or packaged()))
+    return to_masks(text, _places(text, tuple(sorted(set(names))), ai_talk, tuple(prompts), vocabulary or packaged()))
 
 
 @lru_cache(maxsize=512)
@@ -143,6 +144,11 @@ def _places(
             places += [(*match.span("hidden"), named.kind) for match in named.pattern.finditer(spaced)]
     for kind, book in name_phrases(names, vocabulary).items():
         places += [(*place, kind) for place in telling(found(book))]
+    named_at = [start for start, _, kind in places if kind == "name"]
+    for sentence in SENTENCE.finditer(plain) if named_at else ():
+        if any(sentence.start() <= start < sentence.end() for start in named_at):
+            makers = any_maker(vocabulary).finditer(plain, *sentence.span())
+            places += [(*match.span("hidden"), "maker") for match in makers]
     return tuple(places)
 
 

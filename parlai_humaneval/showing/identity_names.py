@@ -43,6 +43,7 @@ _INTRODUCED = (
 _KIND = r"(?:chat\s?bot|bot|model|language\s+model|assistant|a\.?i\.?)"
 _ADDRESS = r"(?:\byou(?:\s+are|['’]re)\s+(?:now\s+)?(?:talking|speaking|chatting)\s+(?:to|with)\s+)"
 _START = r"(?:(?:^|[.!?,;])\s*|\b(?:hi|hello|hey)\s+(?:there\s+)?)"
+_MAKERS = r"(?:developer|creator|maker|programmer|inventor|designer|trainer)s?"
 _MADE = r"(?:made|built|trained|created|developed|designed|programmed|invented|released|published|powered)"
 _THOSE_AT = (
     r"(?:\s+(?:the\s+)?(?:an?\s+(?:team|group)\s+of\s+)?(?:(?:kind|good|smart|clever)\s+)?"
@@ -55,6 +56,11 @@ _ME = (
     r"|\b(?:language\s+model|chat\s?bot|assistant|bot|a\.?i\.?|program|model)(?:\s+that\s+was)?,?\s+"
     r"|(?:[\]”\"]|\bname),?\s+(?:and\s+)?(?:i\s+was\s+)?)"
 )
+_NO_JOB = (
+    r"(?!\s+(?:engineer|research|scien|develop|team|lab|student|user|fan|specialist|expert|ethic|consult|manager|lead|"
+    r"intern|trainer|editor|writer))"
+)
+"""Behind a kind of program: “a Google AI engineer” is a person."""
 _DESCRIBED = r"(?:(?!(?:of|the|for|with|in|at|on|and|who|that|to|from|by)\b)[\w-]+\s+){0,4}"
 _ANTHROPIC = r"(?<!\w)(?P<hidden>(?-i:Anthropic))(?!\w|\s+(?:principle|bias|reasoning|argument|mechanism))"
 
@@ -150,7 +156,10 @@ def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[NameP
         ),
         *of_maker(
             rf"(?<!\w){maker}(?=\s+{_MADE}\s+me\b)",
-            rf"\bmy\s+(?:developers|creators|makers|programmers)\s+(?:at|from)\s+{maker}\b",
+            rf"\bmy\s+{_MAKERS}\s+(?:(?:is|are|was|were|works?)\s+)?(?:(?:at|from|for|the\s+(?:people|team|folks)\s+at)\s+)?{maker}\b",
+            rf"\bi(?:\s+am|['’]m)?\s+(?:belong\s+to|owned\s+by|(?:an?\s+)?(?:product|creation|invention)\s+of){_THOSE_AT}\s+{maker}\b",
+            rf"{_INTRODUCED}(?:(?:just|only|simply|actually)\s+)?(?:one\s+of\s+)?(?:(?:an?|the|your)\s+)?{maker}(?:['’]s)?\s+"
+            rf"{_DESCRIBED}{_KIND}s?\b{_NO_JOB}",
             rf"{_INTRODUCED}(?:[\w.-]+(?:\s[\w.-]+){{0,2}},\s+)?(?:an?|the|your)\s+{_DESCRIBED}(?:{_KIND}|companion|helper|program)"
             rf"\s+(?:from|by)\s+{maker}\b",
         ),
@@ -169,6 +178,13 @@ def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[NameP
             rf"^\s*{speaker}(?=\s*:)",
         ),
     )
+
+
+@made_once(maxsize=64)
+def any_maker(vocabulary: Vocabulary) -> re.Pattern[str]:
+    """Any maker: beside the speaker's own name it tells as much as the name, whatever stands between them."""
+    words = vocabulary.words
+    return _compiled(f"(?P<hidden>{name_part([*words.makers, *words.ordinary_makers]).expression})")
 
 
 def _spaced(names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -21,6 +22,8 @@ def made_once(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(make: Callable[P, R]) -> Callable[P, R]:
         kept: Callable[..., R] = lru_cache(maxsize=maxsize)(make)
         lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):  # a child must not wait for a thread that it does not have
+            os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
         @wraps(make)
         def ask(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -192,7 +192,7 @@ class _Words:
             unwanted = [re.escape(word.strip()).replace("_", r"\s") + gap for word in context[1:].split("|")]
             return Part("".join(rf"(?<!{'' if self._unspaced else chr(92) + 'b'}{word})" for word in unwanted))
         part = self.read(f"({context})")
-        return part._replace(expression=part.expression + space)
+        return Part(part.expression + space, part.needed)
 
     def after(self, context: str, space: str) -> Part:
         """What must follow a phrase, or must not."""
@@ -212,7 +212,7 @@ class _Words:
             starts = all(earlier.optional for earlier in parts)
             space = self.space if spaced else ""
             part = self._item(token, tokens, ("" if parts else before) if starts else space)
-            parts.append(part._replace(spaced=spaced))
+            parts.append(Part(part.expression, part.needed, spaced, part.optional))
             spaced = self._unspaced
         if not parts:
             raise PhraseError("a part of it is empty")
@@ -235,7 +235,8 @@ class _Words:
 
     def _item(self, token: str, tokens: list[str], before: str) -> Part:
         if token in ("(", "["):
-            return self._choice(tokens, _CLOSING[token], before)._replace(optional=token == "[")
+            choice = self._choice(tokens, _CLOSING[token], before)
+            return Part(choice.expression, choice.needed, optional=token == "[")
         if token == "{":
             return self._list(tokens, before)
         if token == "<":
@@ -247,7 +248,7 @@ class _Words:
         if not any(character.isalnum() or character in _SIGNS for character in token):
             return Part(r"\s?" + re.escape(token))
         word = self._unspaced_word(token) if self._unspaced else self._word(token)
-        return word._replace(expression=before + word.expression)
+        return Part(before + word.expression, word.needed)
 
     def _choice(self, tokens: list[str], closing: str, before: str) -> Part:
         parts = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -11,9 +12,11 @@ from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
 from parlai_humaneval.showing.appearance import Appearance, Emoji, looked_over
 from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.clean_cuts import SENTENCE, clean_cuts
+from parlai_humaneval.showing.disclosure_model import DisclosureModel
 from parlai_humaneval.showing.identity import Place, giveaways, masked_text, to_masks
 from parlai_humaneval.showing.marked_up import markup_of, words_of
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
 
@@ -34,6 +37,16 @@ _TELLING: dict[MaskKind, str] = {
     "system_prompt": "its instructions",
 }
 """Kinds of masks that hide who speaks, in words."""
+
+
+_TRIED_OUT = (
+    "I am well, thanks. What about you?",
+    "I'm ChatGPT, made by OpenAI.",
+    "As an AI language model, I don't have a body, and I was trained on text by my developers.",
+)
+"""What people say, and what programs say: where these have been looked at, replies in English take no time."""
+_FOUL = "damn"
+"""A word that the list of offensive ones is asked about."""
 
 
 class Presenter(Protocol):
@@ -64,7 +77,8 @@ class SettledPresenter:
     ``ai_talk``: whether talk of being a program is masked, without a mark where that can be helped. ``prompts``:
     instructions that are not to be repeated. ``vocabulary``: the words by which programs give themselves away.
     ``response_filter``: finds offensive words; ``block``: such replies are refused, and not only masked.
-    ``disclosures``: somebody's own classifier of talk of being a program; sentences that it finds are masked as well.
+    ``disclosure_model``: the packaged classifier of talk of being a program, in sentences in which no phrase finds any.
+    ``disclosures``: somebody's own; sentences that it finds are masked as well.
     ``ask_again``: how often a model is asked again before anything that gives it away is masked.
     """
 
@@ -76,13 +90,34 @@ class SettledPresenter:
     vocabulary: Vocabulary = field(default_factory=packaged)
     response_filter: ResponseFilter | None = None
     block: bool = False
+    disclosure_model: DisclosureModel | None = None
     disclosures: TextJudge | None = None
     ask_again: int = 0
+
+    def prepare(self, names: Sequence[str]) -> threading.Thread:
+        """Have what looks for give-aways of the models ``names`` made at once, beside everything else: it takes two
+        seconds or three, which else the first reply would take longer. A reply that comes earlier waits for it.
+
+        Returns:
+            The thread that does it.
+        """
+        thread = threading.Thread(target=self._try_out, args=(names,), name="prepare replies", daemon=True)
+        thread.start()
+        return thread
+
+    def _try_out(self, names: Sequence[str]) -> None:
+        """Vocabularies are read, and patterns compiled, where they are first needed."""
+        for text in _TRIED_OUT:
+            self.present(text, names)
+        if self.response_filter is not None:
+            self.response_filter.places(_FOUL)
 
     def refuse(self, text: str) -> str | None:
         """Offensive replies where they are blocked, and those of which nothing is left to show."""
         looks, changes = self._looks(text)
         if changes and is_blank(looks):
+            if "thoughts" in changes:
+                return ONLY_THOUGHTS
             return f"nothing is left to show without {', '.join(changes)}"
         if self.disclosures is not None and (failure := self.disclosures.failure(looks)):
             return failure
@@ -111,7 +146,8 @@ class SettledPresenter:
 
     def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
         masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
-        more: list[Place] = [(start, end, "ai_disclosure") for start, end in self._disclosures(looks)]
+        found = [*self._unforeseen(looks, masks), *self._disclosures(looks)]
+        more: list[Place] = [(start, end, "ai_disclosure") for start, end in found]
         if self.response_filter is not None:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
         return to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
@@ -127,6 +163,17 @@ class SettledPresenter:
         known = [_bare(mask.original) for mask in masks]
         shown = (_bare(mask.original) for mask in self._masks(self._read(looks), names))
         return any(all(one not in mask for mask in known) for one in shown)
+
+    def _unforeseen(self, looks: str, masks: Sequence[Mask]) -> list[tuple[int, int]]:
+        """The sentences that no phrase, but the packaged classifier finds."""
+        if self.disclosure_model is None:
+            return []
+        known = [mask.start for mask in masks if mask.kind == "ai_disclosure"]
+        return [
+            (start, end)
+            for start, end in self.disclosure_model.telling_sentences(looks)
+            if not any(start <= place < end for place in known)
+        ]
 
     def _disclosures(self, looks: str) -> list[tuple[int, int]]:
         """The sentences, as (start, end), that the classifier takes for talk of being a program; all of them where it finds

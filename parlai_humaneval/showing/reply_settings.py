@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
 from parlai_humaneval.showing.appearance import Emoji
+from parlai_humaneval.showing.disclosure_model import packaged_model
 from parlai_humaneval.showing.presentation import SettledPresenter
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge, load_classifier, read_words
 from parlai_humaneval.showing.vocabulary import packaged, vocabulary_with
@@ -17,6 +18,9 @@ from parlai_humaneval.showing.vocabulary import packaged, vocabulary_with
 Filtering = Literal["none", "mask", "block"]
 AppearanceSetting = Literal["auto", "as_said", "plain", "markdown"]
 Typing = Literal["none", "natural", "fixed"]
+
+NO_CLASSIFIER = "none"
+"""As ``disclosure_classifier``: talk of being a program is found by lists alone."""
 
 
 class ReplyLooks(BaseModel):
@@ -41,8 +45,9 @@ class ReplyLooks(BaseModel):
     """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file. Yours
     may speak of itself by a name that no list knows."""
     disclosure_classifier: str = ""
-    """module:function (text → score): finds talk of being a program besides the packaged lists. Sentences that it
-    scores at disclosure_threshold or more are masked. It finds sentences that no list can foresee."""
+    """module:function (text → score): finds talk of being a program besides the packaged lists and the packaged
+    classifier, which knows English. Sentences that it scores at disclosure_threshold or more are masked. none: not even
+    the packaged one is asked."""
     disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
     """From this score on the classifier takes a text for talk of being a program. Lower ones mask more, harmless
     sentences among them."""
@@ -87,7 +92,12 @@ class ReplySettings(ReplyLooks):
 
 
 def presenter_of(
-    looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool, ask_again: int = 0
+    looks: ReplyLooks,
+    options: Iterable[dict[str, Any]],
+    *,
+    compared: bool,
+    ask_again: int = 0,
+    names: Iterable[str] = (),
 ) -> SettledPresenter:
     """What shows replies by these settings.
 
@@ -96,6 +106,7 @@ def presenter_of(
         options: of each model in play; its ``system_prompt`` is not repeated to raters.
         compared: what ``hide_ai_talk`` means where it is not set.
         ask_again: how often a model is asked again whose reply gives it away.
+        names: of the models in play: what looks for give-aways of theirs is made at once, and not with the first reply.
 
     Raises:
         FilterError: the words file or the classifier cannot be used.
@@ -108,10 +119,10 @@ def presenter_of(
         checked = ResponseFilter(words, classifier, looks.filter_threshold)
     ai_talk = compared if looks.hide_ai_talk is None else looks.hide_ai_talk
     disclosures = None
-    if ai_talk and looks.disclosure_classifier:
+    if ai_talk and looks.disclosure_classifier not in ("", NO_CLASSIFIER):
         finder = load_classifier(looks.disclosure_classifier, "disclosure_classifier")
         disclosures = TextJudge(finder, looks.disclosure_threshold, "the classifier of talk of being a program")
-    return SettledPresenter(
+    presenter = SettledPresenter(
         appearance="as_said" if looks.appearance == "auto" else looks.appearance,
         emoji=looks.emoji,
         max_chars=looks.max_chars,
@@ -120,6 +131,10 @@ def presenter_of(
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",
+        disclosure_model=packaged_model() if ai_talk and looks.disclosure_classifier != NO_CLASSIFIER else None,
         disclosures=disclosures,
         ask_again=ask_again,
     )
+    if in_play := list(names):
+        presenter.prepare(in_play)
+    return presenter

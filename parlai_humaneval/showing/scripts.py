@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3130-\u318f\u31f0-\u31ff"
@@ -18,6 +19,11 @@ a set of characters in a pattern."""
 NO_LETTER_BEFORE = rf"(?<![^\W{UNSPACED}])"
 NO_LETTER_AFTER = rf"(?![^\W{UNSPACED}])"
 """The ends of a word that is written with spaces around it, or beside characters that are written without."""
+
+_SCRIPTS = frozenset(
+    ["LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH", "HALFWIDTH", "IDEOGRAPHIC"]
+)
+"""First words of the names of letters, of those scripts in which phrases are packaged."""
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]+")
@@ -69,6 +75,17 @@ def is_unspaced(text: str) -> bool:
 def unspaced_runs(text: str) -> list[str]:
     """The runs of characters that are written without spaces."""
     return [] if text.isascii() else _UNSPACED_RUN.findall(text)
+
+
+def foreign_script(text: str) -> str | None:
+    """The script of most letters of ``text``, as “Arabic”, where it is none that phrases are written in; None: it is one."""
+    found = Counter(
+        unicodedata.name(letter, "?").split()[0] for letter in text if letter.isalpha() and not letter.isascii()
+    )
+    script, letters = next(iter(found.most_common(1)), ("", 0))
+    if script in _SCRIPTS or letters <= sum(map(str.isalpha, text)) / 2:
+        return None
+    return script.title()
 
 
 def words_in(text: str) -> frozenset[str]:

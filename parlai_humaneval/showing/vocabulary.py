@@ -6,7 +6,8 @@ to write them says :mod:`~parlai_humaneval.showing.phrases`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -147,6 +148,20 @@ def vocabulary_with(path: Path) -> Vocabulary:
     if own == Words():
         raise VocabularyError(f"{path}: holds no words; expected some of {', '.join(Words.model_fields)}")
     return vocabulary
+
+
+def unprotected(tags: Iterable[str], vocabulary: Vocabulary, scripts: Iterable[str] = ()) -> str | None:
+    """A sentence on the languages in which no phrase is known, of ``tags`` (“pt-BR”, “zh”) and ``scripts`` (“Arabic”); None:
+    there is none."""
+    known = vocabulary.words.languages
+    unknown = [tag for tag in dict.fromkeys(tags) if re.split("[-_]", tag)[0].lower() not in known]
+    unknown += [f"{script} letters" for script in dict.fromkeys(scripts)]
+    if not unknown:
+        return None
+    return (
+        f"Blinding knows no phrases in {', '.join(unknown)}: a reply that says there that a program wrote it is shown as it "
+        "is, unless replies.disclosures_file adds that language."
+    )
 
 
 def _loaded(text: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from parlai_humaneval.protocol.records.dialogue import Candidate, CriterionRecord, DialogueRecord, Turn
 from parlai_humaneval.protocol.records.points import points, ranks
+from parlai_humaneval.showing.thoughts import parted
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.problems import is_problem
 from parlai_humaneval.tables.schema import TIE
@@ -29,6 +30,7 @@ def shown_columns(candidate: Candidate) -> Row:
         "changes": ";".join(candidate.changes),
         "blocked": candidate.blocked,
         "withdrawn": _withdrawn(candidate),
+        "thoughts": _thoughts(candidate),
         "latency_s": candidate.latency_s,
         "same_as": candidate.same_as,
         "failed": int(candidate.failed),
@@ -40,6 +42,12 @@ def _withdrawn(candidate: Candidate) -> str | None:
     return json.dumps(earlier, ensure_ascii=False) if earlier else None
 
 
+def _thoughts(candidate: Candidate) -> str | None:
+    """As its server or tokenizer told them apart, or as they stand in its own text."""
+    told = candidate.info and candidate.info.thoughts
+    return told or "\n\n".join(filter(None, parted(candidate.raw_text or "").thoughts)) or None
+
+
 def server_columns(candidate: Candidate) -> Row:
     """What the server said of this one reply; empty for a model that computed here."""
     info = candidate.info
@@ -48,6 +56,7 @@ def server_columns(candidate: Candidate) -> Row:
         "finish_reason": info and info.finish_reason,
         "requests": info and info.requests,
         "outage_s": info and info.outage_s,
+        "turns_left_out": info and info.turns_left_out,
     }
 
 

@@ -15,7 +15,7 @@ from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLES, TableName
 WRITTEN: frozenset[str] = frozenset(
     {
         *("text", "raw_text", "human_text", "written_text", "reason", "feedback", "topic", "question", "statement"),
-        *("failure", "changes", "blocked", "withdrawn", "prompt", "reply"),
+        *("failure", "changes", "blocked", "withdrawn", "thoughts", "prompt", "reply"),
         *(
             "model_settings",
             "settings",

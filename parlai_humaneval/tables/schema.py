@@ -166,12 +166,17 @@ _TURNS = (
     more("raw_text", "text", "the model's own text where it was shown otherwise, or not at all; else empty"),
     more("masked", "flag", "1: words that gave the model away or were offensive were replaced"),
     more("changes", "text", "what else was changed of the reply before it was shown, joined by ;"),
-    more("blocked", "text", "why the response filter let nobody see the reply; empty: it was not refused"),
+    more(
+        "blocked",
+        "text",
+        "why nobody could see it: the response filter, or nothing but thoughts; empty: it was not refused",
+    ),
     more(
         "withdrawn",
         "text",
         "JSON list: what the model said before in this turn, and why it was asked again; empty: it was asked once",
     ),
+    more("thoughts", "text", "what the model thought before it replied, which no rater saw"),
     more("latency_s", "number", "seconds the model took to reply"),
     more("human_text", "text", "what the Human Speaker said before"),
     more("human_fixed", "flag", "1: that message was given, not typed (the opening “Hi!”)"),
@@ -201,6 +206,9 @@ _TURNS = (
     more("finish_reason", "text", "why the server's model stopped, e.g. length"),
     more("requests", "integer", "requests that the server was sent for this reply"),
     more("outage_s", "number", "of latency_s: seconds for which the server was out; empty: it was not"),
+    more(
+        "turns_left_out", "integer", "oldest turns of the dialogue that the model did not read; empty: it read them all"
+    ),
     more("own_worker", "text", "pseudonym of the dialogue's own rater, where it was rated once more by worker_id"),
     more("own_selected", "flag", "1: the dialogue's own rater chose this candidate"),
     more("own_ticks", "text", "what the dialogue's own rater ticked of this reply, joined by ;"),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -27,15 +27,19 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, chance_of
+from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, Line, chance_of
+from parlai_humaneval.models.history import HELP, OPTION, count_turns, estimated_tokens, history_limit, newest_turns
+from parlai_humaneval.models.hosted.addresses import base_of
 from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
-from parlai_humaneval.models.hosted.chat_replies import without_thinking
-from parlai_humaneval.models.hosted.chat_server import ChatServer, Server
+from parlai_humaneval.models.hosted.chat_replies import ChatReply
+from parlai_humaneval.models.hosted.chat_server import ChatServer, HistoryTooLong, Server
+from parlai_humaneval.models.hosted.refusals import LIMIT_FIELDS, OUT_OF_TOKENS
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
 from parlai_humaneval.models.zoo.keys import is_variable_name, not_a_name
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS, only_thoughts, parted, without_thoughts
 
 logger = logging.getLogger(__name__)
 
@@ -44,13 +48,14 @@ ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 TIMEOUT_S = 30.0
 RETRIES = 2
 NUMBERS: Mapping[str, tuple[type, str]] = {
-    "temperature": (float, "Of the sampling; 0 takes the likeliest token"),
+    "temperature": (float, "Sampling temperature; 0 takes the likeliest token"),
     "top_p": (float, "Nucleus sampling: the share of probability that takes part"),
     "presence_penalty": (float, "Against tokens that were used at all"),
     "frequency_penalty": (float, "Against tokens, by how often they were used"),
 }
 """Sampling options that are passed on where they are given, and else left to the server."""
-LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
+CUT = "length"
+"""``finish_reason`` of a reply that reached the most tokens."""
 TOKENS_OF_A_PRICE = 1_000_000
 """Tokens that a price is for, as makers publish them."""
 
@@ -102,10 +107,12 @@ class ChatCompletionsAgent(OutsideAgent):
         self.patience_s = self.server.patience_s
         self.wording = _wording(opt)
         self.sampling = _sampling(opt)
+        self.max_tokens: int | None = opt.get("max_tokens")
         self.prices = Prices(opt.get("price_prompt"), opt.get("price_completion"), opt.get("currency") or "USD")
         self.stream = bool(opt.get("stream"))
         self.strips_thinking = bool(opt.get("strip_thinking", True))
         self.sends_seed = bool(opt.get("send_seed", True))
+        self.limit = history_limit(opt.get(OPTION))
 
     def share(self) -> dict[str, Any]:
         """The connection, and with it the limit of requests, is shared by all clones."""
@@ -113,10 +120,14 @@ class ChatCompletionsAgent(OutsideAgent):
 
     def ask(self, heard: Heard) -> Said:
         sampling = {**self.sampling, **({"seed": _seed(heard)} if self.sends_seed else {})}
-        reply, requests = self.server.ask(self.wording.messages(heard), sampling, stream=self.stream)
-        text = self.server.server.without_key(without_thinking(reply.text) if self.strips_thinking else reply.text)
-        if is_blank(text):
-            logger.warning("%s answered with no text (finish_reason %s)", self.server.server, reply.finish_reason)
+        reply, requests, left_out = self._asked(heard, sampling)
+        text, thoughts = map(self.server.server.without_key, (self._with_beginning(reply), reply.thoughts))
+        if is_blank(without_thoughts(text)):
+            why = only_thoughts(text) or (ONLY_THOUGHTS if thoughts else "no text")
+            advice = f"; {OUT_OF_TOKENS.sentence}" if why != ONLY_THOUGHTS and reply.finish_reason == CUT else ""
+            logger.warning(
+                "%s gave no reply (finish_reason %s): %s%s", self.server.server, reply.finish_reason, why, advice
+            )
         prompt_tokens, completion_tokens = reply.usage.prompt_tokens, reply.usage.completion_tokens
         cost = self.prices.cost(prompt_tokens, completion_tokens)
         info = ReplyInfo(
@@ -127,8 +138,71 @@ class ChatCompletionsAgent(OutsideAgent):
             currency=None if cost is None else self.prices.currency,
             finish_reason=self._told(reply.finish_reason),
             requests=requests,
+            turns_left_out=left_out or None,
+            thoughts=thoughts or None,
         )
         return Said(text, info)
+
+    def _with_beginning(self, reply: ChatReply) -> str:
+        """The reply's text; where it was cut within thoughts that the chat template begins, with the mark that is not in it.
+
+        That a template does so is known once other thoughts of this server have ended and not begun.
+        """
+        both = parted(reply.text)
+        if both.thoughts and both.thoughts[0] and reply.text.lstrip().startswith(both.thoughts[0]):
+            self.server.begins_thoughts = True
+        cut = reply.finish_reason == CUT and self.server.begins_thoughts and not (both.thoughts or reply.thoughts)
+        return f"<think>{reply.text}" if cut else reply.text
+
+    def _asked(self, heard: Heard, sampling: Mapping[str, Any]) -> tuple[ChatReply, int, int]:
+        """The reply, how many requests it took, and how many of the oldest turns the server was not sent.
+
+        These are more than ``history_limit`` wants where its model cannot read the rest either.
+
+        Raises:
+            OutsideError: when there is none; where even the newest turn is too long, a :class:`HistoryTooLong`.
+        """
+        most = self.limit.tokens
+        kept, left_out = newest_turns(
+            heard.dialogue, lambda end: most is None or self._tokens(heard, end) <= most, self.limit.turns
+        )
+        before = 0
+        while True:
+            messages = self.wording.messages(replace(heard, dialogue=tuple(kept)))
+            try:
+                reply, requests = self.server.ask(messages, sampling, stream=self.stream)
+            except HistoryTooLong as error:
+                shorter, more = self._shortened(heard, kept, error.tokens)
+                if not more:
+                    raise
+                logger.warning(
+                    "%s cannot read so long a history, and is asked without its oldest turns (%d): say by %s how much it "
+                    "is to read",
+                    self.server.server,
+                    left_out + more,
+                    OPTION,
+                )
+                kept, left_out, before = shorter, left_out + more, before + error.requests
+            else:
+                return reply, before + requests, left_out
+
+    def _shortened(
+        self, heard: Heard, kept: Sequence[Line], told: tuple[int, int] | None
+    ) -> tuple[Sequence[Line], int]:
+        """The newest turns of what was too much, as many as are likely to fit, and how many that leaves out.
+
+        ``told``: how many tokens the server can read, and what it made of what it was sent; else half of it goes.
+        """
+        turns = count_turns(kept)
+        if told is None or told[1] <= (room := told[0] - (self.max_tokens or 0)):
+            return newest_turns(kept, lambda end: True, max(1, turns // 2))
+        whole = self._tokens(heard, kept)
+        return newest_turns(kept, lambda end: self._tokens(heard, end) * told[1] <= room * whole, max(1, turns - 1))
+
+    def _tokens(self, heard: Heard, dialogue: Sequence[Line]) -> int:
+        """About as many as the server makes of all that it is sent with this end of the dialogue."""
+        messages = self.wording.messages(replace(heard, dialogue=tuple(dialogue)))
+        return sum(estimated_tokens(message["content"]) for message in messages)
 
     def shutdown(self) -> None:
         """Close the connections."""
@@ -169,7 +243,7 @@ def _address(opt: Opt) -> str:
         raise ValueError(
             f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"
         )
-    return address.rstrip("/")
+    return base_of(address)
 
 
 def _key(variable: str) -> str:
@@ -231,7 +305,12 @@ def _extra(given: Any) -> dict[str, Any]:
 def _add_server_args(parser: ParlaiParser) -> None:
     group = parser.add_argument_group("Chat-completions server")
     add = group.add_argument
-    add("--base-url", type=str, default=None, help=f"Where the server is, most end in /v1; else {ADDRESS_VARIABLE}")
+    add(
+        "--base-url",
+        type=str,
+        default=None,
+        help=f"Address of the server, mostly ending in /v1; else {ADDRESS_VARIABLE}",
+    )
     add("--api-key-env", type=str, default=KEY_VARIABLE, help="NAME of the environment variable with the key, or empty")
     add("--served-model", type=str, default=None, help="The name by which the server calls the model")
     add("--request-timeout-s", type=float, default=TIMEOUT_S, help="Longest silence of the server, in seconds")
@@ -239,22 +318,39 @@ def _add_server_args(parser: ParlaiParser) -> None:
         "--request-retries",
         type=int,
         default=RETRIES,
-        help="After 429, 5xx, time-outs and lost connections; the pool adds none to these",
+        help="Further requests after 429, 5xx, time-outs and lost connections; the pool adds none to these",
     )
-    add("--stream", type="bool", default=False, help="Gather the reply from a stream: for long ones of slow servers")
-    add("--price-prompt", type=float, default=None, help="Per million tokens of the request")
-    add("--price-completion", type=float, default=None, help="Per million tokens of the reply")
-    add("--currency", type=str, default="USD", help="Of the prices")
+    add(
+        "--stream",
+        type="bool",
+        default=False,
+        help="Collect the reply from a stream; for slow servers, and those that only stream",
+    )
+    add("--price-prompt", type=float, default=None, help="Price per million tokens of the request")
+    add("--price-completion", type=float, default=None, help="Price per million tokens of the reply")
+    add("--currency", type=str, default="USD", help="Currency of the prices")
 
 
 def _add_wording_args(parser: ParlaiParser) -> None:
     add = parser.add_argument_group("Chat-completions messages").add_argument
     add("--system-prompt", type=str, default="", help="May hold {persona}; else a persona is told after it")
-    add("--system-role", type=str, choices=get_args(SystemRole), default="system", help="user: server knows no other")
+    add(
+        "--system-role",
+        type=str,
+        choices=get_args(SystemRole),
+        default="system",
+        help="Role of the system prompt; user: the first message of the user begins with it",
+    )
     add("--alternate-roles", type="bool", default=True, help="Lines of one speaker in a row become one message")
     add("--begin-prompt", type=str, default=BEGIN, help="Said by the user where the bot has the first line")
+    add("--history-limit", type=str, default=None, help=HELP)
     add("--go-on-prompt", type=str, default=GO_ON, help="Said by the user where the bot had the last line too")
-    add("--strip-thinking", type="bool", default=True, help="Leave <think>…</think> out of replies")
+    add(
+        "--strip-thinking",
+        type="bool",
+        default=True,
+        help="Leave thoughts out of what ParlAI shows; raters never see any",
+    )
 
 
 def _add_sampling_args(parser: ParlaiParser) -> None:
@@ -262,7 +358,13 @@ def _add_sampling_args(parser: ParlaiParser) -> None:
     for name, (kind, what) in NUMBERS.items():
         add(f"--{name.replace('_', '-')}", type=kind, default=None, help=what)
     add("--max-tokens", type=int, default=None, help="Longest reply; one that is cut is kept, and noted")
-    add("--limit-field", type=str, choices=LIMIT_FIELDS, default=LIMIT_FIELDS[0], help="What the server calls that")
+    add(
+        "--limit-field",
+        type=str,
+        choices=LIMIT_FIELDS,
+        default=LIMIT_FIELDS[0],
+        help="What the server calls max_tokens",
+    )
     add("--stop", type=str, nargs="+", default=None, help="Texts at which a reply ends")
-    add("--send-seed", type="bool", default=True, help="Of the conversation and turn; false where a server refuses it")
+    add("--send-seed", type="bool", default=True, help="Send a seed for each turn; false where a server refuses it")
     add("--extra-body", type=str, default=None, help='Further fields as JSON, such as {"top_k": 40}')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,9 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 LONGEST = 1_000_000
 """Characters after which a stream is given up: a server that repeats itself must not fill the memory."""
-
-_THINKING = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_END_OF_THINKING = re.compile(r"\A.*</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
 
 
 class BrokenOff(ValueError):
@@ -26,15 +22,30 @@ class _Read(BaseModel):
 
 
 class _Words(_Read):
-    """``message`` of a choice, or the ``delta`` of one in a stream. Some servers send ``content`` in parts."""
+    """``message`` of a choice, or the ``delta`` of one in a stream. Some servers send ``content`` in parts, and some what
+    the model thought before it: under two names, or as a part."""
 
     content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
 
     def text(self) -> str:
         if isinstance(self.content, list):
             return "".join(str(part.get("text") or "") for part in self.content if part.get("type") == "text")
         return self.content or ""
+
+    def thoughts(self) -> str:
+        told = next((said for said in (self.reasoning_content, self.reasoning) if isinstance(said, str)), "")
+        parts = self.content if isinstance(self.content, list) else []
+        return told or "".join(_flat(part.get("thinking")) for part in parts if part.get("type") == "thinking")
+
+
+def _flat(said: Any) -> str:
+    """A text, or the texts of its parts."""
+    if isinstance(said, list):
+        return "".join(str(part.get("text") or "") for part in said if isinstance(part, dict))
+    return said if isinstance(said, str) else ""
 
 
 class Usage(_Read):
@@ -70,11 +81,15 @@ class _Piece(_Read):
 
 
 class ChatReply(BaseModel):
-    """A reply: the first choice's words, or its refusal where it has none; empty where there is neither (a tool call)."""
+    """A reply: the first choice's words, or its refusal where it has none; empty where there is neither (a tool call).
+
+    ``thoughts``: what the server tells apart from them as such.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     text: str
+    thoughts: str = ""
     finish_reason: str | None = None
     model: str | None = None
     usage: Usage = Usage()
@@ -90,6 +105,7 @@ def read_whole(body: bytes) -> ChatReply:
     choice = min(whole.choices, key=lambda choice: choice.index or 0)
     return ChatReply(
         text=choice.message.text() or choice.message.refusal or "",
+        thoughts=choice.message.thoughts(),
         finish_reason=choice.finish_reason,
         model=whole.model,
         usage=whole.usage or Usage(),
@@ -105,6 +121,7 @@ def read_stream(pieces: Iterable[Any]) -> ChatReply:
     """
     texts: list[str] = []
     refusals: list[str] = []
+    thoughts: list[str] = []
     length, finish_reason, model, usage = 0, None, None, Usage()
     for data in pieces:
         piece = _Piece.model_validate(data)
@@ -115,18 +132,11 @@ def read_stream(pieces: Iterable[Any]) -> ChatReply:
             finish_reason = choice.finish_reason or finish_reason
             texts.append(choice.delta.text())
             refusals.append(choice.delta.refusal or "")
-            length += len(texts[-1]) + len(refusals[-1])
+            thoughts.append(choice.delta.thoughts())
+            length += len(texts[-1]) + len(refusals[-1]) + len(thoughts[-1])
         if length > LONGEST:
             raise BrokenOff(f"its reply is longer than {LONGEST} characters and has no end")
     if finish_reason is None:
         raise BrokenOff(f"its stream broke off after {length} characters")
     text = "".join(texts) or "".join(refusals)
-    return ChatReply(text=text, finish_reason=finish_reason, model=model, usage=usage)
-
-
-def without_thinking(text: str) -> str:
-    """The reply of a reasoning model without the ``<think>…</think>`` that some servers leave in it.
-
-    A block that does not end was cut: all of it was thinking. One that does not begin was begun by the chat template.
-    """
-    return _END_OF_THINKING.sub("", _THINKING.sub("", text)).strip()
+    return ChatReply(text=text, thoughts="".join(thoughts), finish_reason=finish_reason, model=model, usage=usage)

@@ -5,19 +5,22 @@ What goes wrong with it is told in one sentence that says what to check, and hol
 
 from __future__ import annotations
 
+import difflib
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval.models.hosted.chat_messages import ChatMessage
 from parlai_humaneval.models.hosted.chat_replies import BrokenOff, ChatReply, read_stream, read_whole
-from parlai_humaneval.models.outside.base import Absence, OutsideError, absence_of
+from parlai_humaneval.models.hosted.refusals import HISTORY, Mend, Sent, mend_of, of_listed, tokens_told
+from parlai_humaneval.models.outside.base import ABSENT, TOO_MANY, Absence, OutsideError, absence_of
 from parlai_humaneval.models.quiet import quiet_http_log
 from parlai_humaneval.models.zoo.keys import refused_key, without_key
+from parlai_humaneval.one_line import on_one_line
 
 if TYPE_CHECKING:
     import openai
@@ -28,6 +31,21 @@ LONGEST_STREAM = 10
 """How many times ``timeout_s`` a stream may take in all, however lively it is."""
 LONGEST_PAUSE_S = 8
 """The client's own longest wait between two requests (``MAX_RETRY_DELAY`` in openai)."""
+LISTING_S = 5.0
+"""How long a server may take to list its models, where the one that it was asked for is none of them."""
+LONGEST_NAME = 200
+
+
+class HistoryTooLong(OutsideError):
+    """The model cannot read so much. ``tokens``: the most that it can, and how many it was sent; None: it did not say.
+
+    ``requests``: how many that took.
+    """
+
+    def __init__(self, message: str, mend: Mend, said: str, requests: int) -> None:
+        super().__init__(message, final=True, mend=mend)
+        self.tokens = tokens_told(said)
+        self.requests = requests
 
 
 class ChatServer:
@@ -52,6 +70,7 @@ class ChatServer:
 
         quiet_http_log()
         self.server = server
+        self.begins_thoughts = False  # whether its chat template does, as far as is known
         self._timeout_s = timeout_s
         self._retries = retries
         self._client = openai.OpenAI(
@@ -74,7 +93,8 @@ class ChatServer:
             stream: gather the reply from pieces, so that a long one is no long silence.
 
         Raises:
-            OutsideError: when there is none: it says what to check.
+            HistoryTooLong: when there are too many messages.
+            OutsideError: when there is none for another reason: it says what to check.
         """
         with self._turn():
             answer = self._attempt(messages, sampling, stream)
@@ -91,6 +111,11 @@ class ChatServer:
 
         counts = stream and self._counts_streams
         create: Any = self._client.chat.completions.with_raw_response.create
+        fields = {
+            **{name: value for name, value in sampling.items() if name != "extra_body"},
+            **sampling.get("extra_body", {}),
+        }
+        sent = Sent(fields, [message["role"] for message in messages], stream)
         requests = before + 1
         try:
             raw = create(model=self.server.model, messages=messages, **sampling, **_streaming(stream, counts))
@@ -100,14 +125,17 @@ class ChatServer:
         except openai.APIStatusError as error:
             requests = before + _requests(error.request)
             if not (counts and error.status_code in (400, 422) and "stream_options" in str(error.body)):
-                return self._told(error, requests)
+                return self._told(error, requests, sent)
         except openai.APIError as error:
-            return self._told(error, max(requests, before + _requests(error.request)))
+            return self._told(error, max(requests, before + _requests(error.request)), sent)
         except BrokenOff as error:
             return OutsideError(f"{self.server} cannot be understood: {error}")
         except ValueError:  # no JSON, or another schema
-            says = "in its stream" if stream else self.server.quote(raw.http_response.text)
-            return OutsideError(f"{self.server} answers, but not with a chat completion: {says}")
+            said = "" if stream else raw.http_response.text
+            says = "in its stream" if stream else self.server.quote(said)
+            return refused(
+                f"{self.server} answers, but not with a chat completion: {says}", self._mend(said, sent), said, requests
+            )
         except Exception as error:  # while a stream is read, the client does not wrap what its library raises
             if not _is_one_of(error, CUT):
                 raise
@@ -116,8 +144,24 @@ class ChatServer:
         self._counts_streams = False
         return self._attempt(messages, sampling, stream, requests)
 
-    def _told(self, error: openai.OpenAIError, requests: int) -> OutsideError:
-        return told(self.server, error, requests, exhausted=requests > self._retries)
+    def _told(self, error: openai.OpenAIError, requests: int, sent: Sent) -> OutsideError:
+        exhausted = requests > self._retries
+        return told(self.server, error, requests, exhausted=exhausted, mend_of=lambda said: self._mend(said, sent))
+
+    def _mend(self, said: str, sent: Sent) -> Mend | None:
+        mend = mend_of(said, sent)
+        is_other_model = mend is not None and mend.option == "served_model" and not mend.is_settled
+        return of_listed(mend, self._models()) if mend is not None and is_other_model else mend
+
+    def _models(self) -> list[str]:
+        """What the server calls the models that it has, those most like the one asked for first; empty where it does not
+        say."""
+        try:
+            listed = self._client.with_options(timeout=LISTING_S, max_retries=0).models.list().data
+            names = [on_one_line(self.server.without_key(str(model.id)), LONGEST_NAME) for model in listed or ()]
+        except Exception:  # noqa: BLE001 - whatever else a server gives for a list, the refusal is what there is to tell
+            return []
+        return sorted(names, key=lambda name: -difflib.SequenceMatcher(None, name, self.server.model).ratio())
 
     def _pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
         """The pieces, until they take too long."""
@@ -184,24 +228,35 @@ class Server:
         return f"“{line[:QUOTED]}{'…' if len(line) > QUOTED else ''}”" if line else "nothing"
 
 
-def told(server: Server, error: openai.OpenAIError, requests: int, *, exhausted: bool) -> OutsideError:
+def told(
+    server: Server,
+    error: openai.OpenAIError,
+    requests: int,
+    *,
+    exhausted: bool,
+    mend_of: Callable[[str], Mend | None],
+) -> OutsideError:
     """``error`` of the client, after ``requests`` requests, as one whose message says all.
 
     ``exhausted``: the client has asked as often as it may, so that the error is final: the pool's tries on top would
-    multiply the requests.
+    multiply the requests. ``mend_of``: from the server's words to the option that mends what it refused.
     """
     import openai  # it takes a second
 
     asked = f" ({requests} requests)" if requests > 1 else ""
+    body = str(getattr(error, "body", None) or "")
     if isinstance(error, openai.APIStatusError):
-        says = server.quote(_said(error))
-        about_key = _about_key(server, error)
-        advice = about_key or _advice(error.status_code)
-        message = f"{server} answered with status {error.status_code} and says {says}{advice}{asked}"
-        if about_key or error.status_code in FINAL:
-            return OutsideError(message, final=True)
-        absence = absence_of(error.status_code, error.response.headers.get("Retry-After"))
-        return OutsideError(message, final=exhausted, absence=absence)
+        status = error.status_code
+        answered = f"{server} answered with status {status} and says {server.quote(_said(error))}"
+        if about_key := _about_key(server, error):
+            return OutsideError(f"{answered}{about_key}{asked}", final=True)
+        mend = None if status in ABSENT else mend_of(body)
+        if mend is not None and (status != TOO_MANY or mend.option == HISTORY):  # one that is too large for any minute
+            return refused(f"{answered}{asked}", mend, body, requests)
+        if status in FINAL:
+            return OutsideError(f"{answered}{_advice(status)}{asked}", final=True)
+        absence = absence_of(status, error.response.headers.get("Retry-After"))
+        return OutsideError(f"{answered}{asked}", final=exhausted, absence=absence)
     if isinstance(error, openai.APITimeoutError):
         message = f"{server} did not answer in time (request_timeout_s){asked}"
         return OutsideError(message, final=exhausted, absence=_unreached(error))
@@ -209,7 +264,20 @@ def told(server: Server, error: openai.OpenAIError, requests: int, *, exhausted:
         cause = server.quote(str(error.__cause__ or error))
         message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
         return OutsideError(message, final=exhausted, absence=_unreached(error))
-    return OutsideError(f"{server} broke off and says {server.quote(_said(error) or str(error))}{asked}")
+    said = _said(error) or str(error)
+    return refused(
+        f"{server} broke off and says {server.quote(said)}{asked}", mend_of(body or said), body or said, requests
+    )
+
+
+def refused(message: str, mend: Mend | None, said: str, requests: int) -> OutsideError:
+    """The error of a server that said so, with the option that mends it, where that is known."""
+    if mend is None:
+        return OutsideError(message)
+    advised = f"{message}: {mend.sentence}"
+    if mend.option == HISTORY:
+        return HistoryTooLong(advised, mend, said, requests)
+    return OutsideError(advised, final=True, mend=mend)
 
 
 def _unreached(error: openai.OpenAIError) -> Absence:

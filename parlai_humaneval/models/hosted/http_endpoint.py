@@ -21,6 +21,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.models.hosted.addresses import base_of, speaks_chat
 from parlai_humaneval.models.outside.base import CONCURRENCY, GREETING, Absence, Heard, Said, absence_of
 from parlai_humaneval.models.outside.json_contract import MAX_BYTES, BadAnswer, ContractAgent, shown
 from parlai_humaneval.models.quiet import quiet_http_log
@@ -123,10 +124,34 @@ class Endpoint:
         said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
         about_key = refused_key(status, said, variable=self._variable, option="authorization_env", sent=bool(self._key))
         raise BadAnswer(
-            f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said.encode())}{about_key}",
+            f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said.encode())}"
+            f"{about_key or self._advice(status)}",
             final=bool(about_key),
             absence=None if about_key else absence_of(status, response.headers.get("Retry-After")),
         )
+
+    def _advice(self, status: int) -> str:
+        """What to do about an answer to a question that has the contract's form; empty where it says nothing of that."""
+        if speaks_chat(self.name):
+            return f": {_CHAT_AGENT.format(base=base_of(self.name))}"
+        return _ADVICE.get(status, "")
+
+
+_CHAT_AGENT = (
+    "this is the address of a server with OpenAI's interface, for which there is the agent "
+    "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent with base_url {base} and served_model"
+)
+_ADVICE: Mapping[int, str] = {
+    HTTPStatus.NOT_FOUND: ": is the path of the url right?",
+    HTTPStatus.METHOD_NOT_ALLOWED: ": the question is sent by POST; is the path of the url right?",
+    **dict.fromkeys(
+        (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY),
+        ': it must take a JSON object with "history", "persona" and "seed", and ignore keys that it does not know',
+    ),
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ": it must take application/json",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ": it must take a whole dialogue at once",
+}
+"""By status, what a server of the contract has to do that refuses a question."""
 
 
 def _authorization(variable: str) -> str:

@@ -24,6 +24,7 @@ from parlai_humaneval.models.local.hugging_face_agent import COMMON_OPTIONS, Hug
 from parlai_humaneval.models.local.prompting import BEGIN, JoinedFormat, PlainFormat, Played, PromptFormat, next_turn
 from parlai_humaneval.models.outside.base import Heard
 from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.showing.thoughts import begins_thoughts, is_channel, is_mark
 
 Chat = list[ChatMessage]
 
@@ -76,6 +77,7 @@ class ChatFormat(PromptFormat):
         self._takes_bot_first = self._shows(_chat("assistant", "user"))
         self.markers = self._markers_between_turns()
         self._opening = self._opening_of_reply()
+        self.begun = begins_thoughts(self.render(Played(), [("human", "Hi!")]))
 
     @property
     def turn_ends(self) -> list[int]:
@@ -130,7 +132,12 @@ class ChatFormat(PromptFormat):
         chat = _chat("user", "assistant", "user")
         text = self._render(chat, add_generation_prompt=False)
         between = text.partition(chat[1]["content"])[2].partition(chat[2]["content"])[0]
-        return tuple(dict.fromkeys(marker.strip() for marker in MARKER.findall(between)))
+        markers = dict.fromkeys(marker.strip() for marker in MARKER.findall(between))
+        if any(
+            map(is_channel, markers)
+        ):  # the end of thoughts is that of a reply there: the model's own settings know more
+            return ()
+        return tuple(marker for marker in markers if not is_mark(marker))
 
     def _opening_of_reply(self) -> str:
         """What comes before the bot's words, where a template does not write it when asked for a reply; often nothing."""

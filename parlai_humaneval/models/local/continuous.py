@@ -67,7 +67,7 @@ class GrowingReplies:
         config: of ``search_config``.
         is_over: whether a text has gone on beyond the reply.
         read: the prompt of what was asked, and its chance.
-        say: the answer in a reply's tokens.
+        say: the answer, from a prompt and its reply's tokens.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class GrowingReplies:
         config: Any,
         is_over: Callable[[str], bool],
         read: Callable[[Any], tuple[Sequence[int], random.Random]],
-        say: Callable[[Sequence[int]], Any],
+        say: Callable[[Any, Sequence[int]], Any],
     ) -> None:
         self._read_prompt = read
         self._say = say
@@ -129,7 +129,8 @@ class GrowingReplies:
             over = self._take_words(group)
             if over:
                 self._group = _without(group, over)
-        return {row.key: self._say(_without_end(row.new, self._ends)) for row in (group.rows[place] for place in over)}
+        rows = [group.rows[place] for place in over]
+        return {row.key: self._say(row.prompt, _without_end(row.new, self._ends)) for row in rows}
 
     def _row(self, key: Any, prompt: Sequence[int], chance: random.Random) -> _Row:
         return _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else ())

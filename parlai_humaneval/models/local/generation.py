@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval.models.local.hugging_face import Pretrained
 from parlai_humaneval.models.local.packages import is_transformers_5
+from parlai_humaneval.showing.thoughts import is_mark
 
 if TYPE_CHECKING:
     import torch
@@ -93,8 +94,10 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
 
 
 def wordless(tokenizer: Any) -> set[int]:
-    """Special tokens: none of them is a word. The unknown word is one, though nobody can read it."""
-    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    """Special tokens: none of them is a word. The unknown word is one, though nobody can read it, and a mark of thoughts
+    ends no reply."""
+    special = zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
+    return {token for token, name in special if token != tokenizer.unk_token_id and not is_mark(str(name))}
 
 
 def _longest(pretrained: Pretrained, config: Any) -> int:

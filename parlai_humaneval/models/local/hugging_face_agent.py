@@ -19,12 +19,18 @@ from parlai_humaneval.models.dialogue_agent import (
     Line,
     chance_of,
 )
+from parlai_humaneval.models.history import HELP, OPTION, history_limit
 from parlai_humaneval.models.local.continuous import GrowingReplies, can_grow
 from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
 from parlai_humaneval.models.local.hugging_face import DEVICE_MAPS, DTYPES, Kind, Pretrained, device_of, load_pretrained
-from parlai_humaneval.models.local.prompting import Played, PromptFormat, finish, fit
+from parlai_humaneval.models.local.prompting import Played, Prompt, PromptFormat, finish, fit
+from parlai_humaneval.models.outside.base import INFO_FIELD
+from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+from parlai_humaneval.showing.thoughts import parted
 
-COMMON_OPTIONS = frozenset({*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", "prompt_format", "seed"})
+COMMON_OPTIONS = frozenset(
+    {*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", OPTION, "prompt_format", "seed"}
+)
 
 
 class HuggingFaceAgent(DialogueAgent):
@@ -60,6 +66,7 @@ class HuggingFaceAgent(DialogueAgent):
         group.add_argument(
             "--max-context", type=int, default=None, help="Most tokens, if fewer than the model can read"
         )
+        group.add_argument("--history-limit", type=str, default=None, help=HELP)
         group.add_argument("--seed", type=int, default=0, help="Of replies that are drawn")
         search = parser.add_argument_group("Search for the reply; by default as the model's makers set it")
         search.add_argument("--do-sample", type="bool", default=None, help="Draw words, not the likeliest ones")
@@ -72,7 +79,9 @@ class HuggingFaceAgent(DialogueAgent):
         super().__init__(opt, shared)
         self.pretrained: Pretrained = shared["pretrained"] if shared else self._load(opt)
         self.model = self.pretrained.model
-        self._form, self._config, self._room = self.pretrained.once(self._settings(opt), lambda: self._prepare(opt))
+        self._form, self._config, self._room, self._most_turns = self.pretrained.once(
+            self._settings(opt), lambda: self._prepare(opt)
+        )
 
     @abstractmethod
     def prompt_format(self, opt: Opt) -> PromptFormat:
@@ -85,7 +94,8 @@ class HuggingFaceAgent(DialogueAgent):
     def _answers(self, observations: Sequence[Message]) -> list[Message]:
         """One reply for each observation, of whichever clones, by one call of the model."""
         prompts, chances = zip(*map(self._asked, observations), strict=True)
-        return [self._message(tokens) for tokens in self._tokens(prompts, chances)]
+        replies = self._tokens(prompts, chances)
+        return [self._message(prompt, tokens) for prompt, tokens in zip(prompts, replies, strict=True)]
 
     def continuous(self) -> GrowingReplies | None:
         """Replies that requests can join between two words; None: this model, or its search, answers whole batches."""
@@ -96,21 +106,27 @@ class HuggingFaceAgent(DialogueAgent):
 
     def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
         """The next line after ``dialogue``, by this agent's persona."""
-        prompt = fit(self._form, Played(self.persona, self.partner_persona), dialogue, self._room)
+        played = Played(self.persona, self.partner_persona)
+        prompt = fit(self._form, played, dialogue, self._room, self._most_turns)
         return self._spoken(self._tokens([prompt], [rng])[0])
 
     def _tokens(self, prompts: Sequence[Sequence[int]], chances: Sequence[random.Random]) -> list[list[int]]:
         return generate(self.pretrained, self._config, prompts, chances, self._is_over)
 
     def _is_over(self, text: str) -> bool:
-        return self._form.end(text) is not None
+        both = parted(self._form.begun + text)  # what ends a reply ends no thoughts
+        return not both.is_open and self._form.end(both.reply) is not None
 
-    def _asked(self, observation: Message) -> tuple[list[int], random.Random]:
+    def _asked(self, observation: Message) -> tuple[Prompt, random.Random]:
         """All that the reply to an observation depends on."""
         return self._prompt(observation), chance_of(observation)
 
-    def _message(self, tokens: Sequence[int]) -> Message:
-        return Message({"id": self.id, "text": self._spoken(tokens), "episode_done": False})
+    def _message(self, prompt: Prompt, tokens: Sequence[int]) -> Message:
+        thoughts = "\n\n".join(filter(None, parted(self._written(tokens)).thoughts))
+        left_out = prompt.turns_left_out or None
+        told = ReplyInfo(requests=0, turns_left_out=left_out, thoughts=thoughts or None)
+        info = {INFO_FIELD: told} if thoughts or left_out else {}
+        return Message({"id": self.id, "text": self._spoken(tokens), **info, "episode_done": False})
 
     def _load(self, opt: Opt) -> Pretrained:
         name = opt.get("hf_model")
@@ -128,29 +144,33 @@ class HuggingFaceAgent(DialogueAgent):
     def _settings(self, opt: Opt) -> tuple[Any, ...]:
         return (type(self), *(repr(opt.get(name)) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
 
-    def _prepare(self, opt: Opt) -> tuple[PromptFormat, Any, int | None]:
-        """Format, search, and most tokens of a prompt."""
+    def _prepare(self, opt: Opt) -> tuple[PromptFormat, Any, int | None, int | None]:
+        """Format, search, and most tokens and turns of a prompt."""
         form = self.prompt_format(opt)
         config = search_config(
             self.pretrained, {name: opt.get(name) for name in (*SEARCH_OPTIONS, "do_sample")}, form.turn_ends
         )
-        limits = [limit for limit in (self.pretrained.context, opt.get("max_context")) if limit is not None]
-        if not limits:
-            return form, config, None
-        room = min(limits) - (config.max_new_tokens if self.KIND == "causal" else 0)
-        if room < 1:
+        limit = history_limit(opt.get(OPTION))
+        limits = [most for most in (self.pretrained.context, opt.get("max_context")) if most is not None]
+        room = min(limits) - (config.max_new_tokens if self.KIND == "causal" else 0) if limits else None
+        if room is not None and room < 1:
             raise ValueError(f"max_context {min(limits)} leaves no room beside max_new_tokens {config.max_new_tokens}")
+        room = min((most for most in (room, limit.tokens) if most is not None), default=None)
         fit(form, Played(), (), room)  # a system prompt that is too long is known now
-        return form, config, room
+        return form, config, room, limit.turns
 
-    def _prompt(self, observation: Message) -> list[int]:
+    def _prompt(self, observation: Message) -> Prompt:
         played = Played(tuple(observation.get(PERSONA_FIELD, ())), tuple(observation.get(PARTNER_PERSONA_FIELD, ())))
-        return fit(self._form, played, observation[DIALOGUE_FIELD], self._room)
+        return fit(self._form, played, observation[DIALOGUE_FIELD], self._room, self._most_turns)
 
     def _spoken(self, tokens: Sequence[int]) -> str:
-        """The reply in generated tokens: up to the first special one, those at its start aside."""
+        """The reply in generated tokens, without what the model thought before it."""
+        return str(self._form.clean(finish(self._written(tokens), self._form.end)))
+
+    def _written(self, tokens: Sequence[int]) -> str:
+        """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
         tokenizer = self.pretrained.tokenizer
         special = wordless(tokenizer)
         begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
         end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
-        return finish(tokenizer.decode(tokens[begin:end], skip_special_tokens=True), self._form.end)
+        return f"{self._form.begun}{tokenizer.decode(tokens[begin:end])}"

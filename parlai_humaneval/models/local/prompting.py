@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.models.hosted.chat_replies import without_thinking
+from parlai_humaneval.models.history import newest_turns
 from parlai_humaneval.protocol.materials.persona_lines import PARTNERS, with_persona
+from parlai_humaneval.showing.thoughts import without_thoughts
 
 HUMAN, BOT = "Human", "Bot"
 OWN_LABELS = re.compile(r"^(?:bot|assistant|ai)\s*:\s*", re.IGNORECASE)
@@ -49,6 +50,8 @@ class PromptFormat(ABC):
 
     with_special_tokens = True
     """Whether the tokenizer adds the tokens with which its texts begin and end."""
+    begun = ""
+    """The mark of thoughts with which a prompt ends, so that the model's text begins within them."""
 
     def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
         self.tokenizer = tokenizer
@@ -104,7 +107,7 @@ def system_text(prompt: str, played: Played) -> str:
 
 def finish(text: str, end: Callable[[str], int | None]) -> str:
     """A reply out of generated text: without reasoning, a label of its own, the next turn, and control characters."""
-    text = OWN_LABELS.sub("", without_thinking(CONTROL.sub(" ", text)).strip())
+    text = OWN_LABELS.sub("", without_thoughts(CONTROL.sub(" ", text)).strip())
     return text[: end(text)].rstrip(HALF).strip()
 
 
@@ -114,37 +117,57 @@ def next_turn(text: str) -> int | None:
     return label.start() if label else None
 
 
-def fit(form: PromptFormat, played: Played, dialogue: Sequence[Line], room: int | None) -> list[int]:
-    """The tokens of the prompt with as many of the last turns as fit into ``room`` tokens; the personas always do.
+class Prompt(list[int]):
+    """The tokens that a model reads. ``turns_left_out``: how many of the oldest turns are not among them."""
 
-    A last turn that is too long alone keeps its end.
+    turns_left_out = 0
+
+
+def fit(
+    form: PromptFormat, played: Played, dialogue: Sequence[Line], room: int | None, most_turns: int | None = None
+) -> Prompt:
+    """The tokens of the prompt with as many of the newest turns as fit into ``room`` tokens; the personas always do.
+
+    A last line that is too long alone keeps its end.
+
+    Args:
+        form: of the prompt.
+        played: the personas.
+        dialogue: so far, oldest line first.
+        room: most tokens of a prompt.
+        most_turns: that are read, even where more would fit.
 
     Raises:
         ValueError: when system prompt and personas leave no room for a turn.
     """
     dialogue = [(speaker, text) for speaker, text in dialogue if text]
 
-    def tokens(turns: Sequence[Line]) -> list[int]:
-        return form.encode(form.render(played, turns))
+    def tokens(lines: Sequence[Line]) -> list[int]:
+        return form.encode(form.render(played, lines))
 
-    whole = tokens(dialogue)
-    if room is None or len(whole) <= room or not dialogue:
-        return _checked(whole, room)
-    turns = bisect_right(range(1, len(dialogue)), room, key=lambda count: len(tokens(dialogue[-count:])))
-    if turns:
-        return tokens(dialogue[-turns:])
-    speaker, text = dialogue[-1]
-    length = bisect_right(range(1, len(text)), room, key=lambda count: len(tokens([(speaker, text[-count:])])))
-    return _checked(tokens([(speaker, text[-max(length, 1) :])]), room)
+    def fits(lines: Sequence[Line]) -> bool:
+        return room is None or len(tokens(lines)) <= room
 
-
-def _checked(tokens: list[int], room: int | None) -> list[int]:
-    if room is not None and len(tokens) > room:
+    kept, left_out = newest_turns(dialogue, fits, most_turns)
+    if len(kept) == 1 and room is not None:
+        kept = [_end_of_line(kept[0], room, tokens)]
+    prompt = Prompt(tokens(kept))
+    prompt.turns_left_out = left_out
+    if room is not None and len(prompt) > room:
         raise ValueError(
-            f"system prompt and persona take {len(tokens)} tokens, where the model reads {room}: shorten them, or lower "
+            f"system prompt and persona take {len(prompt)} tokens, where the model reads {room}: shorten them, or lower "
             "max_new_tokens, which is kept free for the reply"
         )
-    return tokens
+    return prompt
+
+
+def _end_of_line(line: Line, room: int, tokens: Callable[[Sequence[Line]], list[int]]) -> Line:
+    """The longest end of a line that fits alone, or its last letter."""
+    speaker, text = line
+    if len(tokens([line])) <= room:
+        return line
+    length = bisect_right(range(1, len(text)), room, key=lambda count: len(tokens([(speaker, text[-count:])])))
+    return speaker, text[-max(length, 1) :]
 
 
 class PlainFormat(PromptFormat):

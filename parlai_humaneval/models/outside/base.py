@@ -19,7 +19,9 @@ from parlai_humaneval.models.dialogue_agent import (
     SEED_FIELD,
     DialogueAgent,
     Line,
+    spoken,
 )
+from parlai_humaneval.models.hosted.refusals import Mend
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 
 ABSENT = frozenset({502, 503, 504})
@@ -76,13 +78,16 @@ class OutsideError(RuntimeError):
 
     ``final``: it is not asked again for this reply: it would fail however often (a wrong key, an unknown model), or was
     tried often enough. ``absence``: it is not there now; a pool that waits for models (``outage_s``) holds the question
-    until it is, and lets nobody fail meanwhile.
+    until it is, and lets nobody fail meanwhile. ``mend``: the change of its zoo entry after which it would not fail so.
     """
 
-    def __init__(self, message: str, *, final: bool = False, absence: Absence | None = None) -> None:
+    def __init__(
+        self, message: str, *, final: bool = False, absence: Absence | None = None, mend: Mend | None = None
+    ) -> None:
         super().__init__(message)
         self.final = final
         self.absence = absence
+        self.mend = mend
 
 
 def absence_of(status: int, retry_after: str | None) -> Absence | None:
@@ -121,6 +126,8 @@ class OutsideAgent(DialogueAgent):
     """
 
     patience_s: float | None = None
+    strips_thinking = True
+    """Whether the thoughts in a reply are no part of what the agent says; the record has them in any case."""
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
@@ -154,4 +161,6 @@ class OutsideAgent(DialogueAgent):
                 seed=int(observation[SEED_FIELD]),
             )
         )
+        if self.strips_thinking:
+            return spoken(self.id, said.text, **{INFO_FIELD: said.info})
         return Message({"id": self.id, "text": said.text, INFO_FIELD: said.info, "episode_done": False})

@@ -10,11 +10,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
+from parlai_humaneval.models.hosted.refusals import Mend
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.breaker import ModelOut
 from parlai_humaneval.models.pool.child import Child, Utterance
 from parlai_humaneval.models.pool.worker import NoReply, Reply, Request
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo, Withdrawn, in_all
+from parlai_humaneval.showing.thoughts import only_thoughts
 
 logger = logging.getLogger(__name__)
 
@@ -33,13 +35,17 @@ class ModelFailed(RuntimeError):
     """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept.
 
     ``out_since``: when their servers went (seconds since the epoch), where it is only that they did not come back.
+    ``mends``: changes of their zoo entries after which their servers would not refuse.
     """
 
-    def __init__(self, models: Sequence[str], reason: str, out_since: float | None = None) -> None:
+    def __init__(
+        self, models: Sequence[str], reason: str, out_since: float | None = None, mends: Sequence[Mend] = ()
+    ) -> None:
         super().__init__(f"no reply from {', '.join(models)}: {reason}")
         self.models = list(models)
         self.reason = reason
         self.out_since = out_since
+        self.mends = list(mends)
 
 
 class Refused(RuntimeError):
@@ -62,7 +68,8 @@ class Objections:
     again: int = 0
 
 
-NONE = Objections(refuse=lambda _: None, doubt=lambda _: None)
+NONE = Objections(refuse=only_thoughts, doubt=lambda _: None)
+"""Everything is taken that is a reply."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +189,10 @@ def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | Non
 def _failure(broken: Sequence[_Question]) -> ModelFailed:
     since = [question.out_since for question in broken if question.out_since is not None]
     reasons = "; ".join(dict.fromkeys(question.trouble for question in broken))
-    return ModelFailed([q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None)
+    mends = [question.mend for question in broken if question.mend is not None]
+    return ModelFailed(
+        [q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None, mends
+    )
 
 
 def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -> None:
@@ -212,6 +222,7 @@ class _Question:
         self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
+        self.mend: Mend | None = None
         self.out_since: float | None = None
         self._told_of_outage = False
         self._traced = ""  # the trouble that was last written down with its traceback
@@ -332,7 +343,8 @@ class _Question:
         self.is_doubt = False
         if isinstance(error, NoReply):
             self._info = in_all(self._info, error.info)
-            unfit = Answer("", time.monotonic() - self._started, True, info=self._info, withdrawn=self._withdrawn)
+            cut = str(error) if self._info is not None and self._info.thoughts else None
+            unfit = Answer("", time.monotonic() - self._started, True, cut, self._info, self._withdrawn)
             self._attempt = self.tries
         self._unfit = unfit
         said = _said(error)
@@ -345,6 +357,7 @@ class _Question:
             self.out_since = error.since
         else:
             logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
+        self.mend = error.mend if isinstance(error, OutsideError) else None
         if isinstance(error, OutsideError) and error.final:
             self.tries = max(self.tries, self.retries + 1)
         self.trouble = trouble

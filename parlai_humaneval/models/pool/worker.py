@@ -25,12 +25,14 @@ from weakref import WeakSet
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
+from parlai_humaneval.models.dialogue_agent import RAW_FIELD
 from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.models.pool.figures import Figures
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 
 logger = logging.getLogger(__name__)
 
@@ -403,7 +405,8 @@ class ModelWorker:
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
         text, info = self._text(message), _info(message, request.wait)
         if is_blank(text):
-            _fail(request, NoReply("the model answered with no text", info))
+            thoughts = info is not None and info.thoughts
+            _fail(request, NoReply(ONLY_THOUGHTS if thoughts else "the model answered with no text", info))
         else:
             _succeed(request, Reply(text, ready_at, info))
 
@@ -432,7 +435,7 @@ class ModelWorker:
 
     def _text(self, message: Mapping[str, Any]) -> str:
         """The reply as people write: a model of lower-case tokens gets its capitals and spacing back."""
-        text = str(message.get("text") or "").strip()
+        text = str(message.get(RAW_FIELD) or message.get("text") or "").strip()
         text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair could be neither stored nor sent
         return str(normalize_reply(text)) if text and self._lowercase else text
 

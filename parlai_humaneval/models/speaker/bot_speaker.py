@@ -18,6 +18,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import Line, UseReply, said_for, seed_of
+from parlai_humaneval.models.hosted.refusals import OUT_OF_TOKENS
 from parlai_humaneval.models.pool.asking import Answer, ModelFailed, Objections, ask_all
 from parlai_humaneval.models.pool.child import WITHHELD, Utterance
 from parlai_humaneval.models.pool.loaded import LoadedModels
@@ -31,6 +32,7 @@ from parlai_humaneval.models.speaker.cards import (
 )
 from parlai_humaneval.models.speaker.histories import Histories
 from parlai_humaneval.models.speaker.options import add_speaker_args, pool_of, presenter_from
+from parlai_humaneval.models.speaker.terminal import at_terminal, choose
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.protocol.records.dialogue import Candidate
 from parlai_humaneval.protocol.several_models import History, Order, shown_order
@@ -49,8 +51,9 @@ class BotSpeakerAgent(Agent):
     """One partner to the person and several models behind it.
 
     ``observe(message)`` → ``act()`` → ``accept(…)``, again and again. An ``observe()`` without ``accept()``
-    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged. Where the message had the
-    right answer, as in ``parlai eval_model``, it accepts that instead, as TorchAgent does (``--use-reply``).
+    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged; or the one that the person at
+    the terminal of ``parlai interactive`` chose. Where the message had the right answer, as in ``parlai eval_model``, it
+    accepts that instead, as TorchAgent does (``--use-reply``).
 
     The first dialogue has the seed that was given, each later one a seed of its own that follows from it and from the
     number of the dialogue. Clones number their dialogues together, by their beginnings: those of a batch all differ,
@@ -78,6 +81,7 @@ class BotSpeakerAgent(Agent):
         self._history: History = _one_of(History, "history", opt.get("history") or "shared")
         self._order_kind: Order = _one_of(Order, "order", opt.get("order") or "balanced")
         self._use_reply: UseReply = _one_of(UseReply, "use_reply", opt.get("use_reply") or "label")
+        self._choose, self._with_names = bool(opt.get("choose", True)), bool(opt.get("show_models"))
         self._presenter: Presenter
         if shared is None:
             self._models, self._pool = pool_of(opt)
@@ -142,6 +146,7 @@ class BotSpeakerAgent(Agent):
         self._pending: Message | None = None
         self._candidates: list[Candidate] = []  # of the pending turn, as shown
         self._replies: list[str] = []  # of the pending turn, in the order of the models
+        self._chosen = ""  # the candidate of the pending turn that goes on by default
         self._turn = 0
         self._ending = False
         self._prepare(self._seed)
@@ -203,7 +208,7 @@ class BotSpeakerAgent(Agent):
         """Ask all models at once for the next line.
 
         Returns:
-            A message with ``text`` (the reply that continues by default: the first shown),
+            A message with ``text`` (the reply that continues by default: the one that was chosen, or the first shown),
             ``text_candidates`` (the texts shown, in order, equal ones once) and ``candidates`` (dicts of
             ``protocol.records.Candidate``, one a model, in shown order, failed ones last). It holds plain values
             only. Called again before ``accept`` or ``observe``, it gives the same message.
@@ -222,6 +227,7 @@ class BotSpeakerAgent(Agent):
         if self._ending and not (self.observation or {}).get("text"):
             self.reset()
             return Message({"id": self.id, "episode_done": True})
+        chooses = self._choose and at_terminal(self.observation)
         if not self._histories.dialogue:
             raise NothingToAnswer("nothing has been said yet: give the Bot Speaker a message with observe() first")
         answers = ask_all(
@@ -229,11 +235,15 @@ class BotSpeakerAgent(Agent):
             self._histories.of_models,
             timeout_s=self._pool.timeout_s,
             retries=self._pool.retries,
-            on_delay=on_delay,
+            on_delay=print if chooses and on_delay is None else on_delay,
             objections=self._objections(),
         )
         self._must_suffice(answers)
         self._pending = self._message(answers)
+        if chooses and len(cards := shown_cards(self._candidates)) > 1:
+            card = choose(cards, names=self._with_names)
+            self._chosen = card.candidate_id
+            self._pending.force_set("text", card.text)
         self._turn += 1
         return self._pending
 
@@ -320,22 +330,26 @@ class BotSpeakerAgent(Agent):
         if line is None:
             self._taken()
         elif line == shown or is_blank(line):
-            self.accept(shown_cards(self._candidates)[0].candidate_id)
+            self.accept(self._chosen or shown_cards(self._candidates)[0].candidate_id)
         else:
             self.accept(text=line)
 
     def _taken(self) -> list[str]:
         """Each model's reply in the pending turn, which ends with this."""
         replies, self._replies = self._replies, []
-        self._pending, self._candidates = None, []
+        self._pending, self._candidates, self._chosen = None, [], ""
         return replies
 
     def _must_suffice(self, answers: Sequence[Answer]) -> None:
         """Blank replies may be left out as long as there is something to compare."""
         silent = [model for model, answer in zip(self._models, answers, strict=True) if answer.failed]
         if len(answers) - len(silent) < min(2, len(answers)):
-            refused = any(answer.blocked for answer in answers)
-            raise ModelFailed(silent, "no reply that may be shown" if refused else "no text in any of its replies")
+            blank = [answer.info for answer in answers if answer.failed]
+            if all(info is not None and info.finish_reason == "length" for info in blank):
+                ran_out = f"its tokens ran out before any text of its reply: {OUT_OF_TOKENS.sentence}"
+                raise ModelFailed(silent, ran_out, mends=[OUT_OF_TOKENS])
+            why = "; ".join(dict.fromkeys(answer.blocked for answer in answers if answer.blocked))
+            raise ModelFailed(silent, f"no reply that may be shown ({why})" if why else "no text in any of its replies")
 
     def _objections(self) -> Objections:
         names, presenter = list(self._pool.specs), self._presenter

@@ -53,6 +53,13 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
     group.add_argument(
         "--model-outage", type=float, default=OUTAGE_S, help="Seconds to wait for a model's server that is not there"
     )
+    group.add_argument(
+        "--choose",
+        type="bool",
+        default=True,
+        help="In `parlai interactive`, choose each time which reply goes on; false: the first one does",
+    )
+    group.add_argument("--show-models", type="bool", default=False, help="Show there which model gave each reply, too")
     _add_reply_args(parser)
     return add_use_reply(parser)
 
@@ -97,7 +104,8 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
     try:
         settings = ReplyLooks.model_validate(looks)
         options = (spec.options for spec in pool.specs.values())
-        return presenter_of(settings, options, compared=False, ask_again=int(opt.get("reply_ask_again") or 0))
+        again = int(opt.get("reply_ask_again") or 0)
+        return presenter_of(settings, options, compared=False, ask_again=again, names=pool.specs)
     except ValidationError as error:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])

@@ -13,7 +13,8 @@ A zoo file is YAML::
         extends: my_model            # options are merged over the other's
         options: {beam_min_length: 0}
 
-``options`` are ParlAI's, spelled with underscores. A model is added without code. ``extends`` merges ``options``,
+``options`` are ParlAI's, spelled with underscores; one that is ``null`` is left out, also where the model that is extended
+has it. A model is added without code. ``extends`` merges ``options``,
 ``running`` and the options of ``training`` over the other's, and takes over all else that is not given anew.
 """
 
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from yaml.composer import ComposerError
 
 from parlai_humaneval.labels import clean_label
@@ -140,6 +141,11 @@ class ModelSpec(BaseModel):
     running: Running = Running()
     training: Training | None = None
     folder: Path | None = Field(default=None, exclude=True)
+
+    @field_validator("options")
+    @classmethod
+    def _that_are_given(cls, options: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in options.items() if value is not None}
 
 
 class _Entry(BaseModel):

@@ -38,11 +38,15 @@ class Mask(Record):
 
 
 class ReplyInfo(Record):
-    """What a server said of a reply. ``served_model``: the name by which it calls the model. ``cost`` in ``currency``.
+    """What a server, or a model here, said of a reply. ``served_model``: the name by which a server calls the model.
+    ``cost`` in ``currency``.
 
     ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply,
     without the pool's tries that ended in an error. ``outage_s``: for how many of the reply's ``latency_s`` its server was
-    out and the request was held; None: it was not.
+    out and the request was held; None: it was not. ``turns_left_out``: how many of the dialogue's oldest turns the model
+    did not read, since there were too many for it, or for ``history_limit``; None: it read them all. ``thoughts``: what the
+    model thought before the reply, where its server or its tokenizer tells that apart; what stands within the reply's text
+    is kept there (``Candidate.raw_text``). Both are noted of models without a server, too, whose ``requests`` are 0.
     """
 
     served_model: str | None = None
@@ -53,6 +57,8 @@ class ReplyInfo(Record):
     finish_reason: str | None = None
     requests: int = 1
     outage_s: float | None = None
+    turns_left_out: int | None = None
+    thoughts: str | None = None
 
 
 def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:
@@ -83,7 +89,8 @@ class Candidate(Record):
     ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say what was hidden,
     ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
     was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
-    only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
+    only blank replies, or only such as nobody may see for the reason in ``blocked`` (the response filter refused them, or
+    they were nothing but thoughts); text is then empty and
     position 0. ``asked_again``: what it said before in this turn, in order, where that gave it away or was refused.
     """
 

@@ -56,6 +56,7 @@ class JudgeAnswer(Record):
     ``dialogue:verdict``, ``dialogue:final``, or the item. ``order``: 1 as a rater saw it, 2 the other way round. ``shown``:
     candidates, models or dialogues, so ordered. ``dialogues``: those whose words stand in ``prompts``. ``prompts`` and
     ``replies``: what was sent and what came back; several where it was asked again, or (``score``) for each candidate.
+    ``thoughts``: what its server or tokenizer tells apart from them as such.
     ``answers``: as a rater's; options and verdicts are those of the shown order. Empty where nothing could be read.
 
     ``served_model``: the name that its server told. ``estimated``: the tokens were not told, but counted by letters.
@@ -77,6 +78,7 @@ class JudgeAnswer(Record):
     question: str
     prompts: list[str]
     replies: list[str]
+    thoughts: list[str] = Field(default_factory=list)
     outcome: Outcome
     answers: list[GivenAnswer] = Field(default_factory=list)
     reminded: bool = False

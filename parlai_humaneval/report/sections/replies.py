@@ -15,6 +15,7 @@ import pandas as pd
 from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.statistics.wording import counted, money_words, seconds_words
 from parlai_humaneval.tables.from_records import Tables
 
@@ -38,6 +39,7 @@ _SERVED: Columns = (
     ("latency_median", "Median s", "seconds"),
     ("latency_p95", "95 % s", "seconds"),
     ("n_cut", "Cut off by its length limit", "count"),
+    ("n_shortened", "Without the oldest turns", "count"),
     ("prompt_tokens", "Tokens read", "count"),
     ("completion_tokens", "Tokens written", "count"),
     ("cost", "Cost", "money"),
@@ -55,13 +57,14 @@ class ModelReplies(Part):
 
     Attributes:
         n: replies asked for; ``n_shown`` of them could be rated.
-        n_failed: only blanks; ``n_blocked``: refused by the response filter.
+        n_failed: only blanks, or thoughts, which are ``n_thinking``; ``n_blocked``: refused by the response filter.
         n_asked_again: for which the model was asked more than once, because its first words gave it away or were refused.
         n_masked: shown with something hidden (a name, talk of being a program, an offensive word).
         n_changed: shown with other changes, by kind in ``changes``.
         n_told: shown with something in it that gives a model away, ``told_dialogues`` the first of those dialogues.
         n_named: dialogues of this model in which the rater's own words name a model or a maker.
         latency_median, latency_p95: seconds the model took.
+        n_shortened: for which the model did not read the oldest turns, ``most_left_out`` of them at most.
         served_models: names by which servers call it. More than one: it changed during the study.
         cost: of all its replies, in ``currency``; None where nothing is known.
     """
@@ -71,6 +74,7 @@ class ModelReplies(Part):
     n_dialogues: int
     n_shown: int
     n_failed: int
+    n_thinking: int
     n_blocked: int
     n_asked_again: int
     n_masked: int
@@ -82,6 +86,8 @@ class ModelReplies(Part):
     latency_median: float | None
     latency_p95: float | None
     n_cut: int
+    n_shortened: int
+    most_left_out: int
     served_models: list[str]
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -124,8 +130,20 @@ def build(tables: Tables, options: Options) -> Replies | None:
     named = _named(live, names)
     section = Replies(models=[_of_model(name, live[live["model"] == name], told, named) for name in names])
     section.headline = _headline(section.models)
-    section.remarks = _remarks(section.models)
+    section.remarks = [*_remarks(section.models), *_unprotected(tables, live)]
     return section
+
+
+def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
+    """A remark on the languages in which give-aways could neither be hidden nor be counted: of raters' pages, and by the
+    letters of replies."""
+    from parlai_humaneval.showing.scripts import foreign_script
+    from parlai_humaneval.showing.vocabulary import packaged, unprotected
+
+    tags = [str(tag) for tag in tables.dialogues["language"].dropna().unique()]
+    scripts = (foreign_script(str(text)) for text in rows["text"].dropna().unique())
+    remark = unprotected(tags, packaged(), [script for script in scripts if script is not None])
+    return [] if remark is None else [remark]
 
 
 def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
@@ -154,7 +172,7 @@ def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:
 
 
 def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -> ModelReplies:
-    shown = rows["failed"].ne(1)
+    shown, thinking = rows["failed"].ne(1), rows["blocked"].eq(ONLY_THOUGHTS)
     given_away = rows[told.loc[rows.index] & shown]
     changes = rows.loc[shown, "changes"].dropna().str.split(";").explode().value_counts()
     latency = rows["latency_s"].dropna().to_numpy(dtype=float)
@@ -165,8 +183,9 @@ def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -
         n=len(rows),
         n_dialogues=dialogues,
         n_shown=int(shown.sum()),
-        n_failed=int((~shown & rows["blocked"].isna()).sum()),
-        n_blocked=int(rows["blocked"].notna().sum()),
+        n_failed=int((~shown & (thinking | rows["blocked"].isna())).sum()),
+        n_thinking=int(thinking.sum()),
+        n_blocked=int((rows["blocked"].notna() & ~thinking).sum()),
         n_asked_again=int(rows["withdrawn"].notna().sum()),
         n_masked=int((shown & rows["masked"].eq(1)).sum()),
         n_changed=int((shown & rows["changes"].notna()).sum()),
@@ -177,6 +196,8 @@ def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -
         latency_median=float(np.median(latency)) if len(latency) else None,
         latency_p95=float(np.percentile(latency, 95)) if len(latency) else None,
         n_cut=int(rows["finish_reason"].eq("length").sum()),
+        n_shortened=int(rows["turns_left_out"].gt(0).sum()),
+        most_left_out=int(rows["turns_left_out"].fillna(0).max()),
         served_models=sorted(map(str, rows["served_model"].dropna().unique())),
         prompt_tokens=_total(rows["prompt_tokens"]),
         completion_tokens=_total(rows["completion_tokens"]),
@@ -244,6 +265,11 @@ def _remarks_on(one: ModelReplies) -> list[str]:
             f"{one.n_asked_again:,} of {_replies(one.n)} came when it was asked again, because what it said first gave it "
             "away or was refused; raters judged the later words (column `withdrawn` of the turns has the first)."
         )
+    if one.n_shortened:
+        found.append(
+            f"{one.n_shortened:,} of {_replies(one.n)} were written without the oldest turns of the dialogue (up to "
+            f"{one.most_left_out:,}), which was longer than it may read (`history_limit`, or its own limit)."
+        )
     if len(one.served_models) > 1:
         names = " and ".join(one.served_models)
         found.append(f"its server called it {names}: these may be different models under one name.")
@@ -252,6 +278,8 @@ def _remarks_on(one: ModelReplies) -> list[str]:
             f"{one.n_failed + one.n_blocked:,} of {_replies(one.n)} were not shown ({one.n_failed:,} blank, "
             f"{one.n_blocked:,} refused by the filter); those turns were rated without it."
         )
+    if one.n_thinking:
+        found.append(f"in {counted(one.n_thinking, 'turn')} {ONLY_THOUGHTS}.")
     return [f"{one.model}: {remark}" for remark in found]
 
 

@@ -30,7 +30,6 @@ def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
 
 
 def run(folder: Path, *more: str, place: str = "mturk", dialogues: int = 10, typed: str | None = None) -> Result:
-    as_json = "--json" in more
     settings = arguments(folder, place, f"mephisto.blueprint.dialogues_per_group={dialogues}", *more)
     return CliRunner().invoke(launch, ["pw_turn", "--data-dir", str(folder / "data"), *settings], input=typed)
 

@@ -92,7 +92,7 @@ def contract_server(path: str, headers: dict[str, str], body: Any) -> tuple[int,
 def answered(model: str, **options: Any) -> tuple[str, str]:
     """Name and first answer of what is named so."""
     given = given_model(model, "retrieval", options.get("served_model"), options.get("api_key_env"))
-    return given.name, first_answer(given)[0]
+    return given.name, first_answer(given)[1]
 
 
 def test_functions_folders_and_names_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     """OpenAI-compatible with or without /v1, or of the JSON contract; nobody who does not ask for it gets a key."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with server(chat_server()) as url:
-        for address in (url, f"{url}/", f"{url}/v1"):
+        for address in (url, f"{url}/", f"{url}/v1", f"{url}/v1/", f"{url}/v1/models", f"{url}/v1/chat/completions"):
             assert answered(address) == ("tiny_chat", "I am number 0 and heard Hi!")
     with server(chat_server(key="secret")) as url:
         assert answered(url) == ("tiny_chat", "I am number 0 and heard Hi!")
@@ -127,6 +127,41 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with server(contract_server) as url:
         assert answered(f"{url}/reply") == ("127_0_0_1", "line 1")
+
+
+def test_a_server_that_refuses_a_field_is_asked_without_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """The entry that is made for it gets the option, and the terminal is told; the name of a model is not guessed."""
+
+    def picky(path: str, headers: dict[str, str], body: Any) -> tuple[int, Any]:
+        if body is not None and "seed" in body:
+            return 422, {
+                "detail": [
+                    {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}
+                ]
+            }
+        if body is not None and body["model"] != "org/tiny-chat":
+            return 404, {"error": {"message": f"The model `{body['model']}` does not exist"}}
+        return chat_server()(path, headers, body)
+
+    with server(picky) as url:
+        given, answer, _ = first_answer(given_model(f"{url}/v1/chat/completions", "retrieval", None, None))
+        assert answer == "I am number 0 and heard Hi!"
+        assert (given.options["send_seed"], given.options["base_url"]) == (False, f"{url}/v1")
+        assert "it is asked with `send_seed: false` from here on" in capsys.readouterr().err
+        with pytest.raises(ZooError, match="served_model: org/tiny-chat"):
+            answered(url, served_model="other")
+
+
+def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> None:
+    """Its path says what it is; which model it has, only its user knows."""
+
+    def silent(path: str, headers: dict[str, str], body: Any) -> tuple[int, Any]:
+        return (404, {}) if body is None else chat_server()(path, headers, body)
+
+    with server(silent) as url:
+        with pytest.raises(ZooError, match=r"lists no models .* say which one it has: --served-model NAME"):
+            answered(f"{url}/v1/chat/completions")
+        assert answered(f"{url}/v1/chat/completions", served_model="org/tiny-chat")[0] == "tiny_chat"
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,18 @@ def test_only_what_models_say_is_masked() -> None:
     assert [mask.original for mask in lines[1].masks] == ["zz_bot"]
 
 
+def test_what_models_thought_in_imported_dialogues_is_not_shown() -> None:
+    """Guards raters of files that others wrote; what a person says of such marks stays."""
+    said = (
+        SaidLine("s1", "<think>Hi</think>Hello"),
+        SaidLine("s2", "<think>A plan.</think>Bye.</s>"),
+        SaidLine("s2", "<think>Hm"),
+    )
+    lines = masked(shown_dialogue(Dialogue("d", said, (), 1, {"s1": HUMAN, "s2": B})), [B]).lines
+    assert [line.text for line in lines] == ["<think>Hi</think>Hello", "Bye.", "[…]"]
+    assert (lines[1].raw_text, lines[1].changes) == (said[1].text, ["thoughts", "model_tokens"])
+
+
 def test_what_models_said_looks_the_same_and_what_people_said_stays() -> None:
     """Finished dialogues go by the settings of live ones: a bullet or an emoji would tell which model it was."""
     said = (SaidLine("s1", "**Hello** 😀"), SaidLine("s2", "**Hello** 😀 I'm an AI"), SaidLine("s2", "😀"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +90,14 @@ def test_one_outage_is_one_failure(tmp_path: Path) -> None:
     assert made.broken is None
     made.note_failure("alpha is out again", time.time() + 1)
     assert made.broken == "alpha is out again"
+
+
+def test_a_launch_says_in_which_languages_blinding_knows_no_phrases(tmp_path: Path) -> None:
+    """Guards a study in a further language, which would be taken for blind; in English there is nothing to say."""
+    chinese = (files("parlai_humaneval") / "languages" / "zh.po").read_text(encoding="utf-8")
+    folder = tmp_path / "languages"
+    folder.mkdir()
+    (folder / "nl.po").write_text(re.sub(r"Language: zh\w*", "Language: nl", chinese), encoding="utf-8")
+    dutch = study(tmp_path, 5, language="nl", languages_dir=str(folder))
+    assert [remark for remark in dutch.remarks if "knows no phrases in nl:" in remark]
+    assert not study(tmp_path, 5).remarks

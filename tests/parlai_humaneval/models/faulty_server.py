@@ -70,6 +70,7 @@ class FaultyServer:
     """Takes the next of ``plan`` for each request, and ``otherwise`` when there is none left.
 
     ``requests``: the bodies; ``headers``: those of each; ``most_at_once``: the most requests that were under way together.
+    ``models``: names that it lists; None: it lists nothing.
     """
 
     def __init__(self) -> None:
@@ -78,6 +79,7 @@ class FaultyServer:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.most_at_once = self._at_once = 0
+        self.models: list[str] | None = None
         self.port = 0
         self.released = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -137,8 +139,14 @@ class FaultyServer:
         finally:
             self._at_once -= 1
 
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        if self.models is None:
+            raise web.HTTPNotFound
+        return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
+
     async def _start(self) -> None:
         app = web.Application()
+        app.router.add_get("/v1/models", self._list)
         app.router.add_post("/v1/chat/completions", self._handle)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()

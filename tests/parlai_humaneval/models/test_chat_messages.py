@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from parlai_humaneval.models.dialogue_agent import Line
 from parlai_humaneval.models.hosted.chat_completions import Prices
 from parlai_humaneval.models.hosted.chat_messages import Wording
-from parlai_humaneval.models.hosted.chat_replies import BrokenOff, read_stream, read_whole, without_thinking
+from parlai_humaneval.models.hosted.chat_replies import BrokenOff, read_stream, read_whole
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.outside.base import Heard
 
@@ -81,21 +81,6 @@ def test_roles_always_alternate_and_nothing_that_was_said_is_lost(dialogue: Any,
     place = 0
     for _, text in dialogue:
         place = told.index(text, place) + len(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("<think>Hm.\nWell.</think>\n\nYes.", "Yes."),
-        ("Hm, the template began it.</think>Yes.", "Yes."),
-        ("<think>It was cut", ""),
-        ("<thinking>a</thinking><THINK>b</THINK> Yes. <think>c</think>", "Yes."),
-        ("I think <so>.", "I think <so>."),
-    ],
-)
-def test_what_a_model_thinks_is_not_said(text: str, shown: str) -> None:
-    """Guards raters against pages of reasoning, and innocent text against the same."""
-    assert without_thinking(text) == shown
 
 
 def test_of_several_choices_the_first_is_the_reply_and_a_refusal_is_what_was_said() -> None:

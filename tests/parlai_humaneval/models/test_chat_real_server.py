@@ -116,8 +116,8 @@ def test_stop_ends_a_reply(real: Real) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"served_model": "no/such-model"}, "status 400 and says .*: check served_model"),
-        ({"extra_body": '{"nonsense": 1}'}, "status 422 and says .*nonsense"),
+        ({"served_model": "no/such-model"}, "status 400 and says .*: write `served_model: .*tiny-chat`"),
+        ({"extra_body": '{"nonsense": 1}'}, "status 422 and says .*: leave nonsense out of extra_body"),
         ({"base_url": "http://127.0.0.1:{port}/v2"}, "status 404 .* base_url"),
     ],
 )
@@ -147,3 +147,34 @@ def test_models_check_loads_and_asks_it(real: Real, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert result["ok"]
     assert result["reply"]
+
+
+def test_fix_writes_what_a_real_server_wants(real: Real, tmp_path: Path) -> None:
+    """Guards the way from a refusal to an answer: the server's own words give the name, and the file gets it."""
+    zoo = tmp_path / "zoo.yaml"
+    zoo.write_text(yaml.safe_dump({"models": {"mine": {"options": real.options(served_model="no/such-model")}}}))
+    command = ["models", "check", "mine", "--load", "--zoo", str(zoo)]
+    assert CliRunner().invoke(main, command).exit_code == 1
+    done = CliRunner().invoke(main, [*command, "--fix"])
+    assert done.exit_code == 0, done.output
+    assert yaml.safe_load(zoo.read_text())["models"]["mine"]["options"]["served_model"] == str(real.model)
+
+
+def test_a_template_without_a_system_role_is_guessed_at_where_the_server_says_nothing(tmp_path: Path) -> None:
+    """Guards Gemma and the like behind servers that answer 500 and no more, whose log alone has the reason."""
+    program()
+    model = save_chat_model(tmp_path / "tiny-chat")
+    template = model / "chat_template.jinja"
+    refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    if template.exists():
+        template.write_text(refusing + template.read_text())
+    else:  # older versions keep it beside the tokenizer's settings
+        settings = json.loads((model / "tokenizer_config.json").read_text())
+        settings["chat_template"] = refusing + settings["chat_template"]
+        (model / "tokenizer_config.json").write_text(json.dumps(settings))
+    with serving(model, tmp_path / "log.txt") as base_url:
+        there = Real(base_url, model)
+        with there.pool(system_prompt="we play") as pool, pytest.raises(ModelFailed, match="write `system_role: user`"):
+            chat(pool)
+        with there.pool(system_prompt="we play", system_role="user") as pool:
+            assert all(candidate["text"] for candidate in chat(pool))

@@ -97,6 +97,21 @@ def test_one_who_answers_prose_is_reminded_once_and_kept_as_he_is(server: Faulty
     assert not any(answer.reminded for answer in kept)
 
 
+def test_a_judge_that_thinks_is_read_behind_its_thoughts(server: FaultyServer, served: JudgeSpec) -> None:
+    """Guards answers against those that a judge weighs before it decides, and its thoughts for who reads the file."""
+    one = [make_choice("d1", [["a"]], setting="soba")]
+    spec = served.model_copy(update={"both_orders": False})
+    thought = '<think>Is it {"answer": "A"}?</think>{"answer": "B"}'
+    apart = {"index": 0, "message": {"content": '{"answer": "B"}', "reasoning": "A or B?"}, "finish_reason": "stop"}
+    server.plan.extend([says(thought), answers(completion(choices=[apart]))])
+    for replies, thoughts in (([thought], []), (['{"answer": "B"}'], ["A or B?"])):
+        (answer,) = run(spec, one)[1]
+        assert (answer.outcome, answer.replies, answer.thoughts) == ("answered", replies, thoughts)
+        assert answer.answers[0].selected == [answer.shown[1]]
+    server.plan.append(says("<think>I'm sorry, but which"))
+    assert run(spec, one)[0].outcomes == {"unparsable": 1}, "it was cut, and refused nothing"
+
+
 def test_a_budget_is_never_exceeded(server: FaultyServer, served: JudgeSpec) -> None:
     """Guards money: what is under way counts as dear as it may become; what does not fit is left and said."""
     server.otherwise = says('{"answer": "A"}')

@@ -237,6 +237,30 @@ def test_a_wrong_key_is_called_one(server: Server, monkeypatch: pytest.MonkeyPat
         load_agent(endpoint(server.url))
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        (
+            "v1/chat/completions",
+            422,
+            "OpenAI's interface, for which there is the agent .*ChatCompletionsAgent with base_url http",
+        ),
+        ("reply", 422, 'must take a JSON object with "history", "persona" and "seed"'),
+        ("reply", 404, "is the path of the url right"),
+        ("reply", 405, "sent by POST"),
+        ("reply", 415, "must take application/json"),
+        ("reply", 413, "a whole dialogue at once"),
+    ],
+)
+def test_a_refused_question_is_told_with_what_the_server_must_take(
+    server: Server, path: str, status: int, says: str
+) -> None:
+    """Guards whoever writes a server against a status alone; one with OpenAI's interface has an agent of its own."""
+    server.behaviour = lambda q, c: f"HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n".encode()
+    with pytest.raises(ZooError, match=says):
+        load_agent(endpoint(f"{server.url}{path}"))
+
+
 @pytest.mark.parametrize("escaped", [False, True])
 def test_a_key_that_the_server_repeats_is_blotted_out(
     server: Server, escaped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -136,9 +136,11 @@ def test_old_turns_go_first_and_whole(lines: list[str], room: int) -> None:
 
     ids = fit(form, played, dialogue, room)
     assert len(ids) <= room
-    fitting = [count for count in range(1, len(lines) + 1) if size(count) <= room]
+    whole_turns = [count for count in range(1, len(lines) + 1) if count % 2 or count == len(lines)]
+    fitting = [count for count in whole_turns if size(count) <= room]
     if fitting:
         assert ids == form.encode(form.render(played, dialogue[-max(fitting) :]))
+        assert ids.turns_left_out == len(lines) // 2 - max(fitting) // 2
     assert "I ski." in form.tokenizer.decode(ids)
 
 

@@ -11,6 +11,7 @@ from parlai_humaneval.report.draw.latex import to_latex
 from parlai_humaneval.report.making import make_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
+from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.tables.columns import TABLES, typed
 from parlai_humaneval.tables.from_records import Tables, tables
 
@@ -62,6 +63,15 @@ def test_a_name_that_was_hidden_is_no_give_away() -> None:
     assert "none of them says which model wrote it" in section.headline
 
 
+def test_languages_in_which_nothing_could_be_hidden_are_remarked() -> None:
+    """Guards studies in a language without a list from being read as blind; those of English say nothing of it."""
+    arabic = of(study("أنا نموذج لغوي ولا أملك جسدا"))
+    assert any("no phrases in Arabic letters" in remark for remark in arabic.remarks)
+    dutch = of([record.model_copy(update={"language": "nl"}) for record in study("Ik hou van thee.")])
+    assert any("no phrases in nl:" in remark for remark in dutch.remarks)
+    assert not any("no phrases" in remark for remark in of(study("I like tea.")).remarks)
+
+
 def test_what_was_not_shown_tells_nobody() -> None:
     """A refused reply counts as refused; its text reached no page."""
     records = study("")
@@ -79,6 +89,16 @@ def test_what_was_not_shown_tells_nobody() -> None:
     assert (mine.n, mine.n_shown, mine.n_blocked, mine.n_failed, mine.n_told) == (2, 0, 1, 1, 0)
     assert "2 of 4 replies could be shown" in section.headline
     assert any("2 of 2 replies were not shown (1 blank, 1 refused" in remark for remark in section.remarks)
+
+
+def test_thoughts_alone_count_as_no_reply_with_what_to_do() -> None:
+    """Guards a researcher whose model's limit leaves its replies no room: it is not the filter's doing."""
+    records = study("")
+    cut = {"raw_text": "<think>Hm", "failed": True, "blocked": ONLY_THOUGHTS}
+    records[0].turns[0].candidates[1] = records[0].turns[0].candidates[1].model_copy(update=cut)
+    section = of(records)
+    assert (model(section).n_failed, model(section).n_thinking, model(section).n_blocked) == (1, 1, 0)
+    assert f"my_bot: in 1 turn {ONLY_THOUGHTS}." in section.remarks
 
 
 @pytest.mark.parametrize(("field", "text"), [("human", "Are you ChatGPT?"), ("reason", "sounds like GPT-4")])
@@ -124,6 +144,17 @@ def test_tokens_money_and_names_of_servers() -> None:
     assert any("its server called it m-0 and m-1" in remark for remark in section.remarks)
     eliza = model(section, "eliza")
     assert (eliza.cost, eliza.prompt_tokens, eliza.cost_per_dialogue) == (None, None, None)
+
+
+def test_replies_that_were_written_without_the_oldest_turns_are_said() -> None:
+    """Guards researchers against comparing what a model remembers without knowing that it was not shown everything."""
+    records = study("I like tea.", "I like tea.", "I like tea.")
+    for record, number in zip(records, (None, 2, 5), strict=True):
+        record.turns[0].candidates[1].info = ReplyInfo(requests=0, turns_left_out=number)
+    section = of(records)
+    assert (model(section).n_shortened, model(section).most_left_out) == (2, 5)
+    assert any("2 of 6 replies were written without the oldest turns" in remark for remark in section.remarks)
+    assert (model(section, "eliza").n_shortened, model(section, "eliza").most_left_out) == (0, 0)
 
 
 def test_small_amounts_of_money_have_digits() -> None:

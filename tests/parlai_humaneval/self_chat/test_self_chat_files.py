@@ -278,3 +278,24 @@ def test_pairs_of_models() -> None:
         pairs_of(["a"], pairs=True)
     with pytest.raises(SelfChatError, match="b: named twice"):
         pairs_of(["a", "b", "b"], pairs=False)
+
+
+def test_a_partner_hears_no_thoughts_and_the_file_keeps_them(talkers: Talkers, tmp_path: Path) -> None:
+    """Guards dialogues of models that think: what one plans is no line, and nothing but a plan is a silence."""
+
+    def thinks(dialogue: Any, rng: Any) -> str:
+        return "<think>Hm" if len(dialogue) > 2 else f"<think>{len(dialogue)}</think>Hello."
+
+    specs = talkers.specs(a=thinks, b=lambda dialogue, rng: f"heard {dialogue[-1][1]}")
+    settings = SelfChatSettings(num_dialogues=1, exchanges=3, seed=4)
+    (file,) = generate(specs, [("a", "b")], settings, tmp_path, retries=1)
+    kept = [(act["text"], act.get("raw_text")) for act in acts(dialogues_by_newline(file.path)[0])]
+    assert kept == [
+        ("Hi!", None),
+        ("heard Hi!", None),
+        ("Hello.", "<think>2</think>Hello."),
+        ("heard Hello.", None),
+        (SILENCE_SHOWN, "<think>Hm"),
+        (f"heard {SILENCE_SHOWN}", None),
+    ]
+    assert load_dialogues(file.path)[0].lines[2].text == "Hello."

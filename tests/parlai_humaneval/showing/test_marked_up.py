@@ -180,7 +180,7 @@ def test_a_cut_within_code_a_table_or_bold_words_still_draws_them(text: str, mos
 
 def test_thoughts_are_no_part_of_a_reply() -> None:
     """They stand in the record, and not on the page."""
-    assert looked_over("<think>Hm.</think>**Yes**", appearance="markdown") == ("**Yes**", ["model_tokens"])
+    assert looked_over("<think>Hm.</think>**Yes**", appearance="markdown") == ("**Yes**", ["thoughts"])
 
 
 @pytest.mark.parametrize("said", ["I am **Chat**GPT.", "I am Chat&#71;PT.", "I am [Chat](https://x.yz)GPT."])

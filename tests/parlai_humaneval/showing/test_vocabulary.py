@@ -9,7 +9,8 @@ import pytest
 from parlai_humaneval.showing.identity import mask_identity
 from parlai_humaneval.showing.identity_names import name_part, name_phrases, talk_phrases
 from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
-from parlai_humaneval.showing.vocabulary import PHRASES, VocabularyError, packaged, vocabulary_with
+from parlai_humaneval.showing.scripts import foreign_script
+from parlai_humaneval.showing.vocabulary import PHRASES, VocabularyError, packaged, unprotected, vocabulary_with
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "disclosures.yaml"
 
@@ -97,3 +98,29 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, text: str, problem:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="cannot be read"):
         vocabulary_with(tmp_path / "none.yaml")
+
+
+def test_languages_without_a_list_are_named_in_one_sentence(tmp_path: Path) -> None:
+    """Guards studies in such a language from being taken for blind; a file of one's own makes up for it."""
+    sentence = unprotected(["en", "pt-BR", "zh_Hant", "nl", "nl"], packaged(), ["Arabic"])
+    assert sentence is not None
+    assert "no phrases in nl, Arabic letters:" in sentence
+    assert unprotected(["en", "de"], packaged()) is None
+    dutch = vocabulary_with(own(tmp_path, "languages: {nl: {talk: ['als taalmodel']}}"))
+    assert unprotected(["nl"], dutch) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("أنا نموذج لغوي ولا أملك جسدا", "Arabic"),
+        ("मैं एक भाषा मॉडल हूँ", "Devanagari"),
+        ("Είμαι γλωσσικό μοντέλο", "Greek"),
+        ("Je suis là, c'est très bien.", None),
+        ("Я люблю чай. 私は猫です。 저는 좋아요. 我很好", None),
+        ("I said شكرا to him, and he smiled.", None),
+        ("…!", None),
+    ],
+)
+def test_the_script_of_a_reply_tells_where_no_list_is_written_in_it(text: str, script: str | None) -> None:
+    assert foreign_script(text) == script

@@ -1,0 +1,243 @@
+"""What a plain ``pip install`` of this package leaves out, and how it gets there.
+
+ParlAI and Mephisto are not requirements of the distribution: their metadata pin libraries of 2022, which pip cannot build on
+a Python of today, so they are installed without what they ask for. PyTorch is left to those who have models on this machine,
+and is CUDA's build, gigabytes larger, only where there is a GPU.
+
+The module needs nothing but Python: ``make`` runs it in an empty environment, before anything is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import inspect
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+DISTRIBUTION = "parlai-humaneval"
+ENGINES = {"parlai": "1.7.2", "mephisto": "1.1.1"}
+"""What this package is built on, with the releases that it is tested with: the last of each."""
+NAMES = {"parlai": "ParlAI", "mephisto": "Mephisto"}
+LOCAL = ("torch", "transformers", "accelerate")
+"""What only models of this machine need: the extra ``local``."""
+SETUP, SETUP_LOCAL = f"{DISTRIBUTION} setup", f"{DISTRIBUTION} setup --local"
+CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
+"""Where PyTorch keeps its builds without CUDA; those of the usual index have it."""
+PACKAGE_OF = {
+    "PIL": "Pillow",
+    "cv2": "opencv-python",
+    "distutils": "'setuptools<81'",
+    "git": "GitPython",
+    "google": "google-cloud-storage",
+    "pkg_resources": "'setuptools<81'",
+    "pytorch_pretrained_bert": "pytorch-pretrained-bert",
+    "rouge": "py-rouge",
+    "sklearn": "scikit-learn",
+    "subword_nmt": "subword-nmt",
+    "unidecode": "Unidecode",
+    "websocket": "websocket-client",
+    "yaml": "PyYAML",
+}
+"""Module → package, where ParlAI, Mephisto and their agents import what is called otherwise."""
+
+
+class InstallingFailed(Exception):
+    """A package cannot be installed; the message says why, and what to do."""
+
+
+class UntestedRelease(ImportError):
+    """ParlAI or Mephisto is there in a release whose inside this package does not know."""
+
+
+def check_release(name: str) -> None:
+    """Ask that ParlAI or Mephisto, where it is installed, is of the line that this package was tested with.
+
+    Raises:
+        UntestedRelease: it is of another.
+    """
+    tested, there = ENGINES[name], installed(name)
+    if there and (_numbers(there)[:2] != _numbers(tested)[:2] or _numbers(there) < _numbers(tested)):
+        raise UntestedRelease(
+            f"{NAMES[name]} {there} is installed, but {DISTRIBUTION} works with {tested}; run `{SETUP}`"
+        )
+
+
+def check_code(target: Any, digest: str) -> None:
+    """Ask that a function or class of ParlAI or Mephisto, which a patch is about to change or rely on, is what it was.
+
+    Args:
+        digest: the first eight digits of the SHA-256 of its source.
+
+    Raises:
+        UntestedRelease: it is another, so that the patch could do harm.
+    """
+    source = inspect.getsource(target)
+    if hashlib.sha256(source.encode()).hexdigest()[:8] != digest:
+        name = target.__module__.partition(".")[0]
+        raise UntestedRelease(
+            f"{target.__module__}.{target.__qualname__} is not what it is in {NAMES[name]} {ENGINES[name]}, and "
+            f"{DISTRIBUTION} may not change it; run `pip install --force-reinstall --no-deps {name}=={ENGINES[name]}`"
+        )
+
+
+def installed(name: str) -> str | None:
+    """The release of a package that is installed; None: none is, or it is run from its sources."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def lacking(error: BaseException) -> str | None:
+    """What to install for an import that failed, as a sentence; None: the error is none of a package that is not there."""
+    name = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
+    top = name.partition(".")[0]
+    if not top or top in sys.stdlib_module_names or importlib.util.find_spec(top) is not None:
+        return None  # part of a package that is there: a mistake, or an old release
+    if top in ENGINES:
+        return f"{NAMES[top]} {ENGINES[top]} is not installed: run `{SETUP}`, or `{_shown(_engine_arguments())}`"
+    if top in LOCAL:
+        return f"models on this machine need {top}, which is not installed: run `{SETUP_LOCAL}`"
+    return f"the package {PACKAGE_OF.get(top, top)} is not installed: run `pip install {PACKAGE_OF.get(top, top)}`"
+
+
+def _shown(arguments: Sequence[str]) -> str:
+    return " ".join(["pip", "install", *arguments])
+
+
+def _engine_arguments() -> list[str]:
+    return ["--no-deps", *(f"{name}=={version}" for name, version in ENGINES.items())]
+
+
+def install_engines() -> None:
+    """ParlAI and Mephisto, without what they ask for; each that is there in a tested release stays as it is.
+
+    Raises:
+        InstallingFailed: pip cannot.
+    """
+    _install("--no-deps", *(f"{name}=={version}" for name, version in ENGINES.items() if not _is_tested(name)))
+
+
+def _is_tested(name: str) -> bool:
+    try:
+        check_release(name)
+    except UntestedRelease:
+        return False
+    return importlib.util.find_spec(name) is not None
+
+
+def install_local() -> None:
+    """What the extra ``local`` asks for; what is there stays as it is.
+
+    Raises:
+        InstallingFailed: pip cannot.
+    """
+    asked = [
+        line.partition(";")[0].strip() for line in metadata.requires(DISTRIBUTION) or [] if 'extra == "local"' in line
+    ]
+    install_torch(next(line for line in asked if line.startswith("torch")))
+    _install(*asked)
+
+
+def install_torch(wanted: str, *versions: str) -> None:
+    """PyTorch: its build without CUDA where there is no NVIDIA GPU, as far as PyTorch's index can be reached.
+
+    Args:
+        wanted: as pip takes it.
+        versions: ``-c`` and a file of versions.
+    """
+    if importlib.util.find_spec("torch") is None:
+        _install("--no-deps", *versions, *_builds(), wanted)
+    importlib.invalidate_caches()
+    _install(*versions, wanted)  # what this build needs; CUDA's libraries, where it is CUDA's
+
+
+def _builds() -> list[str]:
+    """Where pip is to look for PyTorch besides its index: nowhere where the index has the right build."""
+    if sys.platform != "linux" or platform.machine() != "x86_64" or has_gpu():
+        return []
+    try:
+        with urllib.request.urlopen(f"{CPU_BUILDS}/torch/", timeout=10):
+            return ["--extra-index-url", CPU_BUILDS]
+    except (urllib.error.URLError, OSError):
+        _say("PyTorch's builds for CPUs cannot be reached: what pip finds otherwise may bring CUDA, some 5 GB")
+        return []
+
+
+def has_gpu() -> bool:
+    """Whether this machine has a GPU of NVIDIA's, and its driver."""
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return Path("/proc/driver/nvidia/version").exists()
+    try:
+        listed = subprocess.run([command, "-L"], capture_output=True, timeout=30, check=False)
+    except (subprocess.TimeoutExpired, OSError):
+        return False
+    return listed.returncode == 0 and b"GPU" in listed.stdout
+
+
+def _install(*arguments: str) -> None:
+    """By pip, or by uv where the environment has no pip. What is imported is compiled then: to compile all takes longer."""
+    if all(argument.startswith("-") for argument in arguments):
+        return
+    quiet = ["--quiet", *arguments]
+    if importlib.util.find_spec("pip") is not None:
+        command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", *quiet]
+    elif (uv := shutil.which("uv")) is not None:
+        command = [uv, "pip", "install", "--python", sys.executable, *quiet]
+    else:
+        raise InstallingFailed(f"{sys.executable} has neither pip nor uv: run `python -m ensurepip`, and this again")
+    if subprocess.run(command, check=False).returncode:
+        raise InstallingFailed(f"{_shown(arguments)} failed, for the reason above: mend it, and run this again")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _from_sources() -> None:
+    """What ``make`` calls: this package from the sources in the current folder, with the versions of its lock."""
+    parser = argparse.ArgumentParser(description="Install this repository into the environment of this Python.")
+    parser.add_argument("lock", nargs="?", default="requirements/lock.txt", help="file of exact versions")
+    parser.add_argument("--all", action="store_true", help="all that the file names, not only what this package needs")
+    parser.add_argument("--engines", action="store_true", help="only name ParlAI and Mephisto, as pip takes them")
+    arguments = parser.parse_args()
+    if arguments.engines:
+        print(*_engine_arguments()[1:], sep="\n")
+        return
+    if not arguments.all:
+        _say(f"Installing {DISTRIBUTION} and some 90 packages that it needs (the first time a minute or so)")
+        _install("-c", arguments.lock, "setuptools", "-e", ".")
+        install_engines()
+        return
+    torch = re.search(r"^torch==\S+", Path(arguments.lock).read_text(encoding="utf-8"), re.MULTILINE)
+    assert torch is not None
+    _say("Installing, 1 of 2: PyTorch (a large download; the first time a minute or more)")
+    install_torch(torch[0], "-c", arguments.lock)
+    _say("Installing, 2 of 2: some 180 packages (the first time a minute or two)")
+    _install("--no-deps", "-r", arguments.lock)
+    _install("--no-deps", "-e", ".")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PIP_ROOT_USER_ACTION", "ignore")
+    try:
+        _from_sources()
+    except InstallingFailed as failed:
+        sys.exit(str(failed))

@@ -1,0 +1,112 @@
+"""What stands outside of pip's requirements: which release is taken, what a failed import says, which PyTorch is chosen."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from parlai_humaneval import installing
+from parlai_humaneval.installing import UntestedRelease, check_code, check_release, has_gpu, lacking
+
+
+def failed_import(name: str) -> ImportError:
+    with pytest.raises(ImportError) as failed:
+        import_module(name)
+    return failed.value
+
+
+@pytest.fixture
+def releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose metadata of packages go before those of the environment."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def release(folder: Path, name: str, version: str) -> None:
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+@pytest.mark.parametrize("version", ["1.6.0", "1.7.1", "1.8.0", "2.0"])
+def test_another_line_of_parlai_is_refused_with_the_tested_release(releases: Path, version: str) -> None:
+    """Guards patches of ParlAI's inside against code that nobody has tested them with."""
+    release(releases, "parlai", version)
+    with pytest.raises(UntestedRelease, match=rf"ParlAI {version} is installed, .* works with 1\.7\.2; run `parlai-hu"):
+        check_release("parlai")
+
+
+@pytest.mark.parametrize("version", ["1.7.2", "1.7.3", "1.7.2.post1"])
+def test_a_parlai_of_the_tested_line_stays(releases: Path, version: str) -> None:
+    release(releases, "parlai", version)
+    check_release("parlai")
+
+
+def test_changed_code_is_refused_before_it_is_patched() -> None:
+    """A patch that meets other code than it was written for must not be applied silently."""
+    loader = import_module("parlai.core.loader")
+    function = loader.load_agent_module
+    digest = hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:8]
+    check_code(function, digest)
+    with pytest.raises(UntestedRelease, match=r"load_agent_module is not what it is in ParlAI 1\.7\.2"):
+        check_code(function, "00000000")
+
+
+def test_a_package_that_is_not_there_is_named_as_pip_names_it() -> None:
+    """What was left out of ParlAI's requirements must be installable by whoever's own agent wants it."""
+    assert lacking(ModuleNotFoundError("No module named 'rouge'", name="rouge")) == (
+        "the package py-rouge is not installed: run `pip install py-rouge`"
+    )
+    assert "run `pip install fairscale`" in str(lacking(ModuleNotFoundError("…", name="fairscale.nn")))
+
+
+def test_only_packages_that_are_not_there_are_lacking() -> None:
+    """A misspelt module of a package that is there is a mistake in somebody's code, and no reason to install anything."""
+    assert lacking(failed_import("numpy.no_such_module")) is None
+    assert lacking(failed_import("xml.no_such_module")) is None
+    assert lacking(ImportError("cannot import name")) is None
+    assert lacking(ValueError("other")) is None
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"), [("echo 'GPU 0: NVIDIA H100'", True), ("exit 9", False), ("echo", False)]
+)
+def test_a_gpu_is_one_that_its_driver_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, expected: bool
+) -> None:
+    """The command stays on machines whose GPU is gone: its presence alone says nothing."""
+    command = tmp_path / "nvidia-smi"
+    command.write_text(f"#!/bin/sh\n{says}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert has_gpu() is expected
+
+
+def test_pytorch_without_cuda_is_asked_of_its_own_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA's libraries are 4 GB that a machine without a GPU has no use for."""
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(installing, "_install", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(installing.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(installing, "has_gpu", lambda: False)
+    monkeypatch.setattr(installing.urllib.request, "urlopen", lambda *_, **__: BytesIO())
+    monkeypatch.setattr(installing, "sys", _as_linux())
+    monkeypatch.setattr(installing.platform, "machine", lambda: "x86_64")
+    installing.install_torch("torch>=2")
+    assert asked == [("--no-deps", "--extra-index-url", installing.CPU_BUILDS, "torch>=2"), ("torch>=2",)]
+    monkeypatch.setattr(installing, "has_gpu", lambda: True)
+    asked.clear()
+    installing.install_torch("torch>=2")
+    assert asked == [("--no-deps", "torch>=2"), ("torch>=2",)]
+
+
+def _as_linux() -> ModuleType:
+    linux = ModuleType("sys")
+    vars(linux).update(vars(sys), platform="linux")
+    return linux

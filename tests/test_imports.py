@@ -1,0 +1,64 @@
+"""Every module can be imported: on the oldest libraries and the newest, and where PyTorch is not installed."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import mephisto_tasks
+import parlai_humaneval
+
+WITHOUT_TORCH = """\
+import sys
+for name in ("torch", "transformers", "accelerate"):
+    sys.modules[name] = None  # how Python marks a module as absent
+"""
+IMPORTING = """\
+import importlib, json, sys, warnings
+warnings.simplefilter("ignore")
+failed = {}
+from mephisto_tasks import compat
+compat.prepare()
+for name in json.loads(sys.argv[1]):
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        failed[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(failed))
+"""
+NEED_TORCH = ("parlai_humaneval.agents.", "parlai_humaneval.models.")
+"""Where modules may be about models of this machine."""
+
+
+def all_modules() -> list[str]:
+    return [
+        module.name
+        for package in (parlai_humaneval, mephisto_tasks)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        if not module.name.endswith("__main__")
+    ]
+
+
+def failing(program: str, names: list[str], folder: Path) -> dict[str, str]:
+    """Modules that cannot be imported in a new process, with why."""
+    command = [sys.executable, "-c", program, json.dumps(names)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    failed: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return failed
+
+
+def test_every_module_is_importable(tmp_path: Path) -> None:
+    """Guards names that a release of a library has renamed or dropped, where no other test would meet them."""
+    names = all_modules()
+    assert len(names) > 500
+    assert failing(IMPORTING, names, tmp_path) == {}
+
+
+def test_only_models_of_this_machine_need_pytorch(tmp_path: Path) -> None:
+    """Studies of functions and hosted models, plans and reports are to run without two gigabytes of PyTorch."""
+    failed = failing(WITHOUT_TORCH + IMPORTING, all_modules(), tmp_path)
+    assert [name for name in failed if not name.startswith(NEED_TORCH)] == []

@@ -15,7 +15,8 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.processes import BenchmarkError, environment
 from benchmarks.serving_models import make_causal_lm
-from parlai_humaneval.models.local.hugging_face import WEIGHTS, load_pretrained
+from parlai_humaneval.models.local.hugging_face import load_pretrained
+from parlai_humaneval.models.local.refusals import WEIGHTS
 
 TIMEOUT_S = 300.0
 CASES = {

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import tempfile
 import threading
 import time
@@ -24,6 +23,7 @@ from typing import Any, TypeVar
 
 from benchmarks.processes import BenchmarkError
 from benchmarks.serving_models import generator
+from parlai_humaneval.models.pool.loaded import processors
 from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -36,7 +36,7 @@ LINES = (
     "Do you have any brothers or sisters?",
     "It was nice to talk to you.",
 )
-CORES = os.cpu_count() or 1
+CORES = processors()
 PAIR = ("a", "b")
 
 

@@ -152,7 +152,11 @@ def make_causal_lm(home: Path, *, layers: int, width: int, heads: int, words: in
         torch.manual_seed(0)
         model = GPT2LMHeadModel(config)
     most = 4 * sum(each.numel() for each in model.parameters()) // 10 if files == "shards" else "10GB"
-    model.save_pretrained(home, safe_serialization=files != "bin", max_shard_size=most)
+    if files == "bin":  # as older models come; transformers 5 writes none
+        model.config.save_pretrained(home)
+        torch.save(model.state_dict(), home / "pytorch_model.bin")
+    else:
+        model.save_pretrained(home, max_shard_size=most)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""What ParlAI 1.7.2 needs to run on today's torch, and without it, in one place.
+"""What ParlAI 1.7.2 needs to run on today's torch and transformers, and without them, in one place.
 
-``parlai_humaneval_hook`` calls :func:`mend_plateau` for every way in.
+``parlai_humaneval_hook`` calls what mends ParlAI's modules, for every way in.
 """
 
 from __future__ import annotations
@@ -29,6 +29,25 @@ def mend_plateau(lr_scheduler: ModuleType) -> None:
         self.scheduler = plateau(optimizer, "min", factor=decay, patience=patience)
 
     lr_scheduler.ReduceOnPlateauLRScheduler.__init__ = __init__
+
+
+def mend_gpt2(agents: Any) -> None:
+    """Let ``hugging_face/gpt2`` and ``hugging_face/dialogpt`` speak: they keep tuples, and transformers 5 keeps caches."""
+    library = agents.GPT2Model
+    if "past_key_values" in inspect.signature(library.forward).parameters:
+        return
+    check_code(agents.GPT2Decoder, "bb2586c2")
+    from parlai_humaneval.models.local.reading import cache_of, layers_of
+
+    class GPT2Model(library):  # type: ignore[misc, valid-type]
+        """As it was in transformers 4: what it has read goes in and comes out as tensors, layer by layer."""
+
+        def forward(self, *arguments: Any, past_key_values: Any = None, **options: Any) -> tuple[Any, Any]:
+            read = cache_of(tuple((keys, values) for keys, values in past_key_values or ()))
+            out = super().forward(*arguments, cache=read, **options)
+            return out.last_hidden_state, layers_of(out.cache)
+
+    agents.GPT2Model = GPT2Model
 
 
 class _OnUse(ModuleType):

@@ -11,6 +11,7 @@ from rich.table import Column, Table
 
 from parlai_humaneval.command_groups import SuggestingGroup
 from parlai_humaneval.models.check_command import check
+from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
 from parlai_humaneval.models.train_command import train
 from parlai_humaneval.models.working import working
@@ -133,6 +134,8 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS
     from parlai_humaneval.protocol.materials.files import MaterialError
 
+    if lacking := needs_local_packages("Training"):
+        raise click.ClickException(lacking)
     folder = Path(out) if out else default_folder()
     started = time.monotonic()
     try:

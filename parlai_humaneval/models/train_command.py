@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.options import json_option, named, read_zoo, zoo_option
 from parlai_humaneval.models.working import working
 from parlai_humaneval.plain_output import say_json
@@ -74,6 +75,8 @@ def train(
         if print_command:
             click.echo(command_line(plan))
             return
+        if lacking := needs_local_packages(name):
+            raise click.ClickException(lacking)
         begun.append(plan)
         started = time.monotonic()
         trained = _train(plan, verbose)

@@ -1,4 +1,4 @@
-"""ParlAI 1.7.2 on today's torch."""
+"""ParlAI 1.7.2 on today's torch and transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from parlai.core.agents import create_agent
+from parlai.core.params import ParlaiParser
 from parlai.scripts.train_model import TrainModel
+from tiny_gpt2 import make_gpt2
+from transformers import GPT2LMHeadModel
+
+from parlai_humaneval.models.quiet import silent_parlai
 
 DIALOGUES = """\
 text:Hi!\tlabels:Hello there, how are you?
@@ -46,3 +52,19 @@ def test_parlais_default_scheduler_runs_decays_and_resumes(tmp_path: Path, dialo
     assert 0 < begun["number_training_updates"] < finished["number_training_updates"]
     assert 0 < begun["lr_scheduler"]["last_epoch"] < finished["lr_scheduler"]["last_epoch"]
     assert finished["optimizer"]["param_groups"][0]["lr"] < 100, "no plateau was seen"
+
+
+def test_parlais_own_gpt2_says_what_the_library_generates(tmp_path: Path) -> None:
+    """Guards ``hugging_face/gpt2`` and DialoGPT: ParlAI's search keeps tuples, where transformers 5 keeps caches."""
+    folder = make_gpt2(tmp_path / "gpt2", spread=0.4, special=["<|endoftext|>"])
+    options = {"model_name": str(folder), "add_special_tokens": False, "no_cuda": True, "label_truncate": 13}
+    search = {"inference": "greedy", "beam_size": 1, "skip_generation": False, "datatype": "valid"}
+    with silent_parlai():
+        agent = create_agent(ParlaiParser(True, True).parse_kwargs(model="hugging_face/gpt2", **options, **search))
+        agent.observe({"text": "Hi, do you like tea?", "episode_done": True})
+        said = agent.act()["text"]
+        read = agent.dict.txt2vec("Hi, do you like tea?")
+    library = GPT2LMHeadModel.from_pretrained(folder)
+    written = library.generate(torch.tensor([read]), do_sample=False, max_new_tokens=12, pad_token_id=0, eos_token_id=0)
+    assert said
+    assert said == agent.dict.vec2txt(written[0, len(read) :].tolist())

@@ -37,10 +37,11 @@ UNLIMITED = 1_000_000
 class Pretrained:
     """A loaded model and its tokenizer.
 
-    ``settings``: how its makers have it search for a reply. They are no longer the model's: in transformers 5, ``generate``
-    fills in by them what a config leaves open, and what it sets to None. ``context``: most tokens that it can read and, if causal, write; None: it knows no limit. ``pads_left``: whether
-    prompts of several lengths can share a batch. ``grows``: whether replies can be joined between two words, as the
-    model's cache can be put together and cut row by row. ``made``: what agents have derived from it, by their settings.
+    ``settings``: how its makers have it search for a reply; not the model's any more, as in transformers 5 ``generate``
+    would fill in by them whatever a config sets to None. ``context``: most tokens that it can read and, if causal, write;
+    None: it knows no limit. ``pads_left``: whether prompts of several lengths can share a batch. ``grows``: whether
+    replies can be joined between two words, as the model's cache can be put together and cut row by row. ``made``: what
+    agents have derived from it, by their settings.
     """
 
     model: Any

@@ -23,10 +23,8 @@ from parlai_humaneval.models.history import HELP, OPTION, history_limit
 from parlai_humaneval.models.local.continuous import GrowingReplies, can_grow
 from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
 from parlai_humaneval.models.local.hugging_face import DEVICE_MAPS, DTYPES, Kind, Pretrained, device_of, load_pretrained
-from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.local.prompting import Played, Prompt, PromptFormat, finish, fit
 from parlai_humaneval.models.outside.base import INFO_FIELD
-from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.thoughts import parted
 
@@ -134,8 +132,6 @@ class HuggingFaceAgent(DialogueAgent):
         name = opt.get("hf_model")
         if not name:
             raise ValueError("hf_model is missing: give the model's folder, or its name on Hugging Face")
-        if lacking := needs_local_packages(str(name)):
-            raise ZooError(lacking)
         return load_pretrained(
             str(name),
             self.KIND,
@@ -146,7 +142,7 @@ class HuggingFaceAgent(DialogueAgent):
         )
 
     def _settings(self, opt: Opt) -> tuple[Any, ...]:
-        return (type(self), *(opt.get(name) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
+        return (type(self), *(repr(opt.get(name)) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
 
     def _prepare(self, opt: Opt) -> tuple[PromptFormat, Any, int | None, int | None]:
         """Format, search, and most tokens and turns of a prompt."""

@@ -28,7 +28,7 @@ class Reader:
         self._model = model
         self._cache_name = cache_name(model)
         self._takes_positions = "position_ids" in takes
-        self._always = {"use_cache": True, "return_dict": True}
+        self._always: dict[str, Any] = {"use_cache": True, "return_dict": True}
         if "logits_to_keep" in takes:
             self._always["logits_to_keep"] = 1  # large vocabularies: scores of the whole prompt fill gigabytes
 

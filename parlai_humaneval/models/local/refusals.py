@@ -68,7 +68,8 @@ def _explanation(path: str, error: Exception) -> str:
     import torch
 
     said = " ".join(str(error).split())
-    if "trust_remote_code" in said:
+    is_tokenizers = "not currently imported" in said and _code_in(path, "tokenizer_config.json")
+    if "trust_remote_code" in said or is_tokenizers:
         return _own_code(path)
     if is_out_of_memory(error):
         device = "cuda" if isinstance(error, torch.cuda.OutOfMemoryError) else "cpu"
@@ -117,8 +118,8 @@ def _own_code(path: str) -> str:
     files = [file for name in CODE_FILES for file in _code_in(path, name)]
     code = f" ({', '.join(dict.fromkeys(files))})" if files else ""
     return (
-        f"{path} runs Python code that comes with it{code}, and nobody has allowed that. Read the code; if you trust it, set "
-        "trust_remote_code: true in the options of the zoo entry"
+        f"{path} runs Python code that comes with it{code}, and nobody has allowed that. Read the code; if you trust it, "
+        "set trust_remote_code: true in the options of the zoo entry"
     )
 
 
@@ -136,8 +137,8 @@ def _unknown_architecture(path: str) -> str | None:
     if kind is None or kind in transformers.CONFIG_MAPPING:
         return None
     return (
-        f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know: install a newer "
-        "transformers, or choose another model"
+        f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know: "
+        "install a newer transformers, or choose another model"
     )
 
 

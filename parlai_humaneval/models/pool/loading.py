@@ -13,6 +13,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.kept_running import kept_running
+from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.option_names import UnknownOptions, parse
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
@@ -70,6 +71,8 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     except ZooError:
         raise
     except (ValueError, TypeError, ImportError, AttributeError) as error:
+        if isinstance(error, ImportError) and (lacking := needs_local_packages(spec.name)):
+            raise ZooError(lacking) from error
         raise ZooError(f"{spec.name}: options: {error}") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
         raise ZooError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from parlai.core.loader import load_agent_module
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.option_names import as_sentence
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.home import HOME_PREFIX, expand_home
@@ -35,6 +36,8 @@ HUGGING_FACE_WEIGHTS = tuple(
 def missing(spec: ModelSpec) -> list[str]:
     """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
     found = _missing_agent(spec)
+    if spec.options.get("hf_model") and (lacking := needs_local_packages(spec.name)):
+        found = [as_sentence(lacking)]
     for key in PATH_OPTIONS:
         value = spec.options.get(key)
         if isinstance(value, str):
@@ -74,11 +77,12 @@ def _is_path(name: str) -> bool:
 
 
 def _on_this_machine(name: str) -> bool:
-    # Imported here: it takes a second. It comes with transformers, and its types are not packaged.
-    from huggingface_hub import try_to_load_from_cache
-
     if Path(name).expanduser().is_dir():
         return True
+    try:
+        from huggingface_hub import try_to_load_from_cache  # takes a second
+    except ImportError:  # it comes with transformers
+        return False
     return any(isinstance(try_to_load_from_cache(name, file), str) for file in HUGGING_FACE_WEIGHTS)
 
 
@@ -98,6 +102,8 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
             make_importable(spec.folder)
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
+        if isinstance(error, ImportError) and (lacking := needs_local_packages(spec.name)):
+            return [as_sentence(lacking)]
         return [as_sentence(f"The agent {model} cannot be imported: {_first_line(error)}")]
     lacks: Lacks | None = getattr(agent, "lacks", None)
     return mistaken(model, spec.folder) + (lacks(spec.options, spec.folder or Path.cwd()) if lacks else [])

@@ -63,7 +63,8 @@ def prompt_lengths(model: Path, system: str, replies: list[str]) -> list[int]:
     lengths = []
     for said, reply in zip(TURNS, replies, strict=True):
         messages.append({"role": "user", "content": said})
-        lengths.append(len(tokenizer.apply_chat_template(messages, add_generation_prompt=True)))
+        read = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        lengths.append(len(tokenizer(read, add_special_tokens=False)["input_ids"]))
         messages.append({"role": "assistant", "content": reply})
     return lengths
 

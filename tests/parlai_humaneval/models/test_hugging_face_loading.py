@@ -7,16 +7,20 @@ import random
 import re
 import shutil
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import transformers
+from tiny_architectures import save
 from tiny_hugging_face import CHAT_TEMPLATE, SEQ2SEQ, agent_of, folder_of, heard, save_model, spec_of, texts
 
 from parlai_humaneval.models.local import hugging_face, refusals
 from parlai_humaneval.models.local.causal_lm import ChatFormat
 from parlai_humaneval.models.local.hugging_face import device_of, load_pretrained
+from parlai_humaneval.models.local.packages import is_transformers_5
 from parlai_humaneval.models.local.prompting import PlainFormat
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ZooError
@@ -55,6 +59,9 @@ def test_a_template_may_come_from_a_file(tmp_path: Path) -> None:
     assert read.startswith("<|turn|>system\nBe kind.\nYour persona: I ski.<|done|>")
     assert agent._config.eos_token_id == [2, 4, 5]
     assert texts(agent, [heard(agent, "Hi!")])[0]
+    for switches, said in (("no", "must be a mapping"), ({"messages": []}, "cannot set messages")):
+        given = {"chat_template": str(file), "chat_template_kwargs": switches}
+        assert f"chat_template_kwargs {said}" in refused(folder_of("llama"), "llama", **given)
     assert "name a Jinja file by chat_template" in refused(folder_of("llama"), "llama", prompt_format="chat")
     assert "nowhere.jinja cannot be read" in refused(
         folder_of("llama"), "llama", chat_template=str(tmp_path / "nowhere.jinja")
@@ -133,6 +140,7 @@ def test_devices_have_parlais_names() -> None:
         ({"dtype": "int4"}, "invalid choice: 'int4'"),
         ({"prompt_format": "blenderbot"}, "invalid choice: 'blenderbot'"),
         ({"topp": 0.5}, "no option called topp"),
+        ({"device_map": "everywhere"}, "invalid choice: 'everywhere'"),
         ({"hf_model": ""}, "hf_model is missing"),
     ],
 )
@@ -158,6 +166,101 @@ def test_what_is_missing_in_a_folder_is_named(copied: Path, tmp_path: Path) -> N
     assert load_agent(spec_of(copied, "gpt2"))
     weights.unlink()
     assert "has no weights" in refused(copied)
+
+
+def test_a_folder_whose_tokenizer_was_left_behind(copied: Path) -> None:
+    """Guards against the empty tokenizer that transformers 5 makes for some architectures: all words would be one."""
+    for file in (*copied.glob("*token*"), *copied.glob("vocab*"), *copied.glob("merges*")):
+        file.unlink()
+    assert "has no tokenizer: copy tokenizer.json" in refused(copied)
+
+
+def changed(folder: Path, file: str = "config.json", **values: Any) -> Path:
+    path = folder / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    return folder
+
+
+def test_an_architecture_that_the_library_does_not_know_is_named(copied: Path) -> None:
+    """Guards models that are newer than the installed transformers: what they are, and what to do."""
+    said = refused(changed(copied, model_type="gpt99"))
+    assert f"is of the architecture gpt99, which transformers {transformers.__version__} does not know" in said
+    assert "install a newer transformers" in said
+
+
+def test_code_that_comes_with_a_model_runs_only_where_it_is_allowed(copied: Path) -> None:
+    """Guards against strangers' Python: its files are named, and the option that runs it."""
+    classes = {"AutoConfig": "configuration_mine.MineConfig", "AutoModelForCausalLM": "modeling_mine.MineModel"}
+    changed(copied, model_type="mine", auto_map=classes)
+    (copied / "configuration_mine.py").write_text(
+        "import pathlib\nfrom transformers import GPT2Config\n\n\nclass MineConfig(GPT2Config):\n    model_type = 'mine'\n"
+        f"    pathlib.Path({str(copied / 'ran')!r}).touch()\n"
+    )
+    (copied / "modeling_mine.py").write_text(
+        "from transformers import GPT2LMHeadModel\n\nfrom .configuration_mine import MineConfig\n\n\n"
+        "class MineModel(GPT2LMHeadModel):\n    config_class = MineConfig\n"
+    )
+    said = refused(copied)
+    assert "runs Python code that comes with it (configuration_mine.py, modeling_mine.py)" in said
+    assert "set trust_remote_code: true in the options of the zoo entry" in said
+    assert not (copied / "ran").exists()
+    agent = load_agent(spec_of(copied, "gpt2", trust_remote_code=True))
+    assert type(agent.model).__name__ == "MineModel"
+    assert texts(agent, [heard(agent, "Hi!")])[0]
+    assert (copied / "ran").exists()
+
+
+def test_a_tokenizers_own_code_is_refused_as_the_models_is(tmp_path: Path) -> None:
+    """Guards the other door: the code of a tokenizer."""
+    copied = Path(shutil.copytree(folder_of("llama"), tmp_path / "llama"))
+    changed(copied, "tokenizer_config.json", tokenizer_class="Mine", auto_map={"AutoTokenizer": ["mine.Mine", None]})
+    assert "runs Python code that comes with it (mine.py)" in refused(copied)
+
+
+@pytest.mark.parametrize(
+    ("package", "quantised"),
+    [
+        ("bitsandbytes", {"quant_method": "bitsandbytes", "load_in_4bit": True}),
+        ("optimum", {"quant_method": "gptq", "bits": 4, "group_size": 32}),
+        ("gptqmodel", {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}),
+    ],
+)
+def test_quantised_weights_name_the_package_that_reads_them(copied: Path, package: str, quantised: Any) -> None:
+    """Guards downloaded GPTQ, AWQ and bitsandbytes models on a machine without their packages."""
+    if not is_transformers_5():
+        pytest.skip("ParlAI's pins have a transformers that says it in other words")
+    if find_spec(package):
+        pytest.skip(f"{package} is installed")
+    said = refused(changed(copied, quantization_config=quantised))
+    assert "needs a package that is not installed" in said
+    assert f"pip install {package}" in said.replace("-U ", "")
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_quantised_weights_answer_where_their_package_is_installed(tmp_path: Path, bits: int) -> None:
+    """Guards weights of bitsandbytes on a processor: read as they were saved, alone and in a batch."""
+    pytest.importorskip("bitsandbytes")
+    source, folder = tmp_path / "whole", tmp_path / "quantised"
+    source.mkdir()
+    save(source, "qwen3", hidden_size=128, intermediate_size=256, head_dim=64)
+    shutil.copytree(source, folder)
+    quantised = transformers.BitsAndBytesConfig(**{f"load_in_{bits}bit": True})
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        source, quantization_config=quantised, device_map={"": "cpu"}
+    )
+    model.save_pretrained(folder)
+    agent = load_agent(spec_of(folder, "llama", dtype="auto"))
+    assert type(agent.model.model.layers[0].mlp.up_proj).__name__ == f"Linear{bits}{'bitLt' if bits == 8 else 'bit'}"
+    observations = [heard(agent, "Hi!"), heard(agent, "What do you like to eat in the evening?")]
+    together = texts(agent, observations)
+    assert all(together)
+    assert together == [texts(agent, [one])[0] for one in observations]
+
+
+def test_a_model_is_spread_over_the_devices_that_there_are(copied: Path) -> None:
+    """Guards ``device_map``: on a machine without a GPU, all of it goes to the processor."""
+    agent = load_agent(spec_of(copied, "gpt2", device_map="auto"))
+    assert texts(agent, [heard(agent, "Hi!")]) == texts(agent_of("gpt2"), [heard(agent_of("gpt2"), "Hi!")])
 
 
 def test_weights_that_would_be_random_are_refused(copied: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -263,3 +264,19 @@ def test_wrong_use_is_told_apart(scripted_pool: Any) -> None:
         ModelPool([spec]).speaker(["a"], seed=0)
     with pytest.raises(ZooError, match="holds no model called “b”"):
         ModelPool([spec]).worker("b")
+
+
+@pytest.mark.parametrize(
+    ("bound", "wanted", "threads"),
+    [({0, 1, 2, 3, 4, 5}, "", 6), ({0, 5}, "", 2), ({0, 5}, "1", 1), ({0, 5}, "16,4", 2), ({0, 5}, "many", 2)],
+)
+def test_torch_gets_the_processors_that_the_process_may_use(
+    monkeypatch: pytest.MonkeyPatch, bound: set[int], wanted: str, threads: int
+) -> None:
+    """Guards containers and batch jobs: threads for all of the machine's processors would wait for each other."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: bound, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", wanted)
+    specs = [ModelSpec(name=name, options={"model": "repeat_label"}) for name in ("a", "b")]
+    assert ModelPool(specs[:1]).torch_threads == threads
+    assert ModelPool(specs).torch_threads == max(1, threads // 2)

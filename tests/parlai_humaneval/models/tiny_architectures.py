@@ -1,4 +1,4 @@
-"""Tiny random models of the architectures that people talk to today, each as it is published: config, template, tokenizer."""
+"""Tiny random models of architectures that people talk to today, as they are published: config, template, tokenizer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tiny_hugging_face import POSITIONS, SIZE, tokenizer_of
+
+from parlai_humaneval.models.local.packages import is_transformers_5
 
 CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
@@ -99,17 +101,20 @@ SEQ2SEQ_OF_TODAY: Mapping[str, dict[str, Any]] = {
     "bart": {
         "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
         "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "init_std": 0.4,
-        "max_position_embeddings": POSITIONS, "decoder_start_token_id": 2, "forced_eos_token_id": 2, **APART,
+        "max_position_embeddings": POSITIONS, "decoder_start_token_id": 2, "forced_eos_token_id": 2,
     },
 }  # fmt: skip
 _kept: list[Any] = []  # a folder lives as long as this object
 
 
 def known(kind: str) -> bool:
-    """Whether the installed transformers has the architecture; ParlAI's pins have one from before many of them."""
+    """Whether the installed transformers has the architecture; ParlAI's pins have one from before many of them.
+
+    It knows Llama, but not how Llama 3.1 stretches its positions.
+    """
     import transformers
 
-    return kind in transformers.CONFIG_MAPPING
+    return kind in transformers.CONFIG_MAPPING and (kind != "llama" or is_transformers_5())
 
 
 @cache

@@ -6,14 +6,14 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 
-NEEDED = ("torch", "transformers", "accelerate")
+from parlai_humaneval.installing import LOCAL, SETUP_LOCAL
 
 
 def needs_local_packages(name: str) -> str | None:
-    """What to tell whoever asks for ``name`` where packages of :data:`NEEDED` are not installed; None where all are."""
-    if all(find_spec(package) for package in NEEDED):
+    """What to tell whoever asks for ``name`` where one of them is not installed; None where all are."""
+    if all(find_spec(package) for package in LOCAL):
         return None
-    return f"{name} needs PyTorch and transformers, which are not installed: run `parlai-humaneval setup --local`"
+    return f"{name} needs PyTorch and transformers, which are not installed: run `{SETUP_LOCAL}`"
 
 
 @cache

@@ -82,7 +82,7 @@ test-storm: install
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm --seconds 60 --seed 1 --no-browser $(ARGS)
 
 # What people have who installed ParlAI first, with its own pins: imports, statistics, reports, a launch, ParlAI's training.
-AT_OLDEST := tests/test_imports.py tests/parlai_humaneval/test_compat.py tests/mephisto_tasks/test_demo.py \
+AT_OLDEST := tests/test_every_module.py tests/parlai_humaneval/test_compat.py tests/mephisto_tasks/test_demo.py \
 	$(wildcard tests/parlai_humaneval/report/test_section_*.py tests/parlai_humaneval/report/test_document_*.py) \
 	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py)
 test-oldest: $(OLDEST_INSTALLED)

@@ -193,17 +193,20 @@ def has_gpu() -> bool:
 
 
 def _install(*arguments: str) -> None:
-    """By pip, or by uv where the environment has no pip. What is imported is compiled then: to compile all takes longer."""
+    """By uv where it is on PATH, which takes seconds; by pip where uv is not there, or fails: each knows its own mirrors.
+
+    What is imported is compiled then: to compile all takes longer.
+    """
     if all(argument.startswith("-") for argument in arguments):
         return
-    quiet = ["--quiet", *arguments]
+    ways = []
+    if (uv := shutil.which("uv")) is not None:
+        ways.append([uv, "pip", "install", "--python", sys.executable])
     if importlib.util.find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", *quiet]
-    elif (uv := shutil.which("uv")) is not None:
-        command = [uv, "pip", "install", "--python", sys.executable, *quiet]
-    else:
+        ways.append([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"])
+    if not ways:
         raise InstallingFailed(f"{sys.executable} has neither pip nor uv: run `python -m ensurepip`, and this again")
-    if subprocess.run(command, check=False).returncode:
+    if not any(subprocess.run([*way, "--quiet", *arguments], check=False).returncode == 0 for way in ways):
         raise InstallingFailed(f"{_shown(arguments)} failed, for the reason above: mend it, and run this again")
 
 

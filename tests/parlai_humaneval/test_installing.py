@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -110,3 +110,21 @@ def _as_linux() -> ModuleType:
     linux = ModuleType("sys")
     vars(linux).update(vars(sys), platform="linux")
     return linux
+
+
+def test_pip_installs_where_uv_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever's packages come from a mirror that only pip has been told of must not be stopped by uv."""
+    uv = tmp_path / "uv"
+    uv.write_text("#!/bin/sh\nexit 2\n")
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        ran.append(command)
+        return SimpleNamespace(returncode=2 if command[0] == str(uv) else 0)
+
+    monkeypatch.setattr(installing.subprocess, "run", run)
+    installing._install("--no-deps", "parlai==1.7.2")
+    assert [command[0] for command in ran] == [str(uv), sys.executable]
+    assert all(command[-2:] == ["--no-deps", "parlai==1.7.2"] for command in ran)

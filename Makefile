@@ -29,8 +29,8 @@ ARGS ?=
 
 # The newest Python that the tests pass on and that can make environments, on PATH or of pyenv. 3.14 comes last: ParlAI's
 # metadata and ours allow it, the tests do not run on it.
-FIND_PYTHON = $$(for python in "$${PYTHON:-}" $$(for minor in 13 12 11 10 14; do \
-	    echo python3.$$minor; ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$minor.*/bin/python 2>/dev/null || true; done) python3 python; do \
+FIND_PYTHON = $$(for python in $${PYTHON:-$$(for minor in 13 12 11 10 14; do \
+	    echo python3.$$minor; ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$minor.*/bin/python 2>/dev/null || true; done) python3 python}; do \
 	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; \
 	  then echo "$$python"; break; fi; done)
 
@@ -107,7 +107,7 @@ wheel: install
 install: check-tools $(INSTALLED) $(PAGE)
 
 check-tools:
-	@[ -x $(BIN)/python ] || [ -n "$(FIND_PYTHON)" ] || command -v uv >/dev/null || { echo "Python 3.10 to 3.14 is needed, with its venv module (Debian and Ubuntu: apt-get install python3-venv): install one, or name it: make PYTHON=/path/to/python3.13 $(MAKECMDGOALS)" >&2; exit 1; }
+	@[ -x $(BIN)/python ] || [ -n "$(FIND_PYTHON)" ] || { [ -z "$${PYTHON:-}" ] && command -v uv >/dev/null; } || { echo "Python 3.10 to 3.14 is needed, with its venv module (Debian and Ubuntu: apt-get install python3-venv): install one, or name it: make PYTHON=/path/to/python3.13 $(MAKECMDGOALS)" >&2; exit 1; }
 	@command -v node >/dev/null || { echo "Node.js 18 or newer is needed to build the rater's page: install it from your system's packages or nodejs.org" >&2; exit 1; }
 	@node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' || { echo "Node.js 18 or newer is needed to build the rater's page; this is $$(node --version)" >&2; exit 1; }
 	@command -v npm >/dev/null || { echo "npm is needed to build the rater's page: install it beside Node.js" >&2; exit 1; }

@@ -40,7 +40,7 @@ PACKAGE_OF = {
     "cv2": "opencv-python",
     "distutils": "'setuptools<81'",
     "git": "GitPython",
-    "google": "google-cloud-storage",
+    "google.cloud": "google-cloud-storage",
     "pkg_resources": "'setuptools<81'",
     "pytorch_pretrained_bert": "pytorch-pretrained-bert",
     "rouge": "py-rouge",
@@ -107,14 +107,21 @@ def _numbers(version: str) -> tuple[int, ...]:
 def lacking(error: BaseException) -> str | None:
     """What to install for an import that failed, as a sentence; None: the error is none of a package that is not there."""
     name = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
-    top = name.partition(".")[0]
-    if not top or top in sys.stdlib_module_names or importlib.util.find_spec(top) is not None:
+    top = next((known for known in PACKAGE_OF if f"{name}.".startswith(f"{known}.")), name.partition(".")[0])
+    if not top or top in sys.stdlib_module_names or _is_there(top):
         return None  # part of a package that is there: a mistake, or an old release
     if top in ENGINES:
         return f"{NAMES[top]} {ENGINES[top]} is not installed: run `{SETUP}`, or `{_shown(_engine_arguments())}`"
     if top in LOCAL:
         return f"models on this machine need {top}, which is not installed: run `{SETUP_LOCAL}`"
     return f"the package {PACKAGE_OF.get(top, top)} is not installed: run `pip install {PACKAGE_OF.get(top, top)}`"
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of its parent
+        return False
 
 
 def _shown(arguments: Sequence[str]) -> str:

@@ -31,9 +31,9 @@ def script(folder: Path, name: str, body: str) -> None:
     path.chmod(0o755)
 
 
-def check_tools(folder: Path) -> subprocess.CompletedProcess[str]:
+def check_tools(folder: Path, **named: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHON", "MAKEFLAGS", "MAKELEVEL")}
-    environment |= {"PATH": str(folder), "PYENV_ROOT": str(folder / "pyenv")}
+    environment |= {"PATH": str(folder), "PYENV_ROOT": str(folder / "pyenv"), **named}
     command = ["make", "check-tools", f"SHELL={folder / 'bash'}", f"VENV={folder / 'environment'}"]
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60)
 
@@ -58,6 +58,15 @@ def test_where_no_python_fits_uv_brings_one(bare: Path) -> None:
     for tool in ("uv", "node", "npm"):
         script(bare, tool, "exit 0")
     assert (check_tools(bare).returncode, check_tools(bare).stderr) == (0, "")
+
+
+def test_a_python_that_was_named_and_does_not_fit_is_not_replaced(bare: Path) -> None:
+    """Whoever names a Python wants that one."""
+    for tool in ("python3.13", "uv", "node", "npm"):
+        script(bare, tool, "exit 0")
+    done = check_tools(bare, PYTHON="/bin/false")
+    assert done.returncode != 0
+    assert "Python 3.10 to 3.14 is needed" in first_line(done)
 
 
 def test_the_newest_python_is_taken_though_an_older_one_comes_first_on_the_path(bare: Path) -> None:

@@ -28,6 +28,8 @@ ADDRESSES = ("base_url", "url")
 KEY_VARIABLES = ("api_key_env", "authorization_env")
 """Options of the agents that ask a server: where it is, and the environment variable that holds the key."""
 
+NOT_TRIED = ", which is not tried here; --load does"
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -130,6 +132,7 @@ def try_out(checked: Checked) -> dict[str, Any]:
     found = checked.as_json()
     if not checked.ok:
         return found
+    found["asks"] = [sentence.replace(NOT_TRIED, "") for sentence in found["asks"]]
     try:
         return {**found, **load_and_ask(checked.spec), "state": "ready", "why": "", "downloads": []}
     except Exception as error:  # noqa: BLE001  (a model is somebody else's code: what it raises is the finding)
@@ -199,7 +202,7 @@ def _is_served(spec: ModelSpec) -> bool:
 
 def _asked(spec: ModelSpec) -> Iterator[str]:
     if address := _address(spec):
-        yield f"It asks the server at {address}, which is not tried here; --load does."
+        yield f"It asks the server at {address}{NOT_TRIED}."
     if variable := _first(KEY_VARIABLES, spec):
         yield f"Its key is read from the environment variable {variable}."
     if spec.needs:

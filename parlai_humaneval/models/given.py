@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from parlai_humaneval.models.hosted.addresses import base_of, speaks_chat
+from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.one_line import on_one_line
 
@@ -156,6 +157,8 @@ def _folder(path: Path, zoo: Collection[str]) -> Given:
 
 
 def _kind(path: Path) -> str:
+    if needed := needs_local_packages(path.name):
+        raise ZooError(needed)
     try:
         with warnings.catch_warnings():  # transformers warns about newer torch
             warnings.simplefilter("ignore")

@@ -6,6 +6,7 @@ The option ``history_limit`` says how much that is at most; local models and ser
 from __future__ import annotations
 
 import re
+from argparse import ArgumentTypeError
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,19 @@ def history_limit(given: Any) -> HistoryLimit:
             f"{OPTION} must be a number of turns or of tokens, such as “20 turns” or “4000 tokens”, not “{given}”"
         )
     return HistoryLimit(**{f"{written[2].lower()}s": int(written[1])})
+
+
+def written_history_limit(given: str) -> str:
+    """The option as a command line takes it, as it was given.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no limit.
+    """
+    try:
+        history_limit(given)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return given
 
 
 def estimated_tokens(text: str) -> int:

@@ -221,7 +221,7 @@ def _told(error: ModelsFailed, out: Path) -> str:
     files = [f"{file.path.name} {file.dialogues}" for file in error.files]
     return (
         f"{as_sentence(str(error))} Complete dialogues are kept in {out} ({', '.join(files)}); dialogues that "
-        f"{', '.join(error.models)} left unfinished are not, and the same command begins those again. All others are made."
+        f"{', '.join(error.models)} left unfinished are not, and the same command begins those again."
     )
 
 

@@ -92,6 +92,8 @@ class BotDialogue:
         marks: dict[str, Any] = {} if text == answer.text else {"raw_text": answer.text}
         if answer.info is not None and answer.info.thoughts:
             marks["thoughts"] = answer.info.thoughts
+        if answer.info is not None and answer.info.turns_left_out:
+            marks["turns_left_out"] = answer.info.turns_left_out
         if text:
             self._say(text, **marks)
         else:
@@ -108,7 +110,7 @@ class BotDialogue:
 
         An act may be marked ``seeded`` (put into the model's mouth) or ``empty`` (the model gave no text). Its ``raw_text``
         is the model's own where that holds its thoughts, which its partner does not hear; ``thoughts`` are those that a
-        server or tokenizer told apart. In the context,
+        server or tokenizer told apart; ``turns_left_out`` counts the oldest turns that it did not read. In the context,
         “your persona” is the second speaker's, who hears the first line, and “partner's persona” the first one's.
         """
         return {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from io import BytesIO
@@ -72,18 +73,30 @@ class DisclosureModel:
             return -math.inf
         return float(self.weights[found].sum()) / math.sqrt(len(found)) + self.bias - self.threshold
 
-    def tells(self, sentence: str) -> bool:
+    def tells(self, sentence: str, *, of_itself: bool = False) -> bool:
         """Whether an English sentence of the speaker is taken for talk of being a program; never one of another language,
-        or one that holds no “I” or “my”."""
+        or, unless it is known to be of the speaker, one that holds no “I” or “my”."""
         words = _words(sentence)
-        if _SELF.isdisjoint(words) or sum(word in _COMMON for word in words) < _LEAST_COMMON * len(words):
+        if not of_itself and _SELF.isdisjoint(words):
             return False
-        return self.score(sentence) > 0
+        return sum(word in _COMMON for word in words) >= _LEAST_COMMON * len(words) and self.score(sentence) > 0
 
-    def telling_sentences(self, text: str) -> list[tuple[int, int]]:
-        """The sentences, as (start, end) without the spaces behind, by which ``text`` says that a program speaks."""
+    def telling_sentences(self, text: str, hidden: Sequence[tuple[int, int]] = ()) -> list[tuple[int, int]]:
+        """The sentences, as (start, end) without the spaces behind, by which ``text`` says that a program speaks.
+
+        ``hidden``: places that are hidden anyway. A sentence with such a place tells where the words before or behind it do.
+        """
         places = ((match.start(), match.start() + len(match.group().rstrip())) for match in SENTENCE.finditer(text))
-        return [(start, end) for start, end in places if start < end and self.tells(text[start:end])]
+        return [(start, end) for start, end in places if start < end and self._tells(text, start, end, hidden)]
+
+    def _tells(self, text: str, start: int, end: int, hidden: Sequence[tuple[int, int]]) -> bool:
+        within = [(first, last) for first, last in hidden if start <= first < end]
+        if not within:
+            return self.tells(text[start:end])
+        before, behind = text[start : min(first for first, _ in within)], text[max(last for _, last in within) : end]
+        # What a speaker goes on to say with “I” stays: only what hangs on the words that are hidden goes with them.
+        goes_on = not _SELF.isdisjoint(_words(behind))
+        return self.tells(before, of_itself=True) or (not goes_on and self.tells(behind, of_itself=True))
 
 
 @made_once(maxsize=1)

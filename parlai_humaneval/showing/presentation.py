@@ -165,15 +165,11 @@ class SettledPresenter:
         return any(all(one not in mask for mask in known) for one in shown)
 
     def _unforeseen(self, looks: str, masks: Sequence[Mask]) -> list[tuple[int, int]]:
-        """The sentences that no phrase, but the packaged classifier finds."""
+        """The sentences that the packaged classifier finds, by themselves or by what a known phrase leaves of them."""
         if self.disclosure_model is None:
             return []
-        known = [mask.start for mask in masks if mask.kind == "ai_disclosure"]
-        return [
-            (start, end)
-            for start, end in self.disclosure_model.telling_sentences(looks)
-            if not any(start <= place < end for place in known)
-        ]
+        known = [(mask.start, mask.end) for mask in masks if mask.kind == "ai_disclosure"]
+        return self.disclosure_model.telling_sentences(looks, known)
 
     def _disclosures(self, looks: str) -> list[tuple[int, int]]:
         """The sentences, as (start, end), that the classifier takes for talk of being a program; all of them where it finds

@@ -12,8 +12,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from mephisto_tasks.study.health import examine
 from parlai_humaneval import installing
 from parlai_humaneval.installing import UntestedRelease, check_code, check_release, has_gpu, lacking
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.files import missing
 
 
 def failed_import(name: str) -> ImportError:
@@ -65,6 +69,37 @@ def test_a_package_that_is_not_there_is_named_as_pip_names_it() -> None:
         "the package py-rouge is not installed: run `pip install py-rouge`"
     )
     assert "run `pip install fairscale`" in str(lacking(ModuleNotFoundError("…", name="fairscale.nn")))
+
+
+def test_a_part_of_a_name_that_several_packages_share_is_named_by_itself() -> None:
+    """``google`` is there with protobuf; its cloud storage, which ParlAI names, is not."""
+    assert "run `pip install google-cloud-storage`" in str(
+        lacking(ModuleNotFoundError("…", name="google.cloud.storage"))
+    )
+
+
+def test_an_agent_that_wants_a_package_that_was_left_out_names_it(tmp_path: Path) -> None:
+    """Guards users' own agents, where ParlAI's metadata promised packages that are not installed."""
+    (tmp_path / "my_agent.py").write_text("import no_such_package_of_parlai\n")
+    spec = ModelSpec(name="mine", options={"model": "my_agent:MyAgent"}, folder=tmp_path)
+    (sentence,) = missing(spec)
+    assert "run `pip install no_such_package_of_parlai`" in sentence
+
+
+def test_a_model_is_not_loaded_into_another_parlai(releases: Path) -> None:
+    """Guards self-chats and checks, which no launch stands before."""
+    release(releases, "parlai", "1.8.0")
+    with pytest.raises(UntestedRelease, match=r"ParlAI 1\.8\.0"):
+        load_agent(ModelSpec(name="dull", options={"model": "fixed_response"}))
+
+
+def test_doctor_says_of_another_parlai_what_to_do(releases: Path) -> None:
+    """The checks behind import what is wrong; they must not hide that finding."""
+    release(releases, "parlai", "1.8.0")
+    wrong = [finding for finding in examine(releases, "127.0.0.1", 0) if finding.status == "error"]
+    assert [(finding.what, finding.mend) for finding in wrong if "ParlAI 1.8.0" in finding.found] == [
+        ("Packages", "run `parlai-humaneval setup`")
+    ]
 
 
 def test_only_packages_that_are_not_there_are_lacking() -> None:

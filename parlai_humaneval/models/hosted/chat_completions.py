@@ -28,7 +28,15 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, Line, chance_of
-from parlai_humaneval.models.history import HELP, OPTION, count_turns, estimated_tokens, history_limit, newest_turns
+from parlai_humaneval.models.history import (
+    HELP,
+    OPTION,
+    count_turns,
+    estimated_tokens,
+    history_limit,
+    newest_turns,
+    written_history_limit,
+)
 from parlai_humaneval.models.hosted.addresses import base_of
 from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
 from parlai_humaneval.models.hosted.chat_replies import ChatReply
@@ -343,7 +351,7 @@ def _add_wording_args(parser: ParlaiParser) -> None:
     )
     add("--alternate-roles", type="bool", default=True, help="Lines of one speaker in a row become one message")
     add("--begin-prompt", type=str, default=BEGIN, help="Said by the user where the bot has the first line")
-    add("--history-limit", type=str, default=None, help=HELP)
+    add("--history-limit", type=written_history_limit, default=None, help=HELP)
     add("--go-on-prompt", type=str, default=GO_ON, help="Said by the user where the bot had the last line too")
     add(
         "--strip-thinking",

@@ -19,7 +19,7 @@ from parlai_humaneval.models.dialogue_agent import (
     Line,
     chance_of,
 )
-from parlai_humaneval.models.history import HELP, OPTION, history_limit
+from parlai_humaneval.models.history import HELP, OPTION, history_limit, written_history_limit
 from parlai_humaneval.models.local.continuous import GrowingReplies, can_grow
 from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
 from parlai_humaneval.models.local.hugging_face import DEVICE_MAPS, DTYPES, Kind, Pretrained, device_of, load_pretrained
@@ -66,7 +66,7 @@ class HuggingFaceAgent(DialogueAgent):
         group.add_argument(
             "--max-context", type=int, default=None, help="Most tokens, if fewer than the model can read"
         )
-        group.add_argument("--history-limit", type=str, default=None, help=HELP)
+        group.add_argument("--history-limit", type=written_history_limit, default=None, help=HELP)
         group.add_argument("--seed", type=int, default=0, help="Of replies that are drawn")
         search = parser.add_argument_group("Search for the reply; by default as the model's makers set it")
         search.add_argument("--do-sample", type="bool", default=None, help="Draw words, not the likeliest ones")

@@ -13,7 +13,7 @@ def needs_local_packages(name: str) -> str | None:
     """What to tell whoever asks for ``name`` where one of them is not installed; None where all are."""
     if all(find_spec(package) for package in LOCAL):
         return None
-    return f"{name} needs PyTorch and transformers, which are not installed: run `{SETUP_LOCAL}`"
+    return f"{name} needs PyTorch and transformers, which are not both installed: run `{SETUP_LOCAL}`"
 
 
 @cache

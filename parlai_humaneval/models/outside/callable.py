@@ -33,6 +33,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.installing import lacking
 from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.outside.base import Heard, OutsideAgent, OutsideError, Said
 from parlai_humaneval.models.turns import Turn
@@ -129,7 +130,8 @@ class CallableAgent(OutsideAgent):
         except ValueError as error:
             return [f"{error}."]
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything when it is imported
-            return [f"function: {where} cannot be imported: {type(error).__name__}: {error}."]
+            said = lacking(error) or f"{type(error).__name__}: {error}"
+            return [f"function: {where} cannot be imported: {said}."]
         return []
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:

@@ -12,6 +12,7 @@ from parlai.core.agents import Agent, create_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.installing import check_release, lacking
 from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.option_names import UnknownOptions, parse
@@ -120,10 +121,11 @@ def load_agent(spec: ModelSpec) -> Agent:
 
     Raises:
         ZooError: when something is missing, memory does not suffice, or the agent cannot be built from its options.
+        UntestedRelease: ParlAI is not of the line that this package works with.
     """
-    lacking = missing(spec)
-    if lacking:
-        raise ZooError(f"{spec.name} cannot be loaded: {' '.join(lacking)}")
+    check_release("parlai")
+    if absent := missing(spec):
+        raise ZooError(f"{spec.name} cannot be loaded: {' '.join(absent)}")
     check_memory(spec)
     opt = parlai_opt(spec)
     _let_through(opt, spec)
@@ -133,7 +135,7 @@ def load_agent(spec: ModelSpec) -> Agent:
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
             raise out_of_memory(spec) from error
-        said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
+        said = str(error) if isinstance(error, OutsideError) else lacking(error) or f"{type(error).__name__}: {error}"
         raise ZooError(f"{spec.name} cannot be loaded: {said}") from error
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from parlai.core.loader import load_agent_module
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.installing import lacking
 from parlai_humaneval.models.local.packages import needs_local_packages
 from parlai_humaneval.models.option_names import as_sentence
 from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -102,9 +103,9 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
             make_importable(spec.folder)
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
-        if isinstance(error, ImportError) and (lacking := needs_local_packages(spec.name)):
-            return [as_sentence(lacking)]
-        return [as_sentence(f"The agent {model} cannot be imported: {_first_line(error)}")]
+        if isinstance(error, ImportError) and (needed := needs_local_packages(spec.name)):
+            return [as_sentence(needed)]
+        return [as_sentence(f"The agent {model} cannot be imported: {lacking(error) or _first_line(error)}")]
     lacks: Lacks | None = getattr(agent, "lacks", None)
     return mistaken(model, spec.folder) + (lacks(spec.options, spec.folder or Path.cwd()) if lacks else [])
 

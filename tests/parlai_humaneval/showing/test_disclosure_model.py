@@ -62,6 +62,13 @@ def test_where_a_phrase_finds_something_only_that_is_hidden() -> None:
     assert shown.text == "I cannot eat, but pizza sounds good."
 
 
+def test_what_only_leads_up_to_a_phrase_is_hidden_with_it() -> None:
+    """Guards sentences whose other half says the same, once a known phrase is cut out of them."""
+    presenter = presenter_of(ReplyLooks(), [], compared=True)
+    shown = presenter.present("Nice. As something that was trained on text, I have no body.", [])
+    assert shown.text == "Nice."
+
+
 @pytest.mark.parametrize(
     "presenter",
     [

@@ -349,7 +349,7 @@ class BotSpeakerAgent(Agent):
                 ran_out = f"its tokens ran out before any text of its reply: {OUT_OF_TOKENS.sentence}"
                 raise ModelFailed(silent, ran_out, mends=[OUT_OF_TOKENS])
             why = "; ".join(dict.fromkeys(answer.blocked for answer in answers if answer.blocked))
-            raise ModelFailed(silent, f"no reply that may be shown ({why})" if why else "no text in any of its replies")
+            raise ModelFailed(silent, f"no reply that may be shown: {why}" if why else "no text in any of its replies")
 
     def _objections(self) -> Objections:
         names, presenter = list(self._pool.specs), self._presenter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tiny_hugging_face import CHAT_TEMPLATE, agent_of, tokenizer_of
 
 from parlai_humaneval.models.hosted.chat_replies import read_stream, read_whole
 from parlai_humaneval.models.local.causal_lm import ChatFormat
+from parlai_humaneval.models.local.prompting import Prompt
 from parlai_humaneval.models.outside.base import INFO_FIELD
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
@@ -25,7 +25,9 @@ from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.tables.from_dialogues import shown_columns
 
 INLINE = "<think>A plan.</think>Bye."
-REMEDY = re.escape(ONLY_THOUGHTS)
+MORE_TOKENS = "its tokens ran out before any text of its reply: raise max_tokens"
+WHOLE = Prompt()
+"""Nothing was left out of it."""
 
 
 def message(finish_reason: str = "stop", **fields: Any) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def test_a_reply_cut_within_thoughts_is_none_and_the_remedy_is_named(
 ) -> None:
     """Guards raters against half a plan, and says which option gives the model room; it is asked again as for a blank."""
     server.otherwise = answers(message("length", **fields))
-    with caplog.at_level(logging.ERROR, "parlai_humaneval"), pytest.raises(ModelFailed, match=REMEDY):
+    with caplog.at_level(logging.ERROR, "parlai_humaneval"), pytest.raises(ModelFailed, match=MORE_TOKENS):
         say(chat().speaker(["m"]))
     assert len(server.requests) == 2
     assert any(ONLY_THOUGHTS in record.getMessage() for record in caplog.records)
@@ -116,7 +118,7 @@ def test_a_server_whose_template_begins_the_thoughts_is_known_once_they_have_end
     server.plan.extend([answers(whole), answers(cut), answers(cut)])
     speaker = chat().speaker(["m"])
     assert say(speaker)["text"] == "Bye."
-    with pytest.raises(ModelFailed, match=REMEDY):
+    with pytest.raises(ModelFailed, match=MORE_TOKENS):
         say(speaker, "And?")
 
 
@@ -175,10 +177,10 @@ def test_a_local_model_thinks_by_the_tokens_of_its_tokenizer() -> None:
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|turn|>", "<|done|>", *marks]})
     begin, end = tokenizer.convert_tokens_to_ids(marks)
     plan, reply = (tokenizer(words)["input_ids"] for words in ("Hello there", "Hello"))
-    said = agent._message([begin, *plan, end, *reply])
+    said = agent._message(WHOLE, [begin, *plan, end, *reply])
     assert (said["text"], said[INFO_FIELD].thoughts) == ("Hello", "Hello there")
-    cut = agent._message([begin, *plan])
+    cut = agent._message(WHOLE, [begin, *plan])
     assert (cut["text"], cut[INFO_FIELD].thoughts) == ("", "Hello there")
-    assert INFO_FIELD not in agent._message(reply)
+    assert INFO_FIELD not in agent._message(WHOLE, reply)
     assert not agent._is_over("[THINK]Let me see.\nHuman: who?\n")
     assert agent._is_over("[THINK]Let me see.[/THINK]Me.\nHuman: who?")

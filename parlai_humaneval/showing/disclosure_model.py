@@ -37,6 +37,8 @@ _COMMON_WORDS = """
     there when how as of to in on at for from with by about just only
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
+_TOO_FEW = 3
+"""Words and marks of “Not me.”, which says nothing of anybody."""
 _LEAST_COMMON = 0.25
 """Share of common English words from which on a sentence is taken for English."""
 _SELF = frozenset(["i", "i'm", "i've", "i'll", "i'd", "im", "my", "me", "myself", "mine"])
@@ -78,6 +80,8 @@ class DisclosureModel:
         or, unless it is known to be of the speaker, one that holds no “I” or “my”."""
         words = _words(sentence)
         if not of_itself and _SELF.isdisjoint(words):
+            return False
+        if "me" in words and len(words) <= _TOO_FEW:
             return False
         return sum(word in _COMMON for word in words) >= _LEAST_COMMON * len(words) and self.score(sentence) > 0
 

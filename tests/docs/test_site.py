@@ -33,6 +33,8 @@ FACTS = {
     "judge_prompt.md",
     "little_saved.md",
     "looking.md",
+    "server_options.md",
+    "server_refusals.md",
 }
 AGENTS = ("parlai_humaneval/bot_speaker",)
 """These names are ParlAI's for agents."""

@@ -60,6 +60,7 @@ def test_every_declared_column_is_filled_from_records():
         finish_reason="stop",
         outage_s=2.5,
         turns_left_out=3,
+        thoughts="A plan.",
     )
     turn.candidates[1].blocked = "a word of the list"
     turn.candidates[1].asked_again = [Withdrawn(text="I am ChatGPT.", reason="gives itself away")]

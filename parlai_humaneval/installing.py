@@ -104,11 +104,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
-def lacking(error: BaseException) -> str | None:
-    """What to install for an import that failed, as a sentence; None: the error is none of a package that is not there."""
+def lacking(error: BaseException, wanted: str = "") -> str | None:
+    """What to install for an import that failed, as a sentence; None: the error is none of a package that is not there.
+
+    ``wanted``: the module that was to be imported, of which a user wrote the name: that one is in no index of packages.
+    """
     name = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
     top = next((known for known in PACKAGE_OF if f"{name}.".startswith(f"{known}.")), name.partition(".")[0])
-    if not top or top in sys.stdlib_module_names or _is_there(top):
+    if not top or top == wanted.partition(".")[0] or top in sys.stdlib_module_names or _is_there(top):
         return None  # part of a package that is there: a mistake, or an old release
     if top in ENGINES:
         return f"{NAMES[top]} {ENGINES[top]} is not installed: run `{SETUP}`, or `{_shown(_engine_arguments())}`"

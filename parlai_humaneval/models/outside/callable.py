@@ -130,7 +130,7 @@ class CallableAgent(OutsideAgent):
         except ValueError as error:
             return [f"{error}."]
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything when it is imported
-            said = lacking(error) or f"{type(error).__name__}: {error}"
+            said = lacking(error, where.partition(":")[0]) or f"{type(error).__name__}: {error}"
             return [f"function: {where} cannot be imported: {said}."]
         return []
 

@@ -105,7 +105,11 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         if isinstance(error, ImportError) and (needed := needs_local_packages(spec.name)):
             return [as_sentence(needed)]
-        return [as_sentence(f"The agent {model} cannot be imported: {lacking(error) or _first_line(error)}")]
+        return [
+            as_sentence(
+                f"The agent {model} cannot be imported: {lacking(error, model.partition(':')[0]) or _first_line(error)}"
+            )
+        ]
     lacks: Lacks | None = getattr(agent, "lacks", None)
     return mistaken(model, spec.folder) + (lacks(spec.options, spec.folder or Path.cwd()) if lacks else [])
 

@@ -60,7 +60,7 @@ def test_functions_and_packaged_models_answer(folder: Path) -> None:
 def test_models_that_compute_here_say_which_command_installs_what_they_need(folder: Path, model: str) -> None:
     """Guards each way in to PyTorch: our agents, ParlAI's, and those of Hugging Face."""
     done = run(folder, "models", "check", model, "--load", "--zoo", "zoo.yaml")
-    assert f"{model} needs PyTorch and transformers, which are not installed" in " ".join(done.stdout.split())
+    assert f"{model} needs PyTorch and transformers, which are not both installed" in " ".join(done.stdout.split())
     assert "parlai-humaneval setup --local" in " ".join(done.stdout.split())
     assert "Traceback" not in done.stderr
 
@@ -69,4 +69,4 @@ def test_training_says_so_too(folder: Path) -> None:
     """Guards the commands that make models."""
     done = run(folder, "models", "train-tiny", "--out", "tiny")
     assert done.returncode != 0
-    assert "needs PyTorch and transformers, which are not installed" in " ".join(done.stderr.split())
+    assert "needs PyTorch and transformers, which are not both installed" in " ".join(done.stderr.split())

@@ -16,7 +16,11 @@ from parlai_humaneval.installing import check_code, check_release
 
 
 def mend_plateau(lr_scheduler: ModuleType) -> None:
-    """Let ``--lr-scheduler reduceonplateau``, the default, run: newer torch has no ``verbose``, which ParlAI passes."""
+    """Let ``--lr-scheduler reduceonplateau``, the default, run: newer torch has no ``verbose``, which ParlAI passes.
+
+    Raises:
+        UntestedRelease: ParlAI's scheduler is not the one that is mended here.
+    """
     plateau = lr_scheduler.optim.lr_scheduler.ReduceLROnPlateau
     if "verbose" in inspect.signature(plateau).parameters:
         return
@@ -32,14 +36,18 @@ def mend_plateau(lr_scheduler: ModuleType) -> None:
 
 
 def mend_gpt2(agents: Any) -> None:
-    """Let ``hugging_face/gpt2`` and ``hugging_face/dialogpt`` speak: they keep tuples, and transformers 5 keeps caches."""
+    """Let ``hugging_face/gpt2`` and ``hugging_face/dialogpt`` speak: they keep tuples, and transformers 5 keeps caches.
+
+    Raises:
+        UntestedRelease: ParlAI's decoder is not the one that is mended here.
+    """
     library = agents.GPT2Model
     if "past_key_values" in inspect.signature(library.forward).parameters:
         return
     check_code(agents.GPT2Decoder, "bb2586c2")
     from parlai_humaneval.models.local.reading import cache_of, layers_of
 
-    class GPT2Model(library):  # type: ignore[misc, valid-type]
+    class GPT2Model(library):  # type: ignore[misc, valid-type]  # its base is known at run time only
         """As it was in transformers 4: what it has read goes in and comes out as tensors, layer by layer."""
 
         def forward(self, *arguments: Any, past_key_values: Any = None, **options: Any) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ def _options() -> str:
 def _default(value: object) -> str:
     if value in (None, ""):
         return ""
-    return code(written(int(value) if isinstance(value, float) and value.is_integer() else value))  # type: ignore[arg-type]
+    return code(written(int(value) if isinstance(value, float) and value.is_integer() else value))  # type: ignore[arg-type]  # a default may be of any kind
 
 
 def _refusals() -> str:

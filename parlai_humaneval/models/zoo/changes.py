@@ -5,7 +5,6 @@ PyYAML says where in the text each value stands; only that place is written anew
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -71,10 +70,10 @@ def _changed(text: str, model: str, mend: Mend) -> str | None:
     before, after = text[: value.start_mark.index], text[_end(value, text) :]
     if value.start_mark.line == key.end_mark.line:
         return f"{before}{written(mend.value)}{after}"
-    colon = (
-        text.index(":", key.end_mark.index) + 1
-    )  # a block begins on the next line, and a comment may stand on this one
-    line_end = colon + re.search(r"\r?\n", text[colon:]).start()  # type: ignore[union-attr]  # the block is behind it
+    # A block begins on the next line, and a comment may stand on this one.
+    colon = text.index(":", key.end_mark.index) + 1
+    line_end = text.index("\n", colon)
+    line_end -= text[line_end - 1] == "\r"
     return f"{text[:colon]} {written(mend.value)}{text[colon:line_end]}{after}"
 
 

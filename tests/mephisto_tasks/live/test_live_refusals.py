@@ -98,8 +98,7 @@ async def test_a_dialogue_that_outgrows_its_server_is_completed(start: Launch, d
 
 async def test_a_refusal_in_a_study_names_the_option_in_the_record(start: Launch, tmp_path: Path) -> None:
     """Guards whoever reads why a dialogue failed: the option of the zoo entry is in the sentence."""
-    refuse: Refuse = lambda body: "Unrecognized request argument supplied: seed" if "seed" in body else None  # noqa: E731
-    with serving(refuse) as address:
+    with serving(lambda body: "Unrecognized request argument supplied: seed" if "seed" in body else None) as address:
         async with start(
             models=["served", "retrieval"], zoo_files=[zoo_of(tmp_path, address)], turns=1, dialogues_per_group=1
         ) as run:

@@ -174,7 +174,7 @@ def test_a_fresh_process_needs_only_what_lies_beside_the_model(trained: Trained)
         **os.environ,
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": os.pathsep.join(sys.path),
     }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -118,10 +118,10 @@ check-chromium:
 	  echo "Chromium is needed for the browser tests: install it (Debian: apt-get install chromium), or name it: make CHROMIUM=/path/to/chromium $(MAKECMDGOALS)" >&2; exit 1
 
 # Re-made when what is installed changes; editing a source file needs no new install.
-$(INSTALLED) $(SMALL): setup.py pyproject.toml requirements/lock.txt parlai_humaneval/installing.py
+$(INSTALLED) $(SMALL): setup.py pyproject.toml requirements/lock.txt parlai_humaneval/_util/installing.py
 	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $${python:-uv}"; \
 	  if [ -n "$$python" ]; then "$$python" -m venv $(VENV); else uv venv --quiet --python '>=3.10,<3.15' $(VENV); fi || { rm -rf $(VENV); exit 1; }; fi
-	@$(BIN)/python -I parlai_humaneval/installing.py requirements/lock.txt $(if $(filter $(INSTALLED),$@),--all)
+	@$(BIN)/python -I parlai_humaneval/_util/installing.py requirements/lock.txt $(if $(filter $(INSTALLED),$@),--all)
 	@touch $@
 
 check-oldest:
@@ -134,11 +134,11 @@ $(OLDEST_INSTALLED): requirements/oldest.txt $(INSTALLED) | check-oldest
 	@packages='import sysconfig; print(sysconfig.get_path("purelib"))'; \
 	  from="$$($(BIN)/python -c "$$packages")"; to="$$($(OLDEST)/bin/python -c "$$packages")"; \
 	  for path in "$$from"/nvidia "$$from"/{nvidia,cuda,triton}*.dist-info; do if [ -e "$$path" ]; then ln -s "$$path" "$$to/"; fi; done
-	@$(OLDEST)/bin/python -I parlai_humaneval/installing.py requirements/oldest.txt --all
+	@$(OLDEST)/bin/python -I parlai_humaneval/_util/installing.py requirements/oldest.txt --all
 	@touch $@
 
 # Exact versions, found anew. Only uv can leave out packages, and put others in place of ParlAI's and Mephisto's pins.
-COMPILE = "$(FIND_PYTHON)" -I parlai_humaneval/installing.py --engines | uv pip compile --quiet --upgrade --python-version 3.10 \
+COMPILE = "$(FIND_PYTHON)" -I parlai_humaneval/_util/installing.py --engines | uv pip compile --quiet --upgrade --python-version 3.10 \
 	--no-annotate --custom-compile-command "make lock" --excludes requirements/excludes.txt setup.py -
 lock: check-tools
 	@command -v uv >/dev/null || { echo "uv is needed to find versions: pip install uv" >&2; exit 1; }

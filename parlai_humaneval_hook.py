@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 WATCHED: Mapping[str, str] = {
-    "parlai.core.loader": "parlai_humaneval.in_parlai:register_agents",
-    "parlai.core.opt": "parlai_humaneval.in_parlai:find_presets",
-    "parlai.core.params": "parlai_humaneval.in_parlai:suggest_options",
-    "parlai.core.script": "parlai_humaneval.in_parlai:register_scripts",
-    "parlai.agents.hugging_face.dialogpt": "parlai_humaneval.compat:mend_gpt2",
-    "parlai.agents.hugging_face.gpt2": "parlai_humaneval.compat:mend_gpt2",
-    "parlai.nn.lr_scheduler": "parlai_humaneval.compat:mend_plateau",
+    "parlai.core.loader": "parlai_humaneval.parlai_plugin.setup:register_agents",
+    "parlai.core.opt": "parlai_humaneval.parlai_plugin.setup:find_presets",
+    "parlai.core.params": "parlai_humaneval.parlai_plugin.setup:suggest_options",
+    "parlai.core.script": "parlai_humaneval.parlai_plugin.setup:register_scripts",
+    "parlai.agents.hugging_face.dialogpt": "parlai_humaneval.parlai_plugin.compat:mend_gpt2",
+    "parlai.agents.hugging_face.gpt2": "parlai_humaneval.parlai_plugin.compat:mend_gpt2",
+    "parlai.nn.lr_scheduler": "parlai_humaneval.parlai_plugin.compat:mend_plateau",
 }
 """Module of ParlAI → function of this package (``module:name``) that is given the module once it is imported."""
 

@@ -57,10 +57,11 @@ setup(
     package_data={
         "": ["py.typed", "*.pyi"],
         "parlai_humaneval": [
-            "self_chat/multirun/conf/*.yaml",
+            "_util/renamed.txt",
+            "cli/conf/*.yaml",
             "data/**/*",
             "judges/*.txt",
-            "languages/*.po",
+            "i18n/*.po",
             "opt_presets/**/*",
             "report/**/templates/*",
             "report/*.bib",
@@ -68,10 +69,10 @@ setup(
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [
             "PROTOCOL.md",
-            "router/static/*",
-            "watching/page/static/*",
-            "watching/page/templates/*",
-            "crowds/link/panels/*.yaml",
+            "server/static/*",
+            "monitoring/static/*",
+            "monitoring/templates/*",
+            "crowds/panels/*.yaml",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
             "webapp/dist/**/*",

@@ -19,7 +19,7 @@ def gzipped_kb(folder: Path) -> float:
 
 def run(quick: bool) -> list[Figure]:
     """One figure; ``quick`` changes nothing. Raises WebAppMissing when the page is not built."""
-    from mephisto_tasks.engine.blueprint import webapp_dist
+    from mephisto_tasks.adapter.blueprint import webapp_dist
 
     return [
         Figure(

@@ -18,13 +18,12 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, median
 from benchmarks.self_chat import EXCHANGES, large
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, Running
+from parlai_humaneval.self_chat.dialogue import talk_in
 from parlai_humaneval.self_chat.files import DialogueFile, locked
-from parlai_humaneval.self_chat.settings import SelfChatSettings
-from parlai_humaneval.self_chat.starts import load_starts
-from parlai_humaneval.self_chat.talking import talk_in
+from parlai_humaneval.self_chat.settings import SelfChatSettings, load_starts
 
 BATCH = 8
 DIALOGUES = 8 * BATCH

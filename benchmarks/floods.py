@@ -29,8 +29,8 @@ from benchmarks.models import PAIRS
 from benchmarks.our_rater import OurRater
 from benchmarks.processes import BenchmarkError
 from benchmarks.sides import our_launch, wait_for_page, zoo_file
-from mephisto_tasks.router.page_client import PageClient
-from parlai_humaneval.protocol.page.steps import PageState
+from mephisto_tasks.simulation.page_client import PageClient
+from parlai_humaneval.schema.steps import PageState
 
 PACKETS = 5000
 LONGEST_S = 12.0

@@ -15,13 +15,13 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit
 
-from parlai_humaneval.statistics.clustered import SHARE_LIMITS
-from parlai_humaneval.statistics.crossed import crossed_mean, crossed_share
-from parlai_humaneval.statistics.prediction_powered.answers import Answers, evidence_of_rates, matched
-from parlai_humaneval.statistics.prediction_powered.combined import Question, combined
-from parlai_humaneval.statistics.prediction_powered.strengths import strengths_with_judge
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.pairs import bradley_terry
+from parlai_humaneval.statistics.core.clustered import SHARE_LIMITS
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import crossed_mean, crossed_share
+from parlai_humaneval.statistics.judges.matching import Answers, evidence_of_rates, matched
+from parlai_humaneval.statistics.judges.prediction_powered import Question, combined
+from parlai_humaneval.statistics.judges.ranking import strengths_with_judge
+from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int_]

@@ -15,8 +15,8 @@ from benchmarks.figures import Figure
 from benchmarks.pool import LINES, OurConversation, ParlaiConversation, talk_for
 from benchmarks.replies import MODELS
 from benchmarks.serving_models import MODEL, TOKENS, causal_lm, generator
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 CONVERSATIONS = (8, 32)

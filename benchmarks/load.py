@@ -31,9 +31,9 @@ from benchmarks.peer.rater import PeerRater, TurnedAway
 from benchmarks.processes import REPOSITORY, processor_s, resident_kb, threads
 from benchmarks.sides import PEER_READY, our_launch, peer_launch, wait_for_page, zoo_file
 from benchmarks.stored_turns import StoredByWorker, turns_astray
-from mephisto_tasks.router.page_client import Details, PageClient
-from mephisto_tasks.simulated.raters import Behaviour, Outcome, SimulatedRater, browser_of_simulated
-from parlai_humaneval.protocol.page.steps import PageState
+from mephisto_tasks.simulation.page_client import Details, PageClient
+from mephisto_tasks.simulation.raters import Behaviour, Outcome, SimulatedRater, browser_of_simulated
+from parlai_humaneval.schema.steps import PageState
 
 RATERS = (50, 100, 200, 500)
 BESIDE_PEER = (1, 8, 32)

@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.processes import BenchmarkError, environment
 from benchmarks.serving_models import make_causal_lm
-from parlai_humaneval.models.local.hugging_face import load_pretrained
-from parlai_humaneval.models.local.refusals import WEIGHTS
+from parlai_humaneval.models.backends.hugging_face import load_pretrained
+from parlai_humaneval.models.backends.weights_refusals import WEIGHTS
 
 TIMEOUT_S = 300.0
 CASES = {

@@ -9,9 +9,9 @@ import random
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
-from parlai_humaneval.models.small.eliza import ElizaAgent
-from parlai_humaneval.models.small.retrieval import RetrievalAgent
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
+from parlai_humaneval.models.baselines.eliza import ElizaAgent
+from parlai_humaneval.models.baselines.retrieval import RetrievalAgent
 
 
 class WithHistory(DialogueAgent):

@@ -7,8 +7,8 @@ import random
 import time
 
 from benchmarks.peer.rater import MESSAGE, REASON
-from mephisto_tasks.router.page_client import PageClient
-from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, FeedbackStep, MessageStep, PageState
+from mephisto_tasks.simulation.page_client import PageClient
+from parlai_humaneval.schema.steps import ChooseStep, EndStep, FeedbackStep, MessageStep, PageState
 
 TIMEOUT_S = 120.0
 

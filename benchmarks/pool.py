@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 
 from benchmarks.processes import BenchmarkError
 from benchmarks.serving_models import generator
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.loaded import processors
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LINES = (

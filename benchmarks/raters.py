@@ -19,9 +19,9 @@ from benchmarks.figures import Figure, median, percentile
 from benchmarks.processes import resident_kb
 from benchmarks.sides import our_launch, wait_for_page
 from benchmarks.stored_turns import compare, slowest, stored_of, without_models
-from mephisto_tasks.simulated.raters import Behaviour, Outcome, SimulatedRater
-from parlai_humaneval.protocol.page.steps import MessageStep, PageState
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from mephisto_tasks.simulation.raters import Behaviour, Outcome, SimulatedRater
+from parlai_humaneval.schema.records import DialogueRecord
+from parlai_humaneval.schema.steps import MessageStep, PageState
 
 MODELS = ("eliza", "retrieval", "degraded", "retrieval_b")
 """Three packaged models, and one of :data:`ZOO`."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, median
 from benchmarks.stored_units import TASK_NAME, write_units
-from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.storage.results import read_dialogues
 
 UNITS = 2000
 REPEATS = 5

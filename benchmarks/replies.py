@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from benchmarks.pool import OurConversation, compare, specs, talk_for
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 
 CONVERSATIONS = (1, 4, 8, 16)
 SECONDS = 4.0

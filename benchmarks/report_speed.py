@@ -23,7 +23,7 @@ from benchmarks.simulated_tables import (
 )
 from parlai_humaneval.analysis import write_tables
 from parlai_humaneval.planning.made_studies import only
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.build import Tables
 
 DIALOGUES, TURNS = 10_000, 100_000
 AIM_SECONDS = {DIALOGUES: 10, TURNS: 20}

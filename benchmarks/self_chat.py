@@ -19,13 +19,12 @@ from benchmarks.figures import Figure
 from benchmarks.processes import BenchmarkError
 from benchmarks.replies import MODELS
 from benchmarks.serving_models import endpoint, generator
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
+from parlai_humaneval.models.agent.isolation import quiet_parlai, silent_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
+from parlai_humaneval.self_chat.dialogue import talk_in
 from parlai_humaneval.self_chat.files import DialogueFile, locked
-from parlai_humaneval.self_chat.settings import SelfChatSettings
-from parlai_humaneval.self_chat.starts import load_starts
-from parlai_humaneval.self_chat.talking import talk_in
+from parlai_humaneval.self_chat.settings import SelfChatSettings, load_starts
 
 BATCHES = (1, 8, 32)
 EXCHANGES = 6

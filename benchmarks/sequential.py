@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.figures import Figure
-from parlai_humaneval.sequential.fixed_plan import fixed_plan
-from parlai_humaneval.sequential.pairs import pairs_of
-from parlai_humaneval.sequential.rule import IN_FLIGHT, StoppingRule
-from parlai_humaneval.sequential.simulated import Crowd, simulate, win_rates
+from parlai_humaneval.stopping.evidence import pairs_of
+from parlai_humaneval.stopping.fixed_plans import fixed_plan
+from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, simulate, win_rates
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

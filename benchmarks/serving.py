@@ -23,8 +23,8 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.pool import OurConversation, ParlaiConversation, talk_for
 from benchmarks.serving_models import LATENCY_S, MODEL, SHAPES, causal_lm, endpoint, generator
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 
 CONVERSATIONS = (1, 4, 8, 16, 32)

@@ -75,7 +75,7 @@ def _make_generator(file: Path, shape: Shape, seed: int) -> None:
     from parlai.core.agents import create_agent
     from parlai.core.params import ParlaiParser
 
-    from parlai_humaneval.models.quiet import silent_parlai
+    from parlai_humaneval.models.agent.isolation import silent_parlai
 
     file.parent.mkdir(parents=True, exist_ok=True)
     words = file.with_suffix(".dict")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.processes import BenchmarkError
-from mephisto_tasks.simulated.raters import Outcome, SentTurn
-from mephisto_tasks.stored.results import PSEUDONYM_KEY, read_dialogues
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from mephisto_tasks.simulation.raters import Outcome, SentTurn
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, read_dialogues
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.schema.records import DialogueRecord, Turn
 
 
 class TurnsDiffer(BenchmarkError):

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from mephisto_tasks import compat
+from mephisto_tasks._util import compat
 
 compat.prepare()
 
@@ -15,9 +15,9 @@ from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.utils.testing import get_mock_requester
 from omegaconf import OmegaConf
 
-from mephisto_tasks.study import settings
-from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, Candidate, ContextRecord, ModelRecord
-from parlai_humaneval.protocol.records.events import Answered, CandidatesShown, Event, Finished, HumanMessage, Started
+from mephisto_tasks.launch import config as settings
+from parlai_humaneval.schema.events import Answered, CandidatesShown, Event, Finished, HumanMessage, Started
+from parlai_humaneval.schema.records import SCHEMA_VERSION, Candidate, ContextRecord, ModelRecord
 
 TASK_NAME = "bench"
 START = 1_700_000_000.0

@@ -12,8 +12,8 @@ from benchmarks.figures import Figure, percentile
 from benchmarks.pool import LINES, OurConversation, at_once, talk_for
 from benchmarks.replies import MODELS
 from benchmarks.serving_models import LONGEST, MODEL, mixed_lengths
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 
 CONVERSATIONS = 32
 TURNS = 15

@@ -1,7 +1,7 @@
 """``python -m mephisto_tasks TASK [conf=NAME] [overrides]`` launches a task, as ``parlai-humaneval launch TASK`` does."""
 
-from mephisto_tasks.commands.launch import launch
-from parlai_humaneval.ending import end_quickly
+from mephisto_tasks.cli.launch import launch
+from parlai_humaneval._util.terminal import end_quickly
 
 if __name__ == "__main__":
     end_quickly()

@@ -9,7 +9,7 @@ import numpy as np
 
 from parlai_humaneval import analysis
 from parlai_humaneval.analysis import Result
-from parlai_humaneval.models.small.distortion import span_length, span_starts
+from parlai_humaneval.models.baselines.degraded import span_length, span_starts
 from parlai_humaneval.quality.ratings import degraded_rated_lower
 
 Numbers = Sequence[float]

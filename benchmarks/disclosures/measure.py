@@ -26,8 +26,8 @@ import yaml
 from scipy.stats import binomtest
 
 from benchmarks.disclosures.sentences import HERE, Labelled
-from parlai_humaneval.showing.disclosure_model import packaged_model
-from parlai_humaneval.showing.identity import giveaways
+from parlai_humaneval.display.disclosure_model import packaged_model
+from parlai_humaneval.display.masking import giveaways
 
 _GAP = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+")
 _OF_A_SPEAKER = re.compile(r"\b(?:i|i['’]m|my|me|myself)\b", re.IGNORECASE)

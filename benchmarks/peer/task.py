@@ -2,7 +2,7 @@
 
 ParlAI's blueprint, world and bot agents, Mephisto's operator, LocalArchitect and node router run unchanged, except:
 
-* what Mephisto 1.1.1 needs to be imported at all on this Python (``mephisto_tasks.compat``), and the name
+* what Mephisto 1.1.1 needs to be imported at all on this Python (``mephisto_tasks._util.compat``), and the name
   ``InaccessiblePrometheusServer`` that ParlAI imports and Mephisto 1.1.1 does not have;
 * ParlAI's checker of offensive words, which is not used here, but would be downloaded by every world.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from mephisto_tasks import compat
+from mephisto_tasks._util import compat
 
 compat.prepare()
 

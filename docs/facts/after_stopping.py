@@ -10,8 +10,8 @@ from scipy.special import stdtrit
 
 from docs.facts.markdown import table
 from docs.facts.one_study import CROWD, turns_won
-from parlai_humaneval.statistics.betting import equality_evidence, order_evidence, share_interval
-from parlai_humaneval.statistics.wording import MINUS, percent
+from parlai_humaneval.statistics.core.formatting import MINUS, percent
+from parlai_humaneval.statistics.core.sequential import equality_evidence, order_evidence, share_interval
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from docs.facts.little_saved import little
 from docs.facts.markdown import table
 from docs.facts.one_study import CROWD, POINTS, RULE, OneStudy, PairUnderBoth, made_up, strengths
 from docs.facts.peeking import looking
-from parlai_humaneval.sequential.simulated import simulate, win_rates
-from parlai_humaneval.statistics.wording import percent
+from parlai_humaneval.statistics.core.formatting import percent
+from parlai_humaneval.stopping.simulation import simulate, win_rates
 
 ALIKE = 200
 """Studies of the same models."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from docs.facts.markdown import block, code, table
+from parlai_humaneval.judges.config import JudgeFile
 from parlai_humaneval.judges.prompts import default_template
-from parlai_humaneval.judges.spec import JudgeFile
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS
 
 

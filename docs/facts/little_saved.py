@@ -10,11 +10,11 @@ from scipy.special import ndtri
 
 from docs.facts.markdown import table
 from docs.facts.one_study import CROWD
-from parlai_humaneval.sequential.fixed_plan import POWER, fixed_plan
-from parlai_humaneval.sequential.pairs import pairs_of
-from parlai_humaneval.sequential.rule import StoppingRule
-from parlai_humaneval.sequential.studies import Studies
-from parlai_humaneval.statistics.wording import percent
+from parlai_humaneval.statistics.core.formatting import percent
+from parlai_humaneval.stopping.batch import Studies
+from parlai_humaneval.stopping.evidence import pairs_of
+from parlai_humaneval.stopping.fixed_plans import POWER, fixed_plan
+from parlai_humaneval.stopping.rule import StoppingRule
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from parlai_humaneval.sequential.events import Answered, Arrived, Claimed, Folded, Outcome
-from parlai_humaneval.sequential.fixed_plan import fixed_plan
-from parlai_humaneval.sequential.peeking import Peek
-from parlai_humaneval.sequential.rule import StoppingRule
-from parlai_humaneval.sequential.simulated import Crowd, win_rates
-from parlai_humaneval.sequential.standing import PairStanding, Standing
-from parlai_humaneval.sequential.study import SequentialStudy
-from parlai_humaneval.statistics.betting import share_interval
+from parlai_humaneval.statistics.core.sequential import share_interval
+from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Outcome
+from parlai_humaneval.stopping.fixed_plans import Peek, fixed_plan
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, win_rates
+from parlai_humaneval.stopping.status import PairStanding, Standing
+from parlai_humaneval.stopping.study import SequentialStudy
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from parlai.core.params import ParlaiParser
 
 from docs.facts.markdown import code, table
-from parlai_humaneval.models.hosted.chat_completions import ChatCompletionsAgent
-from parlai_humaneval.models.hosted.refusals import REFUSALS, written
+from parlai_humaneval.models.backends.chat_completions import ChatCompletionsAgent
+from parlai_humaneval.models.backends.server_refusals import REFUSALS, written
 
 SHARED = ("concurrency",)
 """Options of all models that are asked elsewhere, which are worth a word here."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from docs.facts.markdown import code
-from mephisto_tasks.study.setting_list import Setting, list_settings
-from parlai_humaneval.techniques import Engine, techniques
+from mephisto_tasks.launch.config_reference import Setting, list_settings
+from parlai_humaneval.techniques.registry import Engine, techniques
 
 MANY = 3
 """Where techniques have more different defaults than this, they are not listed."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from docs.facts.markdown import code, table
-from mephisto_tasks.study.settings import conf_names
+from mephisto_tasks.launch.config import conf_names
 from parlai_humaneval.quality.registry import CHECKS, default_checks
-from parlai_humaneval.techniques import Technique, techniques
+from parlai_humaneval.techniques.registry import Technique, techniques
 
 NOT_OF_PAPERS = ("local", "mturk", "mturk_sandbox")
 """Confs that every technique has."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.crowds.link.invitations.signing import Seal
-from parlai_humaneval.languages.speaking import phrase
+from mephisto_tasks.crowds.invitations.signing import Seal
+from parlai_humaneval.i18n.translate import phrase
 
 KEY = "raters.key"
 """In the data directory: a rater is the same in every study there."""

@@ -1,4 +1,10 @@
-"""Mephisto's qualifications, which are what its database can keep about a worker: who holds one, and granting one."""
+"""Mephisto's qualifications, which are what its database can keep about a worker: who holds one, and granting one.
+
+Workers that are programs of this project: each is marked in Mephisto's database, so that none passes for a person.
+
+The mark is a qualification that only a launch grants, to workers whose names it announced itself before they came;
+nothing that a page sends can give it or take it away. A worker who was simulated once stays so in every later launch.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,16 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from mephisto_tasks import compat
-
-compat.prepare()
-
 from mephisto.abstractions.database import EntryAlreadyExistsException
 from mephisto.data_model.worker import Worker
 from mephisto.utils.qualifications import find_or_create_qualification
+
+from mephisto_tasks._util import compat
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from mephisto_tasks.workers.roster import SIMULATED
+
+compat.prepare()
+
 
 logger = logging.getLogger(__name__)
 
@@ -63,3 +72,13 @@ def holders(db: Any, name: str) -> list[Worker]:
         for qualification in db.find_qualifications(name)
         for granted in db.check_granted_qualifications(qualification_id=qualification.db_id)
     ]
+
+
+def is_simulated(worker: Any, announced: Callable[[str], bool]) -> bool:
+    """Whether a worker is a program; one whose name is ``announced`` is marked by this."""
+    if worker.get_granted_qualification(SIMULATED) is not None:
+        return True
+    if not announced(str(worker.worker_name).removesuffix(SANDBOX_SUFFIX)):
+        return False
+    grant(worker, SIMULATED)
+    return True

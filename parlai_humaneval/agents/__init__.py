@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
 
-from parlai_humaneval.models.names import AGENT_HOMES
+from parlai_humaneval.models.agent.names import AGENT_HOMES
 
 PREFIX = f"{__name__}."
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.plugins import load_plugins
+from parlai_humaneval._util.plugins import load_plugins
 
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
 _MODULES = {

@@ -1,8 +1,9 @@
 """The public names, each from its module; the module beside this file loads them on use."""
 
-from parlai_humaneval.planning.comparing import compare_techniques
+from parlai_humaneval.planning.comparison import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.pilot import Pilot, pilot_of
+from parlai_humaneval.planning.plan import Plan, plan_study
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,
@@ -14,73 +15,63 @@ from parlai_humaneval.planning.power import (
     rank_sum_size,
     two_proportions_size,
 )
-from parlai_humaneval.planning.simulate import simulated_power
+from parlai_humaneval.planning.simulation import simulated_power
 from parlai_humaneval.planning.stopping import plan_until_decided
-from parlai_humaneval.planning.study_plan import Plan, plan_study
-from parlai_humaneval.planning.until_decided import UntilDecided
+from parlai_humaneval.planning.stopping_result import UntilDecided
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.draw.files import write_document
-from parlai_humaneval.report.draw.terminal import print_document, print_summary
-from parlai_humaneval.report.making import make_document
-from parlai_humaneval.sequential.replaying import Replay, replay_sequential
-from parlai_humaneval.sequential.rule import StoppingRule
-from parlai_humaneval.statistics.agreement import (
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    pair_agreement,
-    percent_agreement,
-    rating_counts,
-)
-from parlai_humaneval.statistics.best_set import BestSet, best_of_means, best_set
-from parlai_humaneval.statistics.betting import equality_evidence, order_evidence, score_evidence, share_interval
-from parlai_humaneval.statistics.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
-from parlai_humaneval.statistics.clustered import (
+from parlai_humaneval.report.render.files import write_document
+from parlai_humaneval.report.render.terminal import print_document, print_summary
+from parlai_humaneval.statistics.core.clustered import (
     ClusterSums,
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
     sign_flip_p,
 )
-from parlai_humaneval.statistics.combos import pair_combo, single_combos
-from parlai_humaneval.statistics.correction import holm
-from parlai_humaneval.statistics.correlation import (
-    RaterPairs,
-    correlation,
-    criteria_correlations,
-    kendall_tau_b,
-    rater_pairs,
-)
-from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean, crossed_share, two_way_share
-from parlai_humaneval.statistics.crowd_time import (
-    ChunkVariability,
-    TimeToSignificance,
-    chunk_variability,
-    collection_time,
-    cumulative_time,
-    dialogues_needed,
-    time_to_difference,
-    time_to_significance,
-)
-from parlai_humaneval.statistics.design import (
+from parlai_humaneval.statistics.core.clustering_effects import (
     design_effect,
     detectable_gap,
     effective_number,
     intraclass_correlation,
     observations_per_cluster,
 )
-from parlai_humaneval.statistics.extreme_rates import ClusteredRate, RateTest, extreme_rate_test
-from parlai_humaneval.statistics.justifications import mean_words, reasons, top_terms, word_counts
-from parlai_humaneval.statistics.likert import (
-    RatedCriterion,
-    RatedPair,
-    final_scores,
-    likert_groups,
-    mean_rating,
-    rated_pairs,
+from parlai_humaneval.statistics.core.correlation import (
+    RaterPairs,
+    correlation,
+    criteria_correlations,
+    kendall_tau_b,
+    rater_pairs,
 )
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
-from parlai_humaneval.statistics.pair_wins import (
+from parlai_humaneval.statistics.core.effect_sizes import paired_superiority, superiority_of_difference
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.core.multiplicity import holm
+from parlai_humaneval.statistics.core.proportions import ClusteredRate, RateTest, extreme_rate_test
+from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest, rank_sum_test
+from parlai_humaneval.statistics.core.result import Result, results_table
+from parlai_humaneval.statistics.core.sequential import (
+    anytime_p_values,
+    crossing,
+    e_values,
+    equality_evidence,
+    order_evidence,
+    score_evidence,
+    share_interval,
+    t_p_values,
+)
+from parlai_humaneval.statistics.core.shares import (
+    binomial_p,
+    binomial_p_values,
+    binomial_test,
+    success_rate,
+    wald_interval,
+    wilson_interval,
+)
+from parlai_humaneval.statistics.core.sign_flip import joint_sign_flip_p, sign_flip_interval, sign_flip_p_value
+from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share, two_way_share
+from parlai_humaneval.statistics.judges.tables import prediction_powered
+from parlai_humaneval.statistics.preference.leave_one_out import LeftOut, leave_one_out
+from parlai_humaneval.statistics.preference.pairs import (
     ModelWins,
     PairWins,
     counted_comparisons,
@@ -89,93 +80,26 @@ from parlai_humaneval.statistics.pair_wins import (
     oriented,
     wins_of_pairs,
 )
-from parlai_humaneval.statistics.prediction_powered.tables import prediction_powered
-from parlai_humaneval.statistics.rank_stability import (
-    ScoreRange,
-    StabilityPoint,
-    ranking_agreement,
-    same_ranking_share,
-    score_ranges,
-    stability_curves,
-)
-from parlai_humaneval.statistics.rank_tests import rank_sum_test
-from parlai_humaneval.statistics.ranks import rank_clusters, rank_range, rank_range_shortest
-from parlai_humaneval.statistics.rater_time import TimedAnswers, answers_in_time, left_open, spent_by_unit
-from parlai_humaneval.statistics.regression import TurnWeights, ols, turn_rates, weigh_turns
-from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
-from parlai_humaneval.statistics.result import Result, results_table
-from parlai_humaneval.statistics.sequential import anytime_p_values, crossing, e_values, t_p_values
-from parlai_humaneval.statistics.shares import (
-    binomial_p,
-    binomial_p_values,
-    binomial_test,
-    success_rate,
-    wald_interval,
-    wilson_interval,
-)
-from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_interval, sign_flip_p_value
-from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
-from parlai_humaneval.statistics.spotting import (
-    StabilityCurve,
-    bootstrap_ranks,
-    bot_contests,
-    judged_segments,
-    label_winner,
-    ranking_stability,
-)
-from parlai_humaneval.statistics.standardised_scores import (
-    ScoreGap,
-    SystemScore,
-    overall_score,
-    score_gaps,
-    system_scores,
-)
-from parlai_humaneval.statistics.strengths.tables import (
-    Strengths,
-    bradley_terry,
-    comparison_strengths,
-    plackett_luce,
-    pooled_turn_strengths,
-    turn_strengths,
-)
-from parlai_humaneval.statistics.superiority import paired_superiority, superiority_of_difference
-from parlai_humaneval.statistics.survival.curve import survival_curve, survival_with_bands
-from parlai_humaneval.statistics.survival.generalised_logrank import (
-    LogRank,
-    logrank_scores,
-    logrank_test,
-    zhao_sun_scores,
-    zhao_sun_test,
-)
-from parlai_humaneval.statistics.survival.regression import CoxFit, cloglog_cox
-from parlai_humaneval.statistics.survival.tests import (
-    clustered_score_test,
-    permutation_logrank_test,
-    survival_score_test,
-)
-from parlai_humaneval.statistics.trueskill.ratings import (
-    Skill,
-    conservative,
-    ffa_points,
-    ffa_ranks,
-    free_for_all_ratings,
-    rate_free_for_all,
-    rate_two_player,
-    shuffle_interval,
-    trueskill,
-)
-from parlai_humaneval.statistics.trueskill.update import SkillModel
-from parlai_humaneval.statistics.turn_patterns import FirstChoice, Reselection, first_choice, first_place, reselection
-from parlai_humaneval.statistics.turn_subsets import LeftOut, leave_one_out
-from parlai_humaneval.statistics.turn_tests import (
+from parlai_humaneval.statistics.preference.reasons import mean_words, reasons, top_terms, word_counts
+from parlai_humaneval.statistics.preference.tests import (
     TurnTest,
+    cochran_q_test,
     compare_choices,
     compare_singles,
     compare_with_baseline,
     equal_rates_test,
+    goodness_of_fit_test,
+    mcnemar_test,
     with_holm,
 )
-from parlai_humaneval.statistics.win_rates import (
+from parlai_humaneval.statistics.preference.turn_dependence import (
+    FirstChoice,
+    Reselection,
+    first_choice,
+    first_place,
+    reselection,
+)
+from parlai_humaneval.statistics.preference.win_rates import (
     combo,
     count_dialogues,
     effective_win_rate,
@@ -187,11 +111,100 @@ from parlai_humaneval.statistics.win_rates import (
     sqr,
     wta,
 )
+from parlai_humaneval.statistics.ranking.best_set import BestSet, best_of_means, best_set
+from parlai_humaneval.statistics.ranking.from_tables import (
+    Strengths,
+    bradley_terry,
+    comparison_strengths,
+    plackett_luce,
+    pooled_turn_strengths,
+    turn_strengths,
+)
+from parlai_humaneval.statistics.ranking.stability import (
+    ScoreRange,
+    StabilityPoint,
+    ranking_agreement,
+    same_ranking_share,
+    score_ranges,
+    stability_curves,
+)
+from parlai_humaneval.statistics.ranking.trueskill import (
+    Skill,
+    conservative,
+    ffa_points,
+    ffa_ranks,
+    free_for_all_ratings,
+    rate_free_for_all,
+    rate_two_player,
+    shuffle_interval,
+    trueskill,
+)
+from parlai_humaneval.statistics.ranking.trueskill_update import SkillModel
+from parlai_humaneval.statistics.raters.agreement import (
+    cohen_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pair_agreement,
+    percent_agreement,
+    rating_counts,
+)
+from parlai_humaneval.statistics.raters.time import TimedAnswers, answers_in_time, left_open, spent_by_unit
+from parlai_humaneval.statistics.raters.time_to_significance import (
+    ChunkVariability,
+    TimeToSignificance,
+    chunk_variability,
+    collection_time,
+    cumulative_time,
+    dialogues_needed,
+    time_to_difference,
+    time_to_significance,
+)
+from parlai_humaneval.statistics.ratings.combined import pair_combo, single_combos
+from parlai_humaneval.statistics.ratings.likert import (
+    RatedCriterion,
+    RatedPair,
+    final_scores,
+    likert_groups,
+    mean_rating,
+    rated_pairs,
+)
+from parlai_humaneval.statistics.ratings.regression import TurnWeights, ols, turn_rates, weigh_turns
+from parlai_humaneval.statistics.ratings.replications import replication, same_conclusions
+from parlai_humaneval.statistics.ratings.sliders import is_reversed, standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.ratings.standardised import (
+    ScoreGap,
+    SystemScore,
+    overall_score,
+    score_gaps,
+    system_scores,
+)
+from parlai_humaneval.statistics.survival.cox import CoxFit, cloglog_cox
+from parlai_humaneval.statistics.survival.curve import survival_curve, survival_with_bands
+from parlai_humaneval.statistics.survival.spotting import (
+    StabilityCurve,
+    bootstrap_ranks,
+    bot_contests,
+    judged_segments,
+    label_winner,
+    ranking_stability,
+)
+from parlai_humaneval.statistics.survival.tests import (
+    LogRank,
+    clustered_score_test,
+    logrank_scores,
+    logrank_test,
+    permutation_logrank_test,
+    survival_score_test,
+    zhao_sun_scores,
+    zhao_sun_test,
+)
+from parlai_humaneval.stopping.replay import Replay, replay_sequential
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
 from parlai_humaneval.tables.columns import COLUMNS, TableError
-from parlai_humaneval.tables.counting import on_sliders
 from parlai_humaneval.tables.files import read_tables, write_tables
-from parlai_humaneval.tables.from_records import Tables, tables
+from parlai_humaneval.tables.filters import on_sliders
 
 __all__ = [
     "COLUMNS",

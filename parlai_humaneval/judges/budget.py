@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from parlai_humaneval.judges.config import JudgeSpec, Price
 from parlai_humaneval.judges.prompts import prompt_of, reminder_of
 from parlai_humaneval.judges.questions import JudgeQuestion
-from parlai_humaneval.judges.spec import JudgeSpec, Price
 
 AROUND = 64
 """Tokens that a server may put around what it is sent: roles, marks of its template."""

@@ -10,10 +10,9 @@ from importlib.resources import files
 from string import ascii_uppercase
 
 from parlai_humaneval.judges.questions import Conversation, JudgeQuestion, Reply
-from parlai_humaneval.protocol.asked.ending import SLIDER_ENDS
-from parlai_humaneval.protocol.records.dialogue import CriterionRecord
-from parlai_humaneval.protocol.records.judge_answer import AnswerFormat
-from parlai_humaneval.protocol.records.judgement import AskedQuestion
+from parlai_humaneval.schema.judge_answers import AnswerFormat
+from parlai_humaneval.schema.records import AskedQuestion, CriterionRecord
+from parlai_humaneval.techniques.questions import SLIDER_ENDS
 
 PLACES = ("conversation", "choices", "question", "answer_format", "mark")
 """What a template may hold in braces. Any other braces, such as those of JSON, stay what they are."""

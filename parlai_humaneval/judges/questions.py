@@ -10,10 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from parlai_humaneval.protocol.asked.ending import FINAL_QUESTION, VERDICTS
-from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, RatedRecord, Turn
-from parlai_humaneval.protocol.records.judgement import HUMAN, AskedQuestion, JudgementRecord, Rated, ShownDialogue
-from parlai_humaneval.techniques import techniques
+from parlai_humaneval.schema.records import (
+    HUMAN,
+    AskedQuestion,
+    Candidate,
+    DialogueRecord,
+    JudgementRecord,
+    Rated,
+    RatedRecord,
+    ShownDialogue,
+    Turn,
+)
+from parlai_humaneval.techniques.questions import FINAL_QUESTION, VERDICTS
+from parlai_humaneval.techniques.registry import techniques
 
 PERSON, PARTNER = "Person", "Partner"
 """Who speaks in a conversation with a chatbot."""
@@ -59,7 +68,7 @@ class JudgeQuestion:
 
     ``asked``: the questions, as they stand in the record of a rater. ``several``: any number of replies may be chosen.
     ``shown``: candidates, models or dialogues in shown order. ``turn``: of a live dialogue. See
-    :class:`~parlai_humaneval.protocol.records.judge_answer.JudgeAnswer` for the others.
+    :class:`~parlai_humaneval.schema.judge_answers.JudgeAnswer` for the others.
     """
 
     thing: str

@@ -8,7 +8,7 @@ import numpy as np
 
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.study_plan import Plan, plan_study, power_of
+from parlai_humaneval.planning.plan import Plan, plan_study, power_of
 
 ENDINGS = (".png", ".svg", ".pdf")
 _POINTS = 60

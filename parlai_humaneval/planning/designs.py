@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, ndtri
 
-from parlai_humaneval.planning.likeness import Likeness
+from parlai_humaneval.planning.design_effect import Likeness
 from parlai_humaneval.planning.power import (
     Variance,
     binomial_power,

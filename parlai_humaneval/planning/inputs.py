@@ -1,4 +1,7 @@
-"""What a plan is asked for: checked, and filled up with what the papers do."""
+"""What a plan is asked for: checked, and filled up with what the papers do.
+
+What a plan takes for granted of every technique; what is a technique's own stands in its entry, as its habits.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,34 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from parlai_humaneval.planning.assumptions import (
-    FEE,
-    HOURLY_WAGE,
-    ICC,
-    LIU_DISCORDANCE,
-    MANY_DISCORDANCE,
-    ONBOARDING_MINUTES,
-    ONE_DIALOGUE_MINUTES,
-    REUSE,
-    plannable,
-)
-from parlai_humaneval.planning.likeness import dialogue_icc
-from parlai_humaneval.techniques import Habits, Technique, technique
+from parlai_humaneval.planning.design_effect import dialogue_icc
+from parlai_humaneval.techniques.registry import Habits, Technique, technique, techniques
+
+ONBOARDING_MINUTES = 2.0
+"""Instructions and practice of a new worker: an assumption, no paper tells it."""
+ICC = 0.05
+"""How alike a worker's answers are. An assumption: win rates of PW-Turn vary between chunks of 45 minutes (Smith et al.
+2022, Table 8: 8–11 %) hardly more than independent answers would (10 %)."""
+HOURLY_WAGE = 15.0
+"""Dollars; Smith et al. 2022 paid “well above minimum wage”."""
+FEE = 0.2
+"""Amazon Mechanical Turk's; it takes 40 % of tasks posted with ten or more assignments."""
+ONE_DIALOGUE_MINUTES = 4.0
+"""To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
+REUSE = 5
+"""Comparisons that each finished dialogue is in; an assumption."""
+LEAST_DIALOGUES = 20
+"""Of one model, reused: with fewer the report says that its answer is about these dialogues."""
+LIU_DISCORDANCE = {False: 0.85, True: 0.408}
+"""Of two models, and of four (a value that gives Liu et al.'s 445 turns; they do not publish theirs)."""
+MANY_DISCORDANCE = 0.49
+"""Of more than two models: Liu et al. 2023, Tables 4 and 5."""
+
+
+def plannable() -> dict[str, Habits]:
+    """Technique → its habits, of all that a study can be planned for."""
+    return {name: entry.habits for name, entry in techniques().items() if entry.habits is not None}
+
 
 Method = Literal["two_variance", "liu2023"]
 Tests = Literal["overall", "pairs"]

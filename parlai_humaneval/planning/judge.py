@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from parlai_humaneval.planning.collecting import Collection, collection
+from parlai_humaneval.planning.cost import Collection, collection
 from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import PlanInputs, chance_agreement
 from parlai_humaneval.planning.layout import Layout

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from parlai_humaneval.planning.design_effect import Likeness
 from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, normalised
-from parlai_humaneval.planning.likeness import Likeness
-from parlai_humaneval.techniques import FREE_FOR_ALL
+from parlai_humaneval.techniques.registry import FREE_FOR_ALL
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.raters import Ints
-from parlai_humaneval.statistics.slider_scores import REVERSED_CRITERIA, standardised, worker_checks
+from parlai_humaneval.statistics.ratings.sliders import REVERSED_CRITERIA, standardised, worker_checks
 from parlai_humaneval.tables.columns import typed
 
 Floats = npt.NDArray[np.float64]

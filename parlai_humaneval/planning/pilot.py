@@ -10,17 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
-from parlai_humaneval.planning.assumptions import plannable
 from parlai_humaneval.planning.designs import MIN_WORKERS
-from parlai_humaneval.planning.inputs import PlanError, PlanInputs
-from parlai_humaneval.planning.notes import times
-from parlai_humaneval.planning.study_plan import Plan, plan_study
-from parlai_humaneval.statistics.design import ABOUT_EQUAL
-from parlai_humaneval.techniques import Habits, recorded_as, technique
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs, plannable
+from parlai_humaneval.planning.plan import Plan, plan_study
+from parlai_humaneval.planning.summary import times
+from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
+from parlai_humaneval.techniques.registry import Habits, recorded_as, technique
 
 if TYPE_CHECKING:
-    from parlai_humaneval.statistics.measures import GapData, Measure
-    from parlai_humaneval.statistics.result import Result
+    from parlai_humaneval.statistics.core.result import Result
+    from parlai_humaneval.statistics.ratings.correlations import GapData, Measure
     from parlai_humaneval.tables.columns import Repeats, Tables
 
 Sizes = npt.NDArray[np.float64]
@@ -127,7 +126,7 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     Raises:
         PlanError: nothing of it is there; or, without ``name``, several techniques are, or none is named.
     """
-    from parlai_humaneval.statistics.measures import measures_of
+    from parlai_humaneval.statistics.ratings.correlations import measures_of
 
     measures = measures_of(tables)
     if not measures and _only_ties(tables):
@@ -179,7 +178,7 @@ def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> str:
 
 def _only_ties(tables: Tables) -> bool:
     """Whether models were compared, and nobody ever won."""
-    from parlai_humaneval.tables.counting import nobody_won
+    from parlai_humaneval.tables.filters import nobody_won
 
     return len(tables.comparisons) > 0 and bool(nobody_won(tables.comparisons).all())
 
@@ -194,8 +193,12 @@ def _planned(measure: Measure, name: str) -> bool:
 
 def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     """``sets``: one question, of each set of models that was judged together."""
-    from parlai_humaneval.statistics.measures import pooled_gaps, pooled_planning_dialogue_icc, pooled_planning_icc
-    from parlai_humaneval.tables.raters import simulated_raters
+    from parlai_humaneval.statistics.ratings.correlations import (
+        pooled_gaps,
+        pooled_planning_dialogue_icc,
+        pooled_planning_icc,
+    )
+    from parlai_humaneval.tables.filters import simulated_raters
 
     habits, measure, pairs = plannable()[name], sets[0], pooled_gaps(sets)
     gaps = [one.gap for one in pairs]
@@ -264,7 +267,7 @@ def _number(value: object) -> float | None:
 
 def _counted_on(icc: float | None) -> float | None:
     """No gain by workers who differ more than chance is counted on."""
-    from parlai_humaneval.statistics.measures import LEAST_ICC
+    from parlai_humaneval.statistics.ratings.correlations import LEAST_ICC
 
     return None if icc is None else min(max(icc, LEAST_ICC), _MOST_ICC)
 

@@ -45,7 +45,7 @@ _NODES = 400
 def binomial_power(n: int, p0: float, p1: float, alpha: float = 0.05) -> float:
     """Exact power of the two-sided binomial test of ``p0`` in ``n`` observations whose true share is ``p1``.
 
-    The test is the one of :func:`~parlai_humaneval.statistics.shares.binomial_p`: p sums all outcomes that are no
+    The test is the one of :func:`~parlai_humaneval.statistics.core.shares.binomial_p`: p sums all outcomes that are no
     likelier. 0 when n = 0. Above ``MAX_EXACT`` observations the normal test stands in.
 
     Raises:

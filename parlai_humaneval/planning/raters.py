@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from parlai_humaneval.planning.design_effect import Likeness, normal_nodes
 from parlai_humaneval.planning.designs import Contest
 from parlai_humaneval.planning.inputs import PlanError
-from parlai_humaneval.planning.likeness import Likeness, normal_nodes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -12,16 +12,15 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logit
 
-from parlai_humaneval.planning.assumptions import plannable
-from parlai_humaneval.planning.collecting import collection, collection_of, with_losses
-from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
+from parlai_humaneval.planning.cost import collection, collection_of, with_losses
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.stopping_words import until_decided_words
-from parlai_humaneval.planning.study_plan import plan_study, size_of
-from parlai_humaneval.planning.until_decided import STUDIES, Needed, Truth, UntilDecided
-from parlai_humaneval.sequential.fixed_plan import fixed_plan
-from parlai_humaneval.sequential.rule import MOST_RISK, StoppingRule
-from parlai_humaneval.sequential.simulated import Crowd, Floats, simulate, win_rates
+from parlai_humaneval.planning.plan import plan_study, size_of
+from parlai_humaneval.planning.stopping_result import STUDIES, Needed, Truth, UntilDecided
+from parlai_humaneval.planning.stopping_summary import until_decided_words
+from parlai_humaneval.stopping.fixed_plans import fixed_plan
+from parlai_humaneval.stopping.rule import MOST_RISK, StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, Floats, simulate, win_rates
 
 STEPS = (0.0, 0.5, 1.0, 2.0)
 """How far each model is above the next in the truths that are simulated, in gaps."""

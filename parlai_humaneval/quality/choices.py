@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, Turn
-from parlai_humaneval.protocol.records.judgement import Rated
 from parlai_humaneval.quality.text import count_words
 from parlai_humaneval.quality.verdicts import Finding
+from parlai_humaneval.schema.records import Candidate, DialogueRecord, Rated, Turn
 
 MIN_CHOICES = 6
 """Fewest turns in which a fixed choice says anything. Of two replies in random order, an honest rater's choices all

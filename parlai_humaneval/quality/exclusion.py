@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
-from parlai_humaneval.protocol.records.judgement import AnyRated, JudgementRecord, Rated
 from parlai_humaneval.quality.registry import check_dialogue, check_workers, known_checks, names_for
 from parlai_humaneval.quality.verdicts import Scope, Verdict
+from parlai_humaneval.schema.records import AnyRated, DialogueRecord, JudgementRecord, Rated
 
 
 class _Model(BaseModel):

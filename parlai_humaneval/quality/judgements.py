@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parlai_humaneval.protocol.records.judgement import HUMAN, JudgementRecord
 from parlai_humaneval.quality.choices import MIN_CHOICES, MIN_TIMED_TURNS, TOO_FAST_SHARE, reading_speed
 from parlai_humaneval.quality.text import count_words
 from parlai_humaneval.quality.verdicts import Finding
+from parlai_humaneval.schema.records import HUMAN, JudgementRecord
 
 MAX_WRONG_GOLDS = 1 / 3
 """Share of attention checks that may be answered wrong: one slip in three or more, none in fewer."""

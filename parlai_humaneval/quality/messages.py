@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.display.filtering import offensive_spans
 from parlai_humaneval.quality.text import count_words, mean_words, plain, typed_messages, typed_turns
 from parlai_humaneval.quality.verdicts import Finding
-from parlai_humaneval.showing.offensive import offensive_spans
+from parlai_humaneval.schema.records import DialogueRecord
 
 MIN_MEAN_WORDS = 3
 """“The messages consist of less than three words on average” (Smith et al. 2022, App. B.4)."""
@@ -121,7 +121,7 @@ def repeats_first(record: DialogueRecord) -> Finding:
 
 
 def offensive(record: DialogueRecord) -> Finding:
-    """A typed message, or a reply written in the partner's place, holds an offensive word (:mod:`.offensive`)."""
+    """A typed message, or a reply written in the partner's place, holds an offensive word."""
     written = [(turn.turn, turn.human_text) for turn in typed_turns(record)]
     written += [(turn.turn, turn.written) for turn in record.turns if turn.written]
     if not written:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.quality.verdicts import Finding
+from parlai_humaneval.schema.records import DialogueRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ ALPHA = 0.05
 """“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
 
 MOST_EXACT = 20
-"""Ratings of either side up to which the test is exact, as in :mod:`parlai_humaneval.statistics.rank_tests`."""
+"""Ratings of either side up to which the test is exact, as in :mod:`parlai_humaneval.statistics.core.ranks`."""
 
 POSITIVE_CRITERIA = ("interesting", "fun", "consistent", "fluent", "topic")
 """The criteria of Ji et al. where a high rating is a good one. The published pass rates come from these alone."""

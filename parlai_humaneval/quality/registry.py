@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
-from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
+from parlai_humaneval._util.text import suggestion
 from parlai_humaneval.quality import choices, judgements, messages, ratings
 from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, JudgementCheck, Verdict, WorkerCheck
-from parlai_humaneval.suggesting import suggestion
-from parlai_humaneval.techniques import techniques
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
+from parlai_humaneval.techniques.registry import techniques
 
 SMITH = "Smith et al. 2022, App. B.4"
 LIU = "Liu et al. 2023, “Experiments”"

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
+from parlai_humaneval.schema.records import DialogueRecord, Turn
 
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 """Runs of Chinese characters and Japanese kana, which are written without spaces between words."""

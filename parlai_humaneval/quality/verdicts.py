@@ -9,8 +9,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
 
 Scope = Literal["dialogue", "worker"]
 Judged = TypeVar("Judged")

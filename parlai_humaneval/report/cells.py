@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn
-from parlai_humaneval.statistics.wording import (
+from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     MINUS,
     money_words,

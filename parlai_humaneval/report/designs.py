@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from parlai_humaneval.report.document import Design
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.build import Tables
 
 HUMAN = "human"
 """In segments the people whose dialogues were judged; in other tables a model may have this name."""

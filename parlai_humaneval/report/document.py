@@ -8,14 +8,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from parlai_humaneval.quality.exclusion import Exclusions
-from parlai_humaneval.report.answers import SUPERIORITY_METHOD, leading, verdict_of
-from parlai_humaneval.report.deciding import told_leader
+from parlai_humaneval.report.conclusions import told_leader
 from parlai_humaneval.report.section import Section, Summary
-from parlai_humaneval.report.stopped import labelled
+from parlai_humaneval.report.stopped_studies import labelled
+from parlai_humaneval.report.summary import SUPERIORITY_METHOD, leading, verdict_of
 from parlai_humaneval.report.views import Method
-from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import Repeated
-from parlai_humaneval.tables.raters import RaterKinds
+from parlai_humaneval.tables.filters import RaterKinds
 
 SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""

@@ -11,8 +11,8 @@ import pandas as pd
 
 from parlai_humaneval.report.designs import HUMAN
 from parlai_humaneval.report.document import Bubble, Example, ExampleTurn, Mark
-from parlai_humaneval.tables.counting import finished, is_set
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.filters import finished, is_set
 from parlai_humaneval.tables.schema import LABELS
 
 EXAMPLES = 3

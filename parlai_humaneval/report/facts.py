@@ -27,9 +27,8 @@ from parlai_humaneval.report.document import (
     TaskFacts,
 )
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.tables.counting import Mask, finished, is_set, median, unique
-from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.raters import rater_kinds
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.filters import Mask, finished, is_set, median, rater_kinds, unique
 
 _TURN = ["dialogue_id", "worker_id", "turn"]
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")

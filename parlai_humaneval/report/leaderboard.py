@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from string import ascii_uppercase
 
-from parlai_humaneval.report.answers import heading_of, leading, title_of
-from parlai_humaneval.report.deciding import DECIDED, leader_words, rank_ranges, rank_words
+from parlai_humaneval.report.conclusions import DECIDED, leader_words, rank_ranges, rank_words
 from parlai_humaneval.report.document import Document, Facts, Part
 from parlai_humaneval.report.section import PairLine, Summary
-from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.report.summary import heading_of, leading, title_of
+from parlai_humaneval.statistics.core.formatting import counted
 
 RANKS_SOURCE = "Al Mohamad et al. 2022"
 HOW_RANKED = (

@@ -10,15 +10,15 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.statistics.crossed import is_by_both
-from parlai_humaneval.statistics.deciding import ALPHA, DecidedBy, deciding
-from parlai_humaneval.statistics.dispersion import RATIO, agreement_shown
-from parlai_humaneval.statistics.once_each import OnceEach, once_each_of
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.results import LEAD
-from parlai_humaneval.statistics.superiority import complement
-from parlai_humaneval.statistics.wording import p_words
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.statistics.core.clustered import RATIO, agreement_shown
+from parlai_humaneval.statistics.core.effect_sizes import complement
+from parlai_humaneval.statistics.core.formatting import p_words
+from parlai_humaneval.statistics.core.multiplicity import ALPHA, DecidedBy, deciding
+from parlai_humaneval.statistics.core.once_each import OnceEach, once_each_of
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import is_by_both
+from parlai_humaneval.statistics.ranking.fit import LEAD
+from parlai_humaneval.tables.build import Tables
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class PairLine(Part):
         first, second: the models, of which ``first`` is ahead or equal.
         gap, low, high: how far it is ahead, and the interval of that; ``share``: in percentage points.
         superiority: how often ``first`` does better than ``second``, ties counting half, with its interval: the one
-            effect size that all techniques have (see :mod:`~parlai_humaneval.statistics.superiority`).
+            effect size that all techniques have (see :mod:`~parlai_humaneval.statistics.core.effect_sizes`).
         p_paper: of the test of the paper; it takes every answer for independent. ``independent``: it is of the model that
             ``gap`` is of, as no paper tests the pair so.
         p_clustered: of the test by worker.

@@ -1,6 +1,10 @@
 """Files of dialogues that grow one by one, and that an interrupt at any moment leaves fit to go on with.
 
 Beside each stands ParlAI's metadata file: how they were made, and whether that is what is asked now.
+
+What is in a file of generated dialogues, and how much of it is repeated or empty.
+
+Names that must stay the same whenever the same dialogues are generated: of files, of speakers, and of chance.
 """
 
 from __future__ import annotations
@@ -8,18 +12,126 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
+import hashlib
 import json
 import logging
 import os
 import platform
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from parlai_humaneval.models.zoo.entries import ModelSpec
-from parlai_humaneval.self_chat.naming import file_stem, speaker_ids
 from parlai_humaneval.self_chat.settings import WHOLE, Pair, SelfChatError, SelfChatSettings, Shard, shard_of
+
+
+class GeneratedFile(BaseModel):
+    """One file of dialogues, all of them counted, whichever run they come from.
+
+    Args:
+        path: the JSONL file.
+        models: the pair.
+        dialogues: how many the file holds.
+        generated: how many of them are of this run.
+        replies: lines that a model said; those of the beginnings are not counted.
+        repeated: replies that are exactly a line which the same speaker has said before in the same dialogue.
+        empty: replies without text after all tries.
+        equal_dialogues: dialogues whose lines are exactly those of another one before them in the file.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: Path
+    models: Pair
+    dialogues: int
+    generated: int
+    replies: int
+    repeated: int
+    empty: int
+    equal_dialogues: int
+
+
+def count(path: Path, pair: Pair, generated: int) -> GeneratedFile:
+    """Count the dialogues of a finished file."""
+    replies = repeated = empty = equal = dialogues = 0
+    seen: set[tuple[str, ...]] = set()
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            acts = [act for exchange in json.loads(line)["dialog"] for act in exchange]
+            dialogues += 1
+            own = [act for act in acts if not act.get("seeded")]
+            replies += len(own)
+            empty += sum(bool(act.get("empty")) for act in own)
+            repeated += _repeated(acts)
+            texts = tuple(act["text"] for act in acts)
+            equal += texts in seen
+            seen.add(texts)
+    return GeneratedFile(
+        path=path,
+        models=pair,
+        dialogues=dialogues,
+        generated=generated,
+        replies=replies,
+        repeated=repeated,
+        empty=empty,
+        equal_dialogues=equal,
+    )
+
+
+def _repeated(acts: Iterable[Mapping[str, Any]]) -> int:
+    said: set[tuple[str, str]] = set()
+    found = 0
+    for act in acts:
+        line = (act["id"], act["text"])
+        found += line in said and not act.get("seeded") and not act.get("empty")
+        said.add(line)
+    return found
+
+
+BETWEEN = "--"
+"""Stands between the two names of a pair."""
+LONGEST = 80
+"""Characters of a model's name in a file's name: two of them and an ending fit into the 255 that file systems take."""
+
+
+def file_stem(pair: Pair) -> str:
+    """``NAME`` of a self-chat and ``A--B`` of a pair, fit for a file's name.
+
+    A name with other characters than letters, digits, dots, underscores and single hyphens has them replaced, and gets
+    a part of its hash, so that two models never share a file.
+    """
+    first, second = (_safe(name) for name in pair)
+    return first if pair[0] == pair[1] else f"{first}{BETWEEN}{second}"
+
+
+def _safe(name: str) -> str:
+    plain = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9._-]", "_", name)).strip(".-")[:LONGEST]
+    return plain if plain == name else f"{plain or 'model'}-{_digest(name).hex()[:8]}"
+
+
+def speaker_ids(pair: Pair) -> tuple[str, str]:
+    """What the two sides are called in the file, in the order of ``pair``: ``a_1`` and ``a_2``, or ``a`` and ``b``."""
+    first, second = pair
+    return (f"{first}_1", f"{first}_2") if first == second else pair
+
+
+def dialogue_id(pair: Pair, seed: int, number: int) -> str:
+    """Unique over models, seeds and numbers; the same in every run."""
+    return f"{file_stem(pair)}:{seed}:{number}"
+
+
+def seed_of(pair: Pair, seed: int, number: int, side: int) -> int:
+    """The chance of one side of one dialogue. It hangs on nothing else, such as what is generated beside it."""
+    return int.from_bytes(_digest(f"{pair[0]}\n{pair[1]}\n{seed}\n{number}\n{side}")[:4], "big")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
 
 logger = logging.getLogger(__name__)
 

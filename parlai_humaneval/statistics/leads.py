@@ -6,21 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
 
-from parlai_humaneval.statistics.contest_wins import contest_wins
-from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.deciding import ALPHA, deciding
-from parlai_humaneval.statistics.pair_wins import GROUP, counted_comparisons, oriented, wins_of_pairs
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.slider_scores import TECHNIQUE as SLIDERS
-from parlai_humaneval.statistics.slider_scores import assessed
-from parlai_humaneval.statistics.spotting import bot_contests, judged_segments
-from parlai_humaneval.statistics.standardised_scores import score_gaps
-from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
-from parlai_humaneval.statistics.strengths.told import one_ranking, strength_tests
-from parlai_humaneval.statistics.turn_families import family_tests
+from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, deciding
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented, wins_of_pairs
+from parlai_humaneval.statistics.preference.turn_families import family_tests
+from parlai_humaneval.statistics.ranking.from_tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.ranking.told import one_ranking, strength_tests
+from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE as SLIDERS
+from parlai_humaneval.statistics.ratings.sliders import assessed
+from parlai_humaneval.statistics.ratings.standardised import score_gaps
+from parlai_humaneval.statistics.survival.spotting import bot_contests, contest_wins, judged_segments
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.counting import finished
+from parlai_humaneval.tables.filters import finished
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
 from parlai_humaneval.tables.free_for_all import free_for_all_dialogues
 

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.checking import picks_one
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.counting import Mask, finished, is_set
-from parlai_humaneval.tables.problems import is_problem
-from parlai_humaneval.techniques import picking
+from parlai_humaneval.tables.filters import Mask, finished, is_set
+from parlai_humaneval.tables.schema import is_problem
+from parlai_humaneval.tables.validate import picks_one
+from parlai_humaneval.techniques.registry import picking
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]

@@ -146,7 +146,7 @@ class Tables:
     ``points``: a row per dialogue and model that was chosen from several. ``segments``: a row per speaker judged in the
     beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues. ``repeats``: what was
     done about answers that a worker gave again, of each table that held some. ``judges``: tables of what models answered in
-    the place of raters (:mod:`.from_judges`), which nothing that counts raters' answers reads; None: no model did.
+    the place of raters (:mod:`.build_judgements`), which nothing that counts raters' answers reads; None: no model did.
     ``stopping``: the log of each study of them that ends when it is decided. ``cleaned``: which ids and names were cleaned
     when they were read (:mod:`.labels`).
     """

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from parlai_humaneval.labels import clean_label
+from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLES, TableName
 
 WRITTEN: frozenset[str] = frozenset(
@@ -44,7 +44,7 @@ RUN = "run"
 
 @dataclass(frozen=True)
 class CleanedLabels:
-    """How many cells of a table :func:`~parlai_humaneval.labels.clean_label` changed, by column."""
+    """How many cells of a table :func:`~parlai_humaneval._util.text.clean_label` changed, by column."""
 
     table: TableName
     cells: Mapping[str, int]

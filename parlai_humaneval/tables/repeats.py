@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.checking import with_dialogues
 from parlai_humaneval.tables.columns import Repeated, Repeats, TableName
 from parlai_humaneval.tables.schema import KEYS
+from parlai_humaneval.tables.validate import with_dialogues
 
 _IDS: Mapping[TableName, tuple[str, ...]] = {
     "turns": ("dialogue_id", "judgement_id"),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from parlai_humaneval.tables.columns import refuse
-from parlai_humaneval.tables.counting import MOST_POINTS, SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
+from parlai_humaneval.tables.filters import MOST_POINTS, SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
 
 FEWEST = 4
 """From so many ratings on, a criterion or worker without one above ten is taken to be on a scale of a few points."""

@@ -16,7 +16,7 @@ from benchmarks.__main__ import BENCHMARKS, load, main
 from benchmarks.bundle import gzipped_kb
 from benchmarks.figures import Figure, percentile
 from benchmarks.stored_units import TASK_NAME, dialogue, write_units
-from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.storage.results import read_dialogues
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

@@ -16,9 +16,9 @@ from benchmarks.__main__ import load
 from benchmarks.processes import BenchmarkError, resident_kb
 from benchmarks.stored_turns import TurnsDiffer, compare, slowest, stored_of, turns_astray, without_models
 from benchmarks.stored_units import TASK_NAME, TEXT, write_units
-from mephisto_tasks.simulated.raters import Outcome, SentTurn
-from mephisto_tasks.stored.results import read_dialogues
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
+from mephisto_tasks.simulation.raters import Outcome, SentTurn
+from mephisto_tasks.storage.results import read_dialogues
+from parlai_humaneval.schema.records import DialogueRecord, Turn
 
 TURNS = 3
 

@@ -24,11 +24,11 @@ from benchmarks.processes import BenchmarkError
 from benchmarks.raters import Wave
 from benchmarks.self_chat import must_have_spoken, our_rate
 from benchmarks.serving_models import LONGEST, MODEL, TOKENS, causal_lm, generator, mixed_lengths
-from mephisto_tasks.simulated.raters import Outcome
-from parlai_humaneval.models.dialogue_agent import DialogueAgent
+from mephisto_tasks.simulation.raters import Outcome
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 

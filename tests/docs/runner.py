@@ -21,12 +21,12 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
-from mephisto_tasks import compat
+from mephisto_tasks._util import compat
 
 compat.prepare()
 
-from mephisto_tasks.engine import blueprint
-from mephisto_tasks.study import launching
+from mephisto_tasks.adapter import blueprint
+from mephisto_tasks.launch import launch as launching
 from parlai_humaneval.cli import main
 
 STOPPED = "stopped, as you asked, before anything was offered to raters"

@@ -12,8 +12,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pages import PAGES, REPOSITORY, documents
 
-from parlai_humaneval.report.words import CHECKS_IN_DOCS
-from parlai_humaneval.techniques import techniques
+from parlai_humaneval.report.facts_text import CHECKS_IN_DOCS
+from parlai_humaneval.techniques.registry import techniques
 
 MOST_LINES = 200
 IN_REPOSITORY = re.compile(

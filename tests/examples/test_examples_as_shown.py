@@ -19,7 +19,7 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMMAND = (
-    "from mephisto_tasks.engine import blueprint; from mephisto_tasks.study import launching; from pathlib import Path;"
+    "from mephisto_tasks.session import blueprint; from mephisto_tasks.launch import launching; from pathlib import Path;"
     "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
     "from parlai_humaneval.cli import main; sys.exit(main())"
 )
@@ -93,7 +93,7 @@ def a_rater_at(url: str) -> set[str]:
     """One dialogue from arrival to submit; the texts of the cards of its first turn."""
     from live import Rater
 
-    from parlai_humaneval.protocol.page.steps import ChooseStep
+    from parlai_humaneval.schema.steps import ChooseStep
 
     async def rate() -> set[str]:
         async with Rater(url, "w1") as rater:

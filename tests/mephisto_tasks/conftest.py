@@ -18,7 +18,7 @@ def _prepare_mephisto() -> None:
     home = os.environ.get("HOME")
     os.environ["HOME"] = _HOME.name
     try:
-        from mephisto_tasks import compat
+        from mephisto_tasks._util import compat
 
         compat.prepare()
     finally:
@@ -35,8 +35,8 @@ import scripted_models
 from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
 
-from mephisto_tasks.engine import blueprint
-from mephisto_tasks.study import launching, operator
+from mephisto_tasks.adapter import blueprint, operator
+from mephisto_tasks.launch import launch as launching
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,9 +8,10 @@ from typing import Any
 import scripted_models
 from live import Rater, records, same_but_for_the_notice
 
-from mephisto_tasks.study.launching import Launched
-from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.protocol.page.steps import (
+from mephisto_tasks.launch.launch import Launched
+from parlai_humaneval.models.agent.dialogue_agent import Line
+from parlai_humaneval.schema.records import Candidate, DialogueRecord, Turn
+from parlai_humaneval.schema.steps import (
     ChooseStep,
     EndStep,
     FeedbackStep,
@@ -19,7 +20,6 @@ from parlai_humaneval.protocol.page.steps import (
     RateStep,
     Step,
 )
-from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, Turn
 
 
 class Hands(Rater):

@@ -15,14 +15,13 @@ from typing import Any
 
 import scripted_models
 
-from mephisto_tasks.engine.agent_state import LiveAgentState
-from mephisto_tasks.engine.page_session import PageSession
-from mephisto_tasks.engine.recorded import Recorded
-from mephisto_tasks.engine.study import Study
-from mephisto_tasks.running.floor import Visit
-from mephisto_tasks.simulated.answers import Answers, Behaviour, by_kind
-from parlai_humaneval.protocol.page.steps import EndStep, MessageStep, PageState, WaitStep
-from parlai_humaneval.protocol.records.events import (
+from mephisto_tasks.control.presence import Visit
+from mephisto_tasks.session.agent_state import LiveAgentState
+from mephisto_tasks.session.page import PageSession
+from mephisto_tasks.session.resume import Recorded
+from mephisto_tasks.session.study import Study
+from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
+from parlai_humaneval.schema.events import (
     Answered,
     CandidatesShown,
     EndChosen,
@@ -37,7 +36,8 @@ from parlai_humaneval.protocol.records.events import (
     VerdictGiven,
     parse_events,
 )
-from parlai_humaneval.protocol.records.rebuilding import build_rated, split_dialogues
+from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
+from parlai_humaneval.schema.steps import EndStep, MessageStep, PageState, WaitStep
 
 TIMES = {
     "at", "started_at", "finished_at", "human_at", "shown_at", "answered_at", "seconds", "final_seconds", "latency_s",

@@ -14,18 +14,17 @@ import pytest
 from hands import Hands
 from live import REASON, browser_of, composed, eventually, launch, records, rows
 
-from mephisto_tasks.router.browsers import Browser
-from mephisto_tasks.router.packets import Packet
-from mephisto_tasks.router.page_client import Details, PageClient
-from mephisto_tasks.simulated import raters as simulated_raters
-from mephisto_tasks.simulated.raters import Behaviour, Outcome, run_raters
-from mephisto_tasks.stored.results import read_judgements
-from mephisto_tasks.study import launching
-from mephisto_tasks.study.launching import Launched
-from parlai_humaneval.protocol.page.panels import FormStep, Panel, RankStep
-from parlai_humaneval.protocol.page.steps import EndStep, PageState
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.server.packets import Packet
+from mephisto_tasks.simulation import raters as simulated_raters
+from mephisto_tasks.simulation.page_client import Details, PageClient
+from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
+from mephisto_tasks.storage.results import read_judgements
+from parlai_humaneval.schema.panels import FormStep, Panel, RankStep
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Turn
+from parlai_humaneval.schema.steps import EndStep, PageState
 
 WORDY, TERSE = "zz-wordy-model", "zz-terse-model"
 """Models of files; their names are in no text that anybody says."""

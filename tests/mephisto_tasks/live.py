@@ -17,15 +17,15 @@ from typing import Any
 from scripted_models import zoo_file
 from typing_extensions import Self
 
-from mephisto_tasks.router.browsers import Browser
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.stored.results import read_dialogues
-from mephisto_tasks.study import launching
-from mephisto_tasks.study.launching import Launched
-from mephisto_tasks.study.settings import compose_config
-from parlai_humaneval.protocol.page.practice import ChooseItem
-from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch.config import compose_config
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.storage.results import read_dialogues
+from parlai_humaneval.materials.practice import ChooseItem
+from parlai_humaneval.schema.records import DialogueRecord
+from parlai_humaneval.schema.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
 
 Launch = Callable[..., AbstractAsyncContextManager[Launched]]
 """What the fixture ``start`` is."""

@@ -14,11 +14,11 @@ from live import TASK, Rater, browser_of
 from scripted_models import zoo_file
 from servers.mturk import Assignment, Hit, StandIn
 
-from mephisto_tasks.crowds.place import Agree, Waiting
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.study import launching
-from mephisto_tasks.study.launching import Launched
-from mephisto_tasks.study.settings import compose_config
+from mephisto_tasks.crowds.crowd import Agree, Waiting
+from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch.config import compose_config
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.simulation.page_client import PageClient
 
 
 @contextmanager

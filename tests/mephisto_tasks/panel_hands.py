@@ -6,9 +6,9 @@ from typing import Any
 
 from live import Rater, browser_of
 
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.study.launching import Launched
-from parlai_humaneval.protocol.page.steps import EndStep
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.simulation.page_client import PageClient
+from parlai_humaneval.schema.steps import EndStep
 
 LINK = [
     "place=link",

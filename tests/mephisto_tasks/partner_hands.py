@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 from live import Rater, Visitor
 
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.study.launching import Launched
-from parlai_humaneval.protocol.page.steps import ChooseStep, MessageStep, PageState
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.simulation.page_client import PageClient
+from parlai_humaneval.schema.steps import ChooseStep, MessageStep, PageState
 
 
 def human_zoo(folder: Path, timeout_s: float = 30.0, *, retries: int = 2, **times: float) -> Path:

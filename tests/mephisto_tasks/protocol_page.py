@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from storm.facts import Fact, sent
 
-from mephisto_tasks.router.browsers import Browser
-from mephisto_tasks.router.page_client import PageClient, PageError
-from mephisto_tasks.simulated.answers import Answers, Behaviour, by_kind
-from parlai_humaneval.protocol.page.steps import EndStep, PageState, WaitStep
+from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
+from mephisto_tasks.simulation.page_client import PageClient, PageError
+from parlai_humaneval.schema.steps import EndStep, PageState, WaitStep
 
 Found = TypeVar("Found")
 WAIT_S = 20.0

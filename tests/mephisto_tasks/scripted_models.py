@@ -10,7 +10,7 @@ import yaml
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 
 Script = Callable[[Sequence[Line]], str]
 

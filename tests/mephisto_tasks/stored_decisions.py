@@ -6,10 +6,10 @@ from pathlib import Path
 
 from stored_study import START, StoredStudy, choices
 
-from mephisto_tasks.stored.deciding_lines import keep_events
-from parlai_humaneval.sequential.events import Outcome
-from parlai_humaneval.sequential.rule import StoppingRule
-from parlai_humaneval.sequential.study import SequentialStudy
+from mephisto_tasks.storage.logs import keep_events
+from parlai_humaneval.stopping.events import Outcome
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.study import SequentialStudy
 
 RULE = StoppingRule(models=("alpha", "beta"), margin=0.3, max_dialogues=40)
 

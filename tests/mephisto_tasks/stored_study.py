@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.protocol.records.dialogue import Candidate, ContextRecord, CriterionRecord, ModelRecord
-from parlai_humaneval.protocol.records.events import (
+from parlai_humaneval.schema.events import (
     Answered,
     CandidatesShown,
     Event,
@@ -18,6 +17,7 @@ from parlai_humaneval.protocol.records.events import (
     PracticeAnswered,
     Started,
 )
+from parlai_humaneval.schema.records import Candidate, ContextRecord, CriterionRecord, ModelRecord
 
 START = 1_700_000_000.0
 MESSAGE = "I would like to hear more about that"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mephisto_tasks.commands.launch import launch
-from mephisto_tasks.study.settings import ConfigError, compose_config
+from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.launch.config import ConfigError, compose_config
 
 
 @pytest.mark.parametrize(

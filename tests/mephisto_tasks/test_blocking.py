@@ -16,12 +16,12 @@ from mephisto.abstractions.providers.mock.mock_requester import MockRequester
 from mephisto.abstractions.providers.mock.mock_worker import MockWorker
 from mephisto.data_model.worker import Worker
 
-from mephisto_tasks.engine.explain import BLOCKED
-from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError
-from mephisto_tasks.stored.stores import close_connections
-from mephisto_tasks.workers.blocking import BLOCKS_FILE, NOT_RECORDED, BlockError, block, blocked, unblock
+from mephisto_tasks.session.entry import BLOCKED
+from mephisto_tasks.storage.database import close_connections
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError
+from mephisto_tasks.workers.blocks import BLOCKS_FILE, NOT_RECORDED, BlockError, block, blocked, unblock
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 QUALIFICATION = "careless"
 SECRET = "A1REALWORKERID"

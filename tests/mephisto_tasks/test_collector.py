@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from mephisto_tasks.collector import only_new_garbage
+from mephisto_tasks._util.gc import only_new_garbage
 
 
 class _Thing:

@@ -20,12 +20,12 @@ from hands import Hands
 from live import TASK, Rater
 from scripted_models import zoo_file
 
-from mephisto_tasks.stored.results import read_dialogues, read_records, task_names
-from mephisto_tasks.stored.task_lock import running_task_run
-from parlai_humaneval.protocol.page.steps import PageState
+from mephisto_tasks.storage.locks import running_task_run
+from mephisto_tasks.storage.results import read_dialogues, read_records, task_names
+from parlai_humaneval.schema.steps import PageState
 
 COMMAND = (
-    "from mephisto_tasks.engine import blueprint; from mephisto_tasks.study import launching; from pathlib import Path;"
+    "from mephisto_tasks.session import blueprint; from mephisto_tasks.launch import launching; from pathlib import Path;"
     "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
     "from parlai_humaneval.cli import main; sys.exit(main())"
 )

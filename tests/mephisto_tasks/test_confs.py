@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.engine.task_folder import task_dir
-from mephisto_tasks.live import building
-from mephisto_tasks.live.building import build_study
-from mephisto_tasks.live.config import InteractiveConfig
-from mephisto_tasks.live.study import Study
-from mephisto_tasks.study.settings import SHARED_CONFS, compose_config, conf_names
+from mephisto_tasks.chat import build as building
+from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.chat.study import Study
+from mephisto_tasks.config.files import task_dir
+from mephisto_tasks.config.task import ConfigError, read_config
+from mephisto_tasks.launch.config import SHARED_CONFS, compose_config, conf_names
+from parlai_humaneval.materials.instructions import FLAGS
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, zoo_dir
-from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
-from parlai_humaneval.techniques import techniques
+from parlai_humaneval.techniques.registry import techniques
 
 CONFS = [(task, conf) for task in techniques("live") for conf in conf_names(task)]
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]

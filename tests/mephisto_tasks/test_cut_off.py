@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from stored_study import StoredStudy, rated
 
-from mephisto_tasks.live.plans import Plan, UnitPlan
-from mephisto_tasks.pay.work import work_done
-from mephisto_tasks.stored.cut_off import cut_off_units
-from mephisto_tasks.stored.results import past_dialogues, read_records
-from parlai_humaneval.protocol.allocation.groups import Cell
-from parlai_humaneval.protocol.records.dialogue import ContextRecord
-from parlai_humaneval.protocol.records.events import Event, Failed, Finished, Resumed
+from mephisto_tasks.chat.plans import Plan, UnitPlan
+from mephisto_tasks.storage.results import past_dialogues, read_records
+from mephisto_tasks.storage.unfinished import cut_off_units
+from mephisto_tasks.storage.work import work_done
+from parlai_humaneval.allocation.groups import Cell
+from parlai_humaneval.schema.events import Event, Failed, Finished, Resumed
+from parlai_humaneval.schema.records import ContextRecord
 
 MODELS = ["alpha", "beta", "degraded"]
 

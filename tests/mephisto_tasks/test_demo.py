@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mephisto_tasks.stored.results import read_records, task_names
-from parlai_humaneval import progress
+from mephisto_tasks.storage.results import read_records, task_names
+from parlai_humaneval._util import terminal as progress
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.dialogues import samples
-from parlai_humaneval.protocol.dialogues.samples import MODELS
-from parlai_humaneval.techniques import recorded_as, techniques
+from parlai_humaneval.dialogues import sources as samples
+from parlai_humaneval.dialogues.sources import MODELS
+from parlai_humaneval.techniques.registry import recorded_as, techniques
 
 SHORT = {
     "pw_turn": ["turns=2"],
@@ -113,7 +113,7 @@ def test_what_cannot_begin_is_told_before_anything_heavy_is_imported(
 ) -> None:
     """Guards who mistyped a name, or names a model that is not trained yet, against waiting for libraries first."""
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "mephisto_tasks.study", None)  # to import it would be an error now
+    monkeypatch.setitem(sys.modules, "mephisto_tasks.launch", None)  # to import it would be an error now
     status, printed, said = demo(*arguments, "--port", "0", "--data-dir", str(tmp_path / "data"))
     assert status in (1, 2)
     assert printed == ""
@@ -123,7 +123,7 @@ def test_what_cannot_begin_is_told_before_anything_heavy_is_imported(
 
 
 def test_a_port_in_use_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mephisto_tasks.study", None)
+    monkeypatch.setitem(sys.modules, "mephisto_tasks.launch", None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         status, _, said = demo("--port", port, "--data-dir", str(tmp_path))

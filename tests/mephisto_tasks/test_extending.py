@@ -18,17 +18,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mephisto_tasks.commands import demo
-from mephisto_tasks.commands.export import export
-from mephisto_tasks.commands.launch import launch
-from mephisto_tasks.commands.report import report
-from mephisto_tasks.stored.results import read_dialogues
-from mephisto_tasks.study import launching
-from mephisto_tasks.study.settings import compose_config
-from parlai_humaneval import analysis, plugins, techniques
+from mephisto_tasks.cli import demo
+from mephisto_tasks.cli.export import export
+from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.cli.report import report
+from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch.config import compose_config
+from mephisto_tasks.storage.results import read_dialogues
+from parlai_humaneval import analysis
+from parlai_humaneval._util import plugins
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.study_plan import plan_study
-from parlai_humaneval.report import catalogue
+from parlai_humaneval.planning.plan import plan_study
+from parlai_humaneval.report import registry as catalogue
+from parlai_humaneval.techniques import registry as techniques
 
 PACKAGE = "polite_package"
 QUESTION = "Which response is more polite?"
@@ -148,7 +150,7 @@ def test_no_name_is_given_twice() -> None:
 def test_to_know_the_techniques_nothing_heavy_is_loaded() -> None:
     """Guards quick commands: the entries are plain data."""
     program = (
-        "import sys, parlai_humaneval.techniques as t; t.techniques(); "
+        "import sys, parlai_humaneval.techniques.registry as t; t.techniques(); "
         "print(sorted({'torch', 'pandas', 'numpy', 'pydantic', 'parlai', 'mephisto', 'click'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -13,17 +13,17 @@ from click.testing import CliRunner, Result
 from judging_hands import chats, says
 from stored_study import START, StoredStudy, choices, rated
 
-from mephisto_tasks.commands.forget import forget
-from mephisto_tasks.judging import asking
-from mephisto_tasks.judging.config import StaticConfig
-from mephisto_tasks.judging.gathering import gather
-from mephisto_tasks.judging.showing import shown_item
-from mephisto_tasks.stored.judge_lines import FILE, JudgingElsewhere, judge_lines, only_judging
-from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.annotation import steps as asking
+from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.annotation.display import shown_item
+from mephisto_tasks.annotation.items import gather
+from mephisto_tasks.cli.privacy import forget
+from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.logs import JUDGES_FILE, JudgingElsewhere, judge_lines, only_judging
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.records.events import Finished, Judged, JudgingStarted
-from parlai_humaneval.protocol.records.judge_answer import JudgeAnswer, JudgeCard
-from parlai_humaneval.protocol.records.judgement import GivenAnswer
+from parlai_humaneval.schema.events import Finished, Judged, JudgingStarted
+from parlai_humaneval.schema.judge_answers import JudgeAnswer, JudgeCard
+from parlai_humaneval.schema.records import GivenAnswer
 from parlai_humaneval.tables.files import read_tables
 
 LIKES_BETA = (
@@ -87,7 +87,7 @@ def test_what_is_missing_is_asked_and_nothing_twice(study: Path, judge: Judge) -
     assert first["stopped"] == "budget"
     assert 0 < first["answered"] < 24
     assert first["cost"] <= most
-    path = study_folder(study, "soba") / FILE
+    path = study_folder(study, "soba") / JUDGES_FILE
     path.write_bytes(path.read_bytes()[:-40])  # the machine went while the last line was written
     second = asked(study, file)
     assert (second["asked_now"], second["answered"], second["left"]) == (25 - first["answered"], 24, 0)
@@ -109,12 +109,12 @@ def test_what_another_run_answered_in_between_is_not_asked_again(
 
     @contextmanager
     def after_another(data_dir: Path, task_name: str) -> Iterator[None]:
-        monkeypatch.setattr("mephisto_tasks.stored.judge_lines.only_judging", only_judging)
+        monkeypatch.setattr("mephisto_tasks.storage.logs.only_judging", only_judging)
         assert asked(data_dir, file, task=task_name)["asked_now"] == 24
         with only_judging(data_dir, task_name):
             yield
 
-    monkeypatch.setattr("mephisto_tasks.stored.judge_lines.only_judging", after_another)
+    monkeypatch.setattr("mephisto_tasks.storage.logs.only_judging", after_another)
     assert asked(study, file)["asked_now"] == 0
     assert len(answers(study)) == 24
 
@@ -270,7 +270,7 @@ def test_who_is_forgotten_is_forgotten_by_judges_too(study: Path, judge: Judge, 
     done = CliRunner().invoke(forget, ["worker-1", "--yes", "--data-dir", str(study)])
     assert done.exit_code == 0, done.output
     assert {answer.thing for answer in answers(study)} == {"dialogue-0", "dialogue-2", "dialogue-3"}
-    assert "dialogue-1" not in (study_folder(study, "soba") / FILE).read_text()
+    assert "dialogue-1" not in (study_folder(study, "soba") / JUDGES_FILE).read_text()
     assert asked(study, judge())["questions"] == 18
     exported = read_tables(tmp_path / "tables").judges
     assert exported is not None

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.engine.task_folder import task_dir
-from mephisto_tasks.judging.config import StaticConfig
-from mephisto_tasks.judging.golds import load_golds
-from mephisto_tasks.judging.practice import unfit
-from mephisto_tasks.study.settings import compose_config, conf_names
+from mephisto_tasks.annotation.attention_checks import load_golds
+from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.annotation.practice import unfit
+from mephisto_tasks.config.files import task_dir
+from mephisto_tasks.config.task import ConfigError, read_config
+from mephisto_tasks.launch.config import compose_config, conf_names
+from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.materials.practice import load_practice
 from parlai_humaneval.models.zoo.entries import load_zoo
-from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
-from parlai_humaneval.protocol.dialogues.sources import PACKAGED
-from parlai_humaneval.protocol.page.practice import load_practice
-from parlai_humaneval.techniques import techniques
+from parlai_humaneval.techniques.criteria import DIMENSIONS
+from parlai_humaneval.techniques.registry import techniques
 
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]
 ON_CROWD = ("mturk", "mturk_sandbox")

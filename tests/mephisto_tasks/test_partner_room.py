@@ -12,15 +12,14 @@ from typing import Any, cast
 
 import pytest
 
-from mephisto_tasks.partner import room as room_module
-from mephisto_tasks.partner import words
-from mephisto_tasks.partner.link import partners_door
-from mephisto_tasks.partner.room import PartnerRoom
-from mephisto_tasks.router import packets as p
-from mephisto_tasks.router.core import Router
-from parlai_humaneval.languages.offered import offered
-from parlai_humaneval.models.outside.base import Heard
-from parlai_humaneval.models.outside.desk import Desk
+from mephisto_tasks.chat import wizard as room_module
+from mephisto_tasks.chat import wizard as words
+from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
+from mephisto_tasks.server import packets as p
+from mephisto_tasks.server.router import Router
+from parlai_humaneval.i18n.languages import offered
+from parlai_humaneval.models.backends.base import Heard
+from parlai_humaneval.models.backends.human_desk import Desk
 
 MOST = 64
 A_RELOAD_S, GONE_S = 5.0, 30.0

@@ -19,9 +19,10 @@ from live import Rater
 from partner_hands import Partner, human_zoo
 from test_commands_as_processes import arguments, environment
 
-from mephisto_tasks.partner import link, words
-from mephisto_tasks.stored.results import read_dialogues
-from parlai_humaneval.protocol.page.steps import EndStep, MessageStep
+from mephisto_tasks.chat import wizard as link
+from mephisto_tasks.chat import wizard as words
+from mephisto_tasks.storage.results import read_dialogues
+from parlai_humaneval.schema.steps import EndStep, MessageStep
 
 
 @contextmanager

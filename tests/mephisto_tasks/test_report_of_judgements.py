@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import START, StoredStudy, choices
 
-from mephisto_tasks.commands.export import export
-from mephisto_tasks.commands.report import report
-from parlai_humaneval.protocol.records.events import Event, Finished, Judged, JudgingStarted
-from parlai_humaneval.protocol.records.judgement import AskedQuestion, GivenAnswer, ShownDialogue, ShownLine
+from mephisto_tasks.cli.export import export
+from mephisto_tasks.cli.report import report
+from parlai_humaneval.schema.events import Event, Finished, Judged, JudgingStarted
+from parlai_humaneval.schema.records import AskedQuestion, GivenAnswer, ShownDialogue, ShownLine
 from parlai_humaneval.tables.files import read_tables
 
 ALWAYS_FIRST = [[1]] * 6

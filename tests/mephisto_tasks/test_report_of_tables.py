@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.commands.export import export
-from mephisto_tasks.commands.report import report
-from parlai_humaneval.report.catalogue import SECTIONS
+from mephisto_tasks.cli.export import export
+from mephisto_tasks.cli.report import report
 from parlai_humaneval.report.document import SCHEMA, SCHEMA_VERSION
+from parlai_humaneval.report.registry import SECTIONS
 
 TURN_COLUMNS = "dialogue_id,worker_id,technique,setting,metric,turn,model,position,selected,continued,written,seconds"
 VARIED = [[1], [1, 2], [], [2], [1], [2]]

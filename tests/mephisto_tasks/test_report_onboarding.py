@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mephisto_tasks.commands.report import report
+from mephisto_tasks.cli.report import report
 
 TURNS = "dialogue_id,worker_id,technique,setting,metric,turn,model,position,selected,continued,written,seconds"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from live import TASK, Rater, launch, whole_dialogue
 
-from mephisto_tasks.stored.results import ResultsError, past_dialogues, read_dialogues, stored_agents, task_names
+from mephisto_tasks.storage.results import ResultsError, past_dialogues, read_dialogues, stored_agents, task_names
 
 
 async def _leave_in_turn_two(url: str) -> None:
@@ -83,7 +83,7 @@ def test_the_database_is_opened_for_reading_only(data_dir: Path, monkeypatch: py
         opened.append(database)
         return connect(database, **options)  # type: ignore[call-overload,no-any-return]
 
-    monkeypatch.setattr("mephisto_tasks.stored.results.sqlite3.connect", spy)
+    monkeypatch.setattr("mephisto_tasks.storage.results.sqlite3.connect", spy)
     read_dialogues(data_dir, TASK)
     assert opened
     assert all(address.startswith("file:") and address.endswith("?mode=ro") for address in opened)

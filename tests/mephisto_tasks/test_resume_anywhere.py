@@ -20,9 +20,9 @@ from omegaconf import OmegaConf
 from scripted_models import zoo_file
 from stored_study import StoredStudy
 
-from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.study.blueprints import blueprint_of, build_study
-from parlai_humaneval.protocol.records.events import Finished
+from mephisto_tasks.config.task import read_config
+from mephisto_tasks.launch.blueprints import blueprint_of, build_study
+from parlai_humaneval.schema.events import Finished
 
 PAIR = {"models": ["alpha", "beta"]}
 LIVE: dict[str, dict[str, Any]] = {

@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 from omegaconf import DictConfig
 
-from mephisto_tasks.commands.launch import launch
-from mephisto_tasks.setting_names import ROOT, SECTIONS, in_full, meanings, short_name
-from mephisto_tasks.study.blueprints import blueprint_of
-from mephisto_tasks.study.other_settings import WORDS, names_beside_blueprint
-from mephisto_tasks.study.setting_list import ELSE, list_settings, one_setting
-from mephisto_tasks.study.settings import EMBEDDED, ConfigError, blueprint_names, compose_config
-from parlai_humaneval.techniques import techniques
+from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.config.names import ROOT, SECTIONS, in_full, meanings, short_name
+from mephisto_tasks.launch.blueprints import blueprint_of
+from mephisto_tasks.launch.config import EMBEDDED, ConfigError, blueprint_names, compose_config
+from mephisto_tasks.launch.config_options import WORDS, names_beside_blueprint
+from mephisto_tasks.launch.config_reference import ELSE, list_settings, one_setting
+from parlai_humaneval.techniques.registry import techniques
 
 
 @pytest.fixture(scope="module")

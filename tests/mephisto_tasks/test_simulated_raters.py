@@ -11,11 +11,11 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, says, study_b
 from live import Launch, Rater, eventually, rows, whole_dialogue
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.simulated.raters import Behaviour, browser_of_simulated, run_raters
-from mephisto_tasks.stored.results import PSEUDONYM_KEY, read_judgements, read_records
-from mephisto_tasks.study.launching import Launched
-from mephisto_tasks.workers.simulated_workers import SIMULATED
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.simulation.raters import Behaviour, browser_of_simulated, run_raters
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, read_judgements, read_records
+from mephisto_tasks.workers.qualifications import SIMULATED
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 DEMO = "demo-pw-turn-20260102-030405-ab12"
 

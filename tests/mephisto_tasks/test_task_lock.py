@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.stored.task_lock import AlreadyRunning, running_task_run, running_url, task_lock
+from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run, running_url, task_lock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from mephisto_tasks.stored.task_lock import task_lock
+from mephisto_tasks.storage.locks import task_lock
 with task_lock(Path(sys.argv[1]), sys.argv[2]) as lock:
     lock.name_run("17", "http://127.0.0.1:3000")
     print("held", flush=True)

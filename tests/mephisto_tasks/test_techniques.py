@@ -9,12 +9,12 @@ import pytest
 import yaml
 from mephisto.operations.registry import get_blueprint_from_type
 
-from mephisto_tasks.engine.task_folder import task_dir
-from mephisto_tasks.judging.config import StaticConfig
-from mephisto_tasks.live.config import InteractiveConfig
-from mephisto_tasks.study.blueprints import blueprint_of
+from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.config.files import task_dir
+from mephisto_tasks.launch.blueprints import blueprint_of
 from parlai_humaneval.quality.registry import known_checks
-from parlai_humaneval.techniques import Technique, recorded_as, techniques
+from parlai_humaneval.techniques.registry import Technique, recorded_as, techniques
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = REPOSITORY / "docs" / "pages" / "techniques"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.crowds.link.invitations.people import read_people
-from mephisto_tasks.crowds.link.panel import panel_door
-from mephisto_tasks.crowds.link.submissions import read_submissions
-from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.live.config import InteractiveConfig
-from mephisto_tasks.workers.worker_lists import read_worker_list
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.config.task import read_config
+from mephisto_tasks.crowds.invitations.invitees import read_people
+from mephisto_tasks.crowds.panels.panel import panel_door
+from mephisto_tasks.crowds.panels.submissions import read_submissions
+from mephisto_tasks.workers.lists import read_worker_list
+from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
 
 END = "\u200b\u00a0"
 """A zero-width space and a blank, as web pages have them."""

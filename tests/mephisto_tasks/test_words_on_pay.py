@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mephisto_tasks.engine.words import (
+from mephisto_tasks.admission.wording import (
     AGAIN,
     AGAIN_OF_SEVERAL,
     AWAY,

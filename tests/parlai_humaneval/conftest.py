@@ -12,9 +12,9 @@ from filelock import FileLock
 from pydantic import TypeAdapter
 from reference import REFERENCE
 
-from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.trained.tiny import TinySize, train_tiny
+from parlai_humaneval.models.agent.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
+from parlai_humaneval.models.baselines.tiny import TinySize, train_tiny
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 Behaviour = Callable[[str], str]

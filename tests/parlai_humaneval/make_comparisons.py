@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from make_live_records import make_ticked
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.schema.records import DialogueRecord
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TABLES
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.from_records import Tables
 
 
 def exchange_tables(folder: Path, frames: Mapping[str, pd.DataFrame]) -> Tables:

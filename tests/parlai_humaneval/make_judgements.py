@@ -9,17 +9,19 @@ import numpy as np
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import START
 
-from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, CriterionRecord, DialogueRecord
-from parlai_humaneval.protocol.records.events import Event, Failed, Finished, Judged, JudgingStarted
-from parlai_humaneval.protocol.records.judgement import (
+from parlai_humaneval.schema.events import Event, Failed, Finished, Judged, JudgingStarted
+from parlai_humaneval.schema.rebuild import build_judgement
+from parlai_humaneval.schema.records import (
+    SCHEMA_VERSION,
     AskedQuestion,
+    CriterionRecord,
+    DialogueRecord,
     GivenAnswer,
     JudgementRecord,
     ReplayedRating,
     ShownDialogue,
     ShownLine,
 )
-from parlai_humaneval.protocol.records.rebuilding import build_judgement
 
 METRICS = ("preference", "humanness", "interestingness")
 FORM_SECONDS = 42.0

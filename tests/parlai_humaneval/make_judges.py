@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from parlai_humaneval.judges.parse import Unreadable, outcome_of, read_answer
 from parlai_humaneval.judges.prompts import prompt_of
 from parlai_humaneval.judges.questions import JudgeQuestion, questions_of
-from parlai_humaneval.judges.reading import Unreadable, outcome_of, read_answer
-from parlai_humaneval.protocol.records.judge_answer import JudgeAnswer, JudgeCard
-from parlai_humaneval.protocol.records.judgement import Rated
+from parlai_humaneval.schema.judge_answers import JudgeAnswer, JudgeCard
+from parlai_humaneval.schema.records import Rated
 
 TEMPLATE = "{conversation} {choices} {question} {answer_format}"
 AT = 1_700_000_500.0

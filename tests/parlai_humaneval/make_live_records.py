@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from make_records import QUESTION, START
 
-from parlai_humaneval.protocol.records.dialogue import (
+from parlai_humaneval.schema.rebuild import points, ranks
+from parlai_humaneval.schema.records import (
     Candidate,
     CriterionRecord,
     DialogueRecord,
@@ -15,7 +16,6 @@ from parlai_humaneval.protocol.records.dialogue import (
     Status,
     Turn,
 )
-from parlai_humaneval.protocol.records.points import points, ranks
 
 TICKS = ("engaging", "humanlike", "interesting")
 SLIDERS = ("interesting", "fun", "consistent", "fluent", "topic", "robotic", "repetitive")

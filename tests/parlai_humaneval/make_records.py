@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, ModelRecord, Status, Turn
+from parlai_humaneval.schema.records import Candidate, DialogueRecord, ModelRecord, Status, Turn
 
 QUESTION = "Who would you prefer to talk to for a long conversation?"
 START = 1_700_000_000.0

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from make_live_records import make_choice
 
-from parlai_humaneval.sequential.events import Answered, Arrived, Outcome, log_rows
-from parlai_humaneval.sequential.rule import StoppingRule
-from parlai_humaneval.sequential.study import SequentialStudy
+from parlai_humaneval.stopping.events import Answered, Arrived, Outcome, log_rows
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.study import SequentialStudy
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import StoppingLog, Tables
-from parlai_humaneval.tables.from_records import tables
 
 TURNS = 6
 STRENGTH = {"A": 1.4, "B": 0.0, "C": 0.0}

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from parlai_humaneval.models.trained.training import Trained, plan_training, train
+from parlai_humaneval.models.baselines.training import Trained, plan_training, train
 from parlai_humaneval.models.zoo.entries import ModelSpec, Training
 
 TOPICS = {

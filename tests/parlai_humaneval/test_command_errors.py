@@ -6,8 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from parlai_humaneval._util.errors import ErrorLines, error_lines, told_plainly
 from parlai_humaneval.cli import COMMANDS, main
-from parlai_humaneval.command_errors import ErrorLines, error_lines, told_plainly
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from parlai.scripts.train_model import TrainModel
 from tiny_gpt2 import make_gpt2
 from transformers import GPT2LMHeadModel
 
-from parlai_humaneval.models.quiet import silent_parlai
+from parlai_humaneval.models.agent.isolation import silent_parlai
 
 DIALOGUES = """\
 text:Hi!\tlabels:Hello there, how are you?

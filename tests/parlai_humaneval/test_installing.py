@@ -12,9 +12,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from mephisto_tasks.study.health import examine
-from parlai_humaneval import installing
-from parlai_humaneval.installing import UntestedRelease, check_code, check_release, has_gpu, lacking
+from mephisto_tasks.cli.doctor_checks import examine
+from parlai_humaneval._util import installing
+from parlai_humaneval._util.installing import UntestedRelease, check_code, check_release, has_gpu, lacking
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.files import missing

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from rich.table import Table
 
 from parlai_humaneval import cli
-from parlai_humaneval.one_line import printable
-from parlai_humaneval.plain_output import PLAIN_RECORDS, PlainConsole, plain_logs, say, say_json
+from parlai_humaneval._util.terminal import PLAIN_RECORDS, PlainConsole, plain_logs, say, say_json
+from parlai_humaneval._util.text import printable
 
 ODD = "a\x1b[2J\x1b]0;t\x07b\x9b31m\x00\x7f\r\u202ec\u2066d\ud800\n\te\u200d👍 é"
 """Clears the screen, names the window, colours, turns the direction; a line, a tab, a joiner and accents are text."""

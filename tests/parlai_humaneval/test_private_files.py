@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.private_files import settle_folders
+from parlai_humaneval._util.files import settle_folders
 
 
 def test_folders_beside_settled_ones_wait_for_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

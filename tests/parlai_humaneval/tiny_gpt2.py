@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.models.quiet import silent_parlai
-from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
+from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
+from parlai_humaneval.models.agent.isolation import silent_parlai
 
 TOPICS = ("dogs", "cats", "music", "bread", "tea", "rain", "books", "trains", "chess", "birds")
 QUESTIONS = (

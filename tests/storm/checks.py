@@ -10,15 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from mephisto_tasks.pay.policy import Terms, due
-from mephisto_tasks.pay.work import unit_of, work_done
-from mephisto_tasks.stored.deciding_lines import deciding_events
-from mephisto_tasks.stored.results import PSEUDONYM_KEY, finished_by_worker
-from mephisto_tasks.stored.task_lock import running_task_run
-from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
-from parlai_humaneval.sequential.events import Answered, Arrived, Ended, Folded
-from parlai_humaneval.sequential.study import replay
+from mephisto_tasks.payments.policy import Terms, due
+from mephisto_tasks.storage.locks import running_task_run
+from mephisto_tasks.storage.logs import deciding_events
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker
+from mephisto_tasks.storage.work import unit_of, work_done
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.schema.records import JudgementRecord, Rated
+from parlai_humaneval.stopping.events import Answered, Arrived, Ended, Folded
+from parlai_humaneval.stopping.study import replay
 from storm.facts import Fact, stored
 from storm.notebook import Notebook
 

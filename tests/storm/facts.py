@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.protocol.page.steps import ChooseStep, PageState, TickStep
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
-from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated, Turn
+from parlai_humaneval.schema.steps import ChooseStep, PageState, TickStep
 
 
 @dataclass(frozen=True, order=True)

@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from mephisto_tasks.router.browsers import Browser
-from mephisto_tasks.router.page_client import PageClient, PageError
-from mephisto_tasks.simulated.answers import Answers, Behaviour, by_kind
-from parlai_humaneval.protocol.page.steps import EndStep, PageState, WaitStep
+from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
+from mephisto_tasks.simulation.page_client import PageClient, PageError
+from parlai_humaneval.schema.steps import EndStep, PageState, WaitStep
 from storm.facts import sent
 from storm.line import Line
 from storm.notebook import Notebook, Sent

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from killable_server import KillableServer, free_port
 
-from mephisto_tasks.stored.results import read_records
+from mephisto_tasks.storage.results import read_records
 from storm import checks
 from storm.browser import BrowserRater
 from storm.disk import Disk

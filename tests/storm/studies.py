@@ -14,8 +14,8 @@ from pathlib import Path
 import yaml
 from killable_server import KillableServer
 
-from mephisto_tasks.simulated.answers import Behaviour
-from parlai_humaneval.protocol.page.practice import Practice, load_practice
+from mephisto_tasks.simulation.answers import Behaviour
+from parlai_humaneval.materials.practice import Practice, load_practice
 from storm.study import StormStudy
 
 AWAY_AFTER_S = 25

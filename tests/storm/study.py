@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mephisto_tasks.stored.task_lock import running_task_run
+from mephisto_tasks.storage.locks import running_task_run
 
 UP_S = 120.0
 STOP_S = 40.0

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.stored.deciding_lines import keep_events
-from parlai_humaneval.protocol.page.steps import Card, ChooseStep, PageState
-from parlai_humaneval.protocol.records.dialogue import Candidate, ContextRecord, DialogueRecord, Turn
-from parlai_humaneval.protocol.records.judgement import Rated
-from parlai_humaneval.sequential.events import Outcome
-from parlai_humaneval.sequential.rule import StoppingRule
-from parlai_humaneval.sequential.study import SequentialStudy
+from mephisto_tasks.storage.logs import keep_events
+from parlai_humaneval.schema.records import Candidate, ContextRecord, DialogueRecord, Rated, Turn
+from parlai_humaneval.schema.steps import Card, ChooseStep, PageState
+from parlai_humaneval.stopping.events import Outcome
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.study import SequentialStudy
 from storm import checks, disk, facts
 from storm.facts import Fact
 from storm.notebook import Notebook, Sent

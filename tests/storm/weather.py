@@ -14,7 +14,7 @@ from typing import Any
 
 from killable_server import KillableServer
 
-from mephisto_tasks.router.page_client import PageError
+from mephisto_tasks.simulation.page_client import PageError
 from storm.disk import Disk
 from storm.line import Line
 from storm.plan import Event

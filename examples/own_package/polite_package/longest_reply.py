@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.core.result import Result
 
 
 def longest_reply(texts: Sequence[str]) -> Result:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from parlai_humaneval.analysis import register_statistic
-from parlai_humaneval.report.catalogue import register_section
-from parlai_humaneval.techniques import PW_TURN, Technique, register
+from parlai_humaneval.report.registry import register_section
+from parlai_humaneval.techniques.registry import PW_TURN, Technique, register
 
 register(
     Technique(

@@ -17,7 +17,7 @@ from botocore.exceptions import ProfileNotFound
 
 from mephisto_tasks.crowds.mturk.closed import AMAZONS_HOST, endpoint_named
 from mephisto_tasks.crowds.mturk.errors import NO_KEYS, REGION, WRONG_REGION, MTurkError, asking, closed
-from mephisto_tasks.crowds.mturk.names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX
+from mephisto_tasks.storage.provider_names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX
 
 KEYS_ENV = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 LIVE_ENDPOINT = f"https://mturk-requester.{REGION}.amazonaws.com"

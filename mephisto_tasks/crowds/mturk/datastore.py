@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mephisto_tasks import compat
+from mephisto_tasks._util import compat
 
 compat.prepare()
 
 from mephisto.abstractions.providers.mturk.mturk_datastore import MTurkDatastore
 
 from mephisto_tasks.crowds.mturk.client import client_for, session_for
-from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX
+from mephisto_tasks.storage.provider_names import MTURK, SANDBOX
 
 _AGENTS_TABLE = """CREATE TABLE IF NOT EXISTS agent_assignments (
     agent_id TEXT PRIMARY KEY,

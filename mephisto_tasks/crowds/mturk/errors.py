@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from botocore import exceptions as aws
 
-from mephisto_tasks.crowds.contract import CrowdError
+from mephisto_tasks.crowds.base import CrowdError
 from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
 
 REGION = "us-east-1"

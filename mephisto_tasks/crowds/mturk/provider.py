@@ -5,7 +5,7 @@ What differs, and why:
 * every client is ours (:mod:`~mephisto_tasks.crowds.mturk.datastore`): throttling is waited out, the sandbox follows
   ``AWS_ENDPOINT_URL_MTURK``, and nothing asks for keys by ``input()``;
 * what Mephisto says of work that was approved or rejected is what AWS has confirmed;
-* how a unit stands is asked of our database; :mod:`~mephisto_tasks.crowds.mturk.following` asks MTurk. Mephisto's units
+* how a unit stands is asked of our database; :mod:`~mephisto_tasks.crowds.mturk.sync` asks MTurk. Mephisto's units
   ask AWS, and write, whenever somebody looks at them;
 * a HIT is made once however often a lost answer makes us ask, says what study it is of, and is not printed;
 * HITs of a run are taken off the market side by side;
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks import compat
+from mephisto_tasks._util import compat
 
 compat.prepare()
 
@@ -39,13 +39,13 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
 
-from mephisto_tasks.crowds.contract import NotYetKnown
+from mephisto_tasks.crowds.base import NotYetKnown
 from mephisto_tasks.crowds.mturk.client import session_for
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
-from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX, SANDBOX_SUFFIX
-from parlai_humaneval.languages.speaking import phrase
+from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, SANDBOX_SUFFIX
+from parlai_humaneval.i18n.translate import phrase
 
 logger = logging.getLogger(__name__)
 

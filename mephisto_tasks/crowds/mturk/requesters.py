@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from mephisto_tasks import compat
+from mephisto_tasks._util import compat
 
 compat.prepare()
 
@@ -13,13 +13,13 @@ import boto3
 from omegaconf import OmegaConf
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.database import opened
 from mephisto_tasks.crowds.mturk.client import BRIEF, balance, client_for, endpoint, profile_of
 from mephisto_tasks.crowds.mturk.errors import MTurkError
-from mephisto_tasks.crowds.mturk.names import PROVIDERS
-from mephisto_tasks.crowds.mturk.preparing import ensure_requester, expire_left_over
-from mephisto_tasks.crowds.opened import opened
-from mephisto_tasks.stored.results import requesters, stored_agents
-from parlai_humaneval.private_files import make_private_folder
+from mephisto_tasks.crowds.mturk.setup import ensure_requester, expire_left_over
+from mephisto_tasks.storage.provider_names import PROVIDERS
+from mephisto_tasks.storage.results import requesters, stored_agents
+from parlai_humaneval._util.files import make_private_folder
 
 
 class RequesterCheck(BaseModel):

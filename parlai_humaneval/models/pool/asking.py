@@ -10,13 +10,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
-from parlai_humaneval.models.hosted.refusals import Mend
-from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.display.thoughts import only_thoughts
+from parlai_humaneval.models.backends.base import OutsideError
+from parlai_humaneval.models.backends.server_refusals import Mend
 from parlai_humaneval.models.pool.breaker import ModelOut
 from parlai_humaneval.models.pool.child import Child, Utterance
 from parlai_humaneval.models.pool.worker import NoReply, Reply, Request
-from parlai_humaneval.protocol.records.dialogue import ReplyInfo, Withdrawn, in_all
-from parlai_humaneval.showing.thoughts import only_thoughts
+from parlai_humaneval.schema.records import ReplyInfo, Withdrawn, in_all
 
 logger = logging.getLogger(__name__)
 

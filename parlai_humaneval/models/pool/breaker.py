@@ -20,8 +20,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from parlai_humaneval.models.kept_running import kept_running
-from parlai_humaneval.models.outside.base import Absence, OutsideError
+from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.backends.base import Absence, OutsideError
 
 logger = logging.getLogger(__name__)
 logger.setLevel(

@@ -16,10 +16,10 @@ from typing import Any
 from parlai.core.agents import Agent
 from parlai.core.message import Message
 
-from parlai_humaneval.models.dialogue_agent import Speaker
-from parlai_humaneval.models.kept_running import kept_running
+from parlai_humaneval.dialogues.personas import with_persona
+from parlai_humaneval.models.agent.dialogue_agent import Speaker
+from parlai_humaneval.models.agent.isolation import kept_running
 from parlai_humaneval.models.pool.worker import ModelWorker, Request
-from parlai_humaneval.protocol.materials.persona_lines import with_persona
 
 logger = logging.getLogger(__name__)
 

@@ -10,13 +10,11 @@ from types import TracebackType
 from parlai.core.agents import Agent
 from typing_extensions import Self
 
-from parlai_humaneval.models.outside.base import OutsideAgent
+from parlai_humaneval.models.backends.base import OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.child import Child
-from parlai_humaneval.models.pool.figures import Answering
-from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.sharing import twin_of
-from parlai_humaneval.models.pool.worker import ModelWorker
+from parlai_humaneval.models.pool.loading import load_agent, twin_of
+from parlai_humaneval.models.pool.worker import Answering, ModelWorker
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 

@@ -5,6 +5,8 @@ batch forms. Nothing waits for a batch to fill, except that a thread that was id
 companions :data:`GATHER_S` to arrive, where conversations have met of late.
 
 An agent with a :class:`Stream` does not keep them waiting for a batch to end: they join it between two words.
+
+How a model has answered so far, counted where its replies are waited for.
 """
 
 from __future__ import annotations
@@ -19,20 +21,76 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar
 from weakref import WeakSet
 
+import numpy as np
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.models.dialogue_agent import RAW_FIELD
-from parlai_humaneval.models.kept_running import kept_running
-from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
+from parlai_humaneval.display.text import is_blank
+from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.models.agent.dialogue_agent import RAW_FIELD
+from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
-from parlai_humaneval.models.pool.figures import Figures
-from parlai_humaneval.protocol.records.dialogue import ReplyInfo
-from parlai_humaneval.showing.blanks import is_blank
-from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.schema.records import ReplyInfo
+
+KEPT = 1000
+"""Replies over which times are taken: the last ones."""
+
+
+class Answering(TypedDict):
+    """Of one model. Seconds are from a question to its reply, with all tries; None: no reply yet."""
+
+    replies: int
+    median_s: float | None
+    p95_s: float | None
+    retries: int
+    errors: int
+    outage_since: float | None
+
+
+class Figures:
+    """Counts of one model. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: deque[float] = deque(maxlen=KEPT)
+        self._replies = self._retries = self._errors = 0
+
+    def answered(self, seconds: float, *, fit: bool) -> None:
+        """A reply came; one that is not ``fit`` to be shown is an error."""
+        with self._lock:
+            self._replies += fit
+            self._errors += not fit
+            self._seconds.append(seconds)
+
+    def asked_again(self) -> None:
+        with self._lock:
+            self._retries += 1
+
+    def gave_up(self) -> None:
+        """No reply will come."""
+        with self._lock:
+            self._errors += 1
+
+    def now(self, outage_since: float | None) -> Answering:
+        """The counts; ``outage_since``: when the model's server went, if it is out."""
+        with self._lock:
+            seconds = list(self._seconds)
+            counts = self._replies, self._retries, self._errors
+        median, p95 = (float(value) for value in np.percentile(seconds, [50, 95])) if seconds else (None, None)
+        replies, retries, errors = counts
+        return Answering(
+            replies=replies,
+            median_s=median,
+            p95_s=p95,
+            retries=retries,
+            errors=errors,
+            outage_since=outage_since,
+        )
+
 
 logger = logging.getLogger(__name__)
 

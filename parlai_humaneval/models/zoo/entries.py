@@ -16,11 +16,14 @@ A zoo file is YAML::
 ``options`` are ParlAI's, spelled with underscores; one that is ``null`` is left out, also where the model that is extended
 has it. A model is added without code. ``extends`` merges ``options``,
 ``running`` and the options of ``training`` over the other's, and takes over all else that is not given anew.
+
+Which models of the zoo are large language models that chat: they are known by how they are asked, without loading any.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,8 +32,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from yaml.composer import ComposerError
 
-from parlai_humaneval.labels import clean_label
-from parlai_humaneval.models.zoo.keys import key_trouble
+from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.models.zoo.secrets import key_trouble
 
 PACKAGE = Path(__file__).resolve().parents[2]
 FEW = 5
@@ -343,3 +346,34 @@ class _UniqueKeys(yaml.SafeLoader):
                     raise ComposerError(None, None, f"“{key.value}” stands twice; keep one of them", key.start_mark)
                 seen.add(key.value)
         return node
+
+
+_SERVED = "chat_completions:ChatCompletionsAgent"
+_LOCAL = "causal_lm:CausalLmAgent"
+
+
+def is_chat_llm(spec: ModelSpec) -> bool:
+    """Whether a model is asked as a chat LLM: over a server with OpenAI's interface, or here with a chat template.
+
+    Of a local model that is still to be downloaded, a ``system_prompt`` or a ``chat_template`` of its entry says so.
+    """
+    agent = str(spec.options.get("model", ""))
+    if agent.endswith(_SERVED):
+        return True
+    if not agent.endswith(_LOCAL):
+        return False
+    form = spec.options.get("prompt_format") or "auto"
+    if form != "auto":
+        return bool(form == "chat")
+    told = spec.options.get("system_prompt") or spec.options.get("chat_template")
+    return bool(told) or _has_template(Path(str(spec.options.get("hf_model", ""))).expanduser())
+
+
+def _has_template(folder: Path) -> bool:
+    """Whether a folder of weights comes with a chat template."""
+    if (folder / "chat_template.jinja").is_file():
+        return True
+    try:
+        return bool(json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("chat_template"))
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -1,22 +1,118 @@
-"""The files, agents and downloads that a model needs, and which of them this machine lacks. Nothing is loaded here."""
+"""The files, agents and downloads that a model needs, and which of them this machine lacks. Nothing is loaded here.
+
+Where this package keeps what it makes on the user's machine: trained models.
+
+ParlAI's presets of options (``-o gen/blenderbot``), which its wheel leaves out: they come with this package.
+
+Whether a model's weights are made on this machine, and how. Nothing heavy is imported: a command asks this first.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from parlai.core.loader import load_agent_module
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.installing import lacking
-from parlai_humaneval.models.local.packages import needs_local_packages
-from parlai_humaneval.models.option_names import as_sentence
-from parlai_humaneval.models.zoo.entries import ModelSpec
-from parlai_humaneval.models.zoo.home import HOME_PREFIX, expand_home
-from parlai_humaneval.models.zoo.own_code import Lacks, make_importable, mistaken
-from parlai_humaneval.models.zoo.trained_here import not_trained, what_to_do
+from parlai_humaneval._util.installing import lacking
+from parlai_humaneval.models.agent.options import as_sentence
+from parlai_humaneval.models.agent.packages import needs_local_packages
+from parlai_humaneval.models.zoo.entries import PACKAGE, ModelSpec, ZooError
+from parlai_humaneval.models.zoo.user_code import Lacks, make_importable, mistaken
+
+HOME_VARIABLE = "PARLAI_HUMANEVAL_HOME"
+HOME_PREFIX = "home:"
+"""In a zoo file, ``home:tiny_generator/model`` is that path below :func:`models_home`."""
+
+
+def user_home() -> Path:
+    """``$PARLAI_HUMANEVAL_HOME``, else ``parlai-humaneval`` in ``$XDG_DATA_HOME`` or ``~/.local/share``."""
+    own = os.environ.get(HOME_VARIABLE)
+    if own:
+        return Path(own).expanduser()
+    xdg = os.environ.get("XDG_DATA_HOME")
+    base = Path(xdg).expanduser() if xdg else Path.home() / ".local" / "share"
+    return base / "parlai-humaneval"
+
+
+def models_home() -> Path:
+    """The folder of locally trained models; it need not exist yet."""
+    return user_home() / "models"
+
+
+def expand_home(path: str) -> str:
+    """Resolve the ``home:`` prefix of a zoo file's path; any other path is returned as it is."""
+    if not path.startswith(HOME_PREFIX):
+        return path
+    return str(models_home() / path[len(HOME_PREFIX) :])
+
+
+FOLDER = PACKAGE / "opt_presets"
+SUFFIX = ".opt"
+
+
+def preset_names() -> list[str]:
+    """The presets of this package, such as ``gen/blenderbot``."""
+    return sorted(file.relative_to(FOLDER).with_suffix("").as_posix() for file in FOLDER.rglob(f"*{SUFFIX}"))
+
+
+def preset_file(name: str) -> Path | None:
+    """The preset's file; None where this package has none of that name.
+
+    In ``--init-opt=gen/seeker_dialogue``, one word, ParlAI turns the name's underscores into hyphens.
+    """
+    ours = {known.replace("_", "-"): known for known in preset_names()}.get(name.replace("_", "-"))
+    return None if ours is None else FOLDER / f"{ours}{SUFFIX}"
+
+
+def to_be_trained(spec: ModelSpec) -> bool:
+    """Whether its weights are to be made on this machine, and are not there yet."""
+    file = spec.options.get("model_file")
+    return isinstance(file, str) and file.startswith(HOME_PREFIX) and not Path(expand_home(file)).exists()
+
+
+def not_trained(path: Path) -> str:
+    """The sentence on a model that was not trained yet; ``path``: where its weights will be."""
+    return f"It has not been trained on this machine yet ({path})."
+
+
+def what_to_do(spec: ModelSpec) -> list[str]:
+    """What a model needs that lacks something, and how it is trained, as sentences."""
+    todo = [f"Needed: {_list(spec.needs)}."] if spec.needs else []
+    if spec.training is not None:
+        if spec.training.before:
+            todo.append(f"Before its training: {_list(spec.training.before)}.")
+        takes = f" ({spec.training.takes})" if spec.training.takes else ""
+        todo.append(f"To train it: `parlai-humaneval models train {spec.name}`{takes}.")
+    return todo
+
+
+def check_trained(specs: Sequence[ModelSpec]) -> None:
+    """Raises ZooError where a model is still to be trained, with how to do it."""
+    for spec in specs:
+        if to_be_trained(spec):
+            where = expand_home(str(spec.options["model_file"]))
+            first = (
+                f". Before its training: {_list(spec.training.before)}"
+                if spec.training and spec.training.before
+                else ""
+            )
+            how = f"`parlai-humaneval models train {spec.name}`" if spec.training else _list(spec.needs)
+            raise ZooError(f"{spec.name} has not been trained on this machine yet ({where}){first}; run {how}")
+
+
+def _list(sentences: Sequence[str]) -> str:
+    return "; ".join(_with_paths(sentence) for sentence in sentences)
+
+
+def _with_paths(sentence: str) -> str:
+    """A sentence of a zoo file names files below ``home:``; here it says where they are on this machine."""
+    return sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/")
+
 
 PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
 PARLAI_ZOO = ("zoo:", "models:")

@@ -9,21 +9,23 @@ from typing import ClassVar, TypeVar
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import (
+from parlai_humaneval.report.conclusions import (
     BY_WORKER,
+    WonPair,
     about_dialogues,
     apart_words,
     best_of_pairs,
     clearness,
     counted_once,
     holm_methods,
+    matrix_of,
     once_more,
     order_words,
     reuse_methods,
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.plotted import interval_figures, with_note
+from parlai_humaneval.report.figures import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ModelLine,
@@ -33,10 +35,10 @@ from parlai_humaneval.report.section import (
     results_disagree,
 )
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.report.won_pairs import WonPair, matrix_of
-from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.deciding import ALPHA
-from parlai_humaneval.statistics.pair_wins import (
+from parlai_humaneval.statistics.core.formatting import counted, p_words, percent
+from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
     PairWins,
     counted_comparisons,
@@ -45,14 +47,12 @@ from parlai_humaneval.statistics.pair_wins import (
     oriented,
     wins_of_pairs,
 )
-from parlai_humaneval.statistics.places import SOURCE
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.order import EQUAL, ModelOrder
-from parlai_humaneval.statistics.strengths.results import strength_note
-from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
-from parlai_humaneval.statistics.wording import counted, p_words, percent
+from parlai_humaneval.statistics.preference.position_bias import SOURCE
+from parlai_humaneval.statistics.ranking.fit import strength_note
+from parlai_humaneval.statistics.ranking.from_tables import Strengths, oriented_strengths
+from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
-from parlai_humaneval.tables.from_records import Tables
 
 KEY = "comparisons"
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}

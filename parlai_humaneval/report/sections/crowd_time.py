@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import (
@@ -17,7 +17,15 @@ from parlai_humaneval.report.views import (
     Figure,
     Method,
 )
-from parlai_humaneval.statistics.crowd_time import (
+from parlai_humaneval.statistics.core.formatting import counted, hours_words, seconds_words
+from parlai_humaneval.statistics.core.means import t_test
+from parlai_humaneval.statistics.core.multiplicity import ALPHA
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
+from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
+from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
+from parlai_humaneval.statistics.raters.time import Floats, TimedAnswers, answers_in_time, time_spent
+from parlai_humaneval.statistics.raters.time_to_significance import (
     CHUNK_MINUTES,
     TimeToSignificance,
     chunk_ends,
@@ -27,15 +35,7 @@ from parlai_humaneval.statistics.crowd_time import (
     time_to_difference,
     time_to_significance,
 )
-from parlai_humaneval.statistics.deciding import ALPHA
-from parlai_humaneval.statistics.means import t_test
-from parlai_humaneval.statistics.rater_time import Floats, TimedAnswers, answers_in_time, time_spent
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.sequential import SEQUENTIAL_SOURCE
-from parlai_humaneval.statistics.shares import INDEPENDENT, binomial_test
-from parlai_humaneval.statistics.win_rates import effective_win_rate
-from parlai_humaneval.statistics.wording import counted, hours_words, seconds_words
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.build import Tables
 
 MOST_MEDIANS = 2
 """Units whose median the headline tells."""

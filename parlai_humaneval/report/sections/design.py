@@ -8,22 +8,24 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
-from parlai_humaneval.statistics.clustered import FEW_CLUSTERS, MIN_CLUSTERS
-from parlai_humaneval.statistics.crossed import by_both
-from parlai_humaneval.statistics.deciding import ALPHA
-from parlai_humaneval.statistics.design import (
+from parlai_humaneval.statistics.core.clustered import FEW_CLUSTERS, MIN_CLUSTERS
+from parlai_humaneval.statistics.core.clustering_effects import (
     design_effect,
     detectable_gap,
     effective_number,
     intraclass_correlation,
     power_of_gaps,
 )
-from parlai_humaneval.statistics.means import clustered_mean
-from parlai_humaneval.statistics.measures import (
+from parlai_humaneval.statistics.core.formatting import counted, points_words, signed, signed_range
+from parlai_humaneval.statistics.core.means import clustered_mean
+from parlai_humaneval.statistics.core.multiplicity import ALPHA
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import by_both
+from parlai_humaneval.statistics.ratings.correlations import (
     LEAST_ICC,
     Alike,
     GapData,
@@ -35,9 +37,7 @@ from parlai_humaneval.statistics.measures import (
     planning_dialogue_icc,
     planning_icc,
 )
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.wording import counted, points_words, signed, signed_range
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.build import Tables
 
 Score = float | None
 POWER = 0.8

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import (
+from parlai_humaneval.report.conclusions import (
     BY_WORKER,
     about_dialogues,
     counted_once,
@@ -19,7 +19,7 @@ from parlai_humaneval.report.deciding import (
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.plotted import interval_figures, square
+from parlai_humaneval.report.figures import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
     Labels,
@@ -50,18 +50,18 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     Method,
 )
-from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
-from parlai_humaneval.statistics.crossed import ABOUT_THESE, crossed_mean, is_by_both
-from parlai_humaneval.statistics.rater_time import left_open
-from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.slider_scores import TECHNIQUE, Assessed, assessed, is_reversed
-from parlai_humaneval.statistics.standardised_scores import ScoreGap, SystemScore, score_gaps, system_scores
-from parlai_humaneval.statistics.strengths.order import EQUAL
-from parlai_humaneval.statistics.wording import ABSENT, counted, listed, p_words, percent, signed, signed_range
-from parlai_humaneval.tables.counting import unique
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.statistics.core.correlation import criteria_correlations, rater_pairs
+from parlai_humaneval.statistics.core.formatting import ABSENT, counted, listed, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.core.multiplicity import Family
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import ABOUT_THESE, crossed_mean, is_by_both
+from parlai_humaneval.statistics.ranking.order import EQUAL
+from parlai_humaneval.statistics.raters.time import left_open
+from parlai_humaneval.statistics.ratings.replications import replication, same_conclusions
+from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE, Assessed, assessed, is_reversed
+from parlai_humaneval.statistics.ratings.standardised import ScoreGap, SystemScore, score_gaps, system_scores
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.filters import unique
 
 PAPER = "Ji et al. 2022"
 OPINIONS = ("like", "liked", "ambivalent", "dislike", "disliked")

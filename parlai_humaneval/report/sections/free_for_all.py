@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import best_of_pairs, clearness, holm_methods, pair_p, to_cite, winner_words
-from parlai_humaneval.report.plotted import interval_figures, with_note
+from parlai_humaneval.report.conclusions import best_of_pairs, clearness, holm_methods, pair_p, to_cite, winner_words
+from parlai_humaneval.report.figures import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -22,11 +22,17 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
 )
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.deciding import ALPHA
-from parlai_humaneval.statistics.means import clustered_mean
-from parlai_humaneval.statistics.rank_stability import (
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
+from parlai_humaneval.statistics.core.formatting import counted, listed, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.core.means import clustered_mean
+from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
+from parlai_humaneval.statistics.core.ranks import ranks_of
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.ranking.fit import strength_note
+from parlai_humaneval.statistics.ranking.from_tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
+from parlai_humaneval.statistics.ranking.stability import (
     MEMORY,
     SOURCE,
     ScoreRange,
@@ -35,17 +41,10 @@ from parlai_humaneval.statistics.rank_stability import (
     score_ranges,
     stability_curves,
 )
-from parlai_humaneval.statistics.ranks import ranks_of
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.order import ModelOrder, not_compared
-from parlai_humaneval.statistics.strengths.results import strength_note
-from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
-from parlai_humaneval.statistics.strengths.told import strength_tests
-from parlai_humaneval.statistics.superiority import paired_superiority
-from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
-from parlai_humaneval.statistics.wording import counted, listed, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.ranking.told import strength_tests
+from parlai_humaneval.statistics.ranking.trueskill import Skill, free_for_all_ratings
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues
-from parlai_humaneval.tables.from_records import Tables
 
 SAMPLES, MOST_LIMITS = 100, 6
 TOLERANCE = 1e-9  # scores are right to 1e-6
@@ -134,7 +133,7 @@ class PositionRow(OfQuestion):
 
 
 class StabilityRow(OfQuestion):
-    """See :class:`~parlai_humaneval.statistics.rank_stability.StabilityPoint`; ``turns`` None: all."""
+    """See :class:`~parlai_humaneval.statistics.ranking.stability.StabilityPoint`; ``turns`` None: all."""
 
     FROM = published({name: f"point.{name}" for name in StabilityPoint.model_fields})
 

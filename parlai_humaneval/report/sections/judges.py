@@ -13,12 +13,24 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.plotted import interval_figures
-from parlai_humaneval.report.rated_things import Judged, Scale, Source, questions
+from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.sections.agreement import Judged, Scale, Source, questions
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.statistics.agreement import (
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.formatting import ABSENT, counted, percent, percent_range, signed
+from parlai_humaneval.statistics.core.means import clustered_mean
+from parlai_humaneval.statistics.core.multiplicity import ALPHA
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.judges.bias import (
+    choices,
+    first_chosen,
+    inconsistent,
+    judged_lengths,
+    longest_chosen,
+)
+from parlai_humaneval.statistics.raters.agreement import (
     cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
@@ -26,20 +38,8 @@ from parlai_humaneval.statistics.agreement import (
     percent_agreement,
     rating_counts,
 )
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.deciding import ALPHA
-from parlai_humaneval.statistics.judge_bias import (
-    choices,
-    first_chosen,
-    inconsistent,
-    judged_lengths,
-    longest_chosen,
-)
-from parlai_humaneval.statistics.means import clustered_mean
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.wording import ABSENT, counted, percent, percent_range, signed
-from parlai_humaneval.tables.counting import is_set
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.filters import is_set
 
 MOST_LABELS = 10
 """κ asks for the very same answer: on longer scales that says nothing."""

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Options, Part, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.statistics.justifications import (
+from parlai_humaneval.statistics.core.formatting import counted, percent
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.preference.reasons import (
     MAX_DOCUMENT_SHARE,
     N_TERMS,
     Unit,
@@ -21,9 +23,7 @@ from parlai_humaneval.statistics.justifications import (
     top_terms,
     word_counts,
 )
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.wording import counted, percent
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.build import Tables
 
 FEWEST_GROUPS = 3
 """With fewer groups of reasons each reason is a document: two documents share most words that matter."""

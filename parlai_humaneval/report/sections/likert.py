@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import (
+from parlai_humaneval.report.conclusions import (
     about_dialogues,
     apart_words,
     clearness,
@@ -19,7 +19,7 @@ from parlai_humaneval.report.deciding import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.plotted import curve_of, interval_figures
+from parlai_humaneval.report.figures import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -30,9 +30,14 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     Method,
 )
-from parlai_humaneval.statistics.combos import SINGLE_WEIGHTS, single_combos
-from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.likert import (
+from parlai_humaneval.statistics.core.formatting import counted, listed, number_words, percent
+from parlai_humaneval.statistics.core.means import clustered_difference, t_test
+from parlai_humaneval.statistics.core.multiplicity import Family
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.preference.win_rates import effective_win_test
+from parlai_humaneval.statistics.ranking.order import EQUAL
+from parlai_humaneval.statistics.ratings.combined import SINGLE_WEIGHTS, single_combos
+from parlai_humaneval.statistics.ratings.likert import (
     RATED_GROUP,
     ModelRatings,
     RatedCriterion,
@@ -40,15 +45,10 @@ from parlai_humaneval.statistics.likert import (
     mean_rating,
     rated_pairs,
 )
-from parlai_humaneval.statistics.means import clustered_difference, t_test
-from parlai_humaneval.statistics.regression import single_groups, weigh_turns
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.slider_scores import TECHNIQUE as DIRECT_ASSESSMENT
-from parlai_humaneval.statistics.strengths.order import EQUAL
-from parlai_humaneval.statistics.win_rates import effective_win_test
-from parlai_humaneval.statistics.wording import counted, listed, number_words, percent
+from parlai_humaneval.statistics.ratings.regression import single_groups, weigh_turns
+from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE as DIRECT_ASSESSMENT
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import ChoiceGroup
-from parlai_humaneval.tables.from_records import Tables
 
 
 class LikertRow(Row):

@@ -8,30 +8,31 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.deciding import (
+from parlai_humaneval.report.conclusions import (
     BY_WORKER,
+    WonPair,
     apart_words,
     best_of_pairs,
     clusters_words,
     counted_once,
     holm_methods,
+    order_of_pairs,
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.report.won_pairs import WonPair, order_of_pairs
-from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.correlation import kendall_tau_b, tau_b_of_pairs
-from parlai_humaneval.statistics.crossed import crossed_mean, crossed_share
-from parlai_humaneval.statistics.pair_wins import oriented, wins_of_pairs
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.order import ModelOrder
-from parlai_humaneval.statistics.wording import counted, signed, signed_range
-from parlai_humaneval.tables.counting import finished, nobody_won
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.statistics.core.correlation import kendall_tau_b, tau_b_of_pairs
+from parlai_humaneval.statistics.core.formatting import counted, signed, signed_range
+from parlai_humaneval.statistics.core.multiplicity import Family
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import crossed_mean, crossed_share
+from parlai_humaneval.statistics.preference.pairs import oriented, wins_of_pairs
+from parlai_humaneval.statistics.ranking.order import ModelOrder
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.filters import finished, nobody_won
 
 PAPER = "Ma et al. 2023"
 QUESTION = "better place"

@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
-from parlai_humaneval.statistics.wording import counted, money_words, seconds_words
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.statistics.core.formatting import counted, money_words, seconds_words
+from parlai_humaneval.tables.build import Tables
 
 TELLING_GAP_S = 2.0
 """Seconds between two models' median latencies that people notice."""
@@ -137,8 +137,8 @@ def build(tables: Tables, options: Options) -> Replies | None:
 def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
     """A remark on the languages in which give-aways could neither be hidden nor be counted: of raters' pages, and by the
     letters of replies."""
-    from parlai_humaneval.showing.scripts import foreign_script
-    from parlai_humaneval.showing.vocabulary import packaged, unprotected
+    from parlai_humaneval.display.text import foreign_script
+    from parlai_humaneval.display.vocabulary import packaged, unprotected
 
     tags = [str(tag) for tag in tables.dialogues["language"].dropna().unique()]
     scripts = (foreign_script(str(text)) for text in rows["text"].dropna().unique())
@@ -148,7 +148,7 @@ def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
 
 def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     """Row → whether its text, as shown, gives a model away."""
-    from parlai_humaneval.showing.identity import giveaways  # its patterns take long, and most tables hold no texts
+    from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
 
     texts = rows["text"].fillna("")
     found = {text: bool(giveaways(text, names)) for text in texts.unique()}
@@ -157,7 +157,7 @@ def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:
     """Dialogues in which the rater's messages or reasons name a model or a maker."""
-    from parlai_humaneval.showing.identity import giveaways
+    from parlai_humaneval.display.masking import giveaways
 
     found: set[str] = set()
     typed = rows["human_fixed"].ne(1) & rows["human_suggested"].ne(1)

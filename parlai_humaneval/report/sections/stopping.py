@@ -11,23 +11,23 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationError
 
-from parlai_humaneval.report.deciding import DECIDED, best_of_pairs
+from parlai_humaneval.report.conclusions import DECIDED, best_of_pairs
 from parlai_humaneval.report.facts import settings_of
-from parlai_humaneval.report.plotted import points_label
+from parlai_humaneval.report.figures import points_label
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
-from parlai_humaneval.sequential.estimating import AFTER, NOTE
-from parlai_humaneval.sequential.events import Claimed, read_log
-from parlai_humaneval.sequential.peeking import FEWEST, Peek
-from parlai_humaneval.sequential.standing import PairStanding, Standing
-from parlai_humaneval.sequential.study import ReplayError, SequentialStudy, replay
-from parlai_humaneval.statistics.betting import SOURCE as BETTING_SOURCE
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.results import strength_note
-from parlai_humaneval.statistics.wording import counted, percent, sentence
+from parlai_humaneval.statistics.core.formatting import counted, percent, sentence
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING_SOURCE
+from parlai_humaneval.statistics.ranking.fit import strength_note
+from parlai_humaneval.stopping.estimates import AFTER, NOTE
+from parlai_humaneval.stopping.events import Claimed, read_log
+from parlai_humaneval.stopping.fixed_plans import FEWEST, Peek
+from parlai_humaneval.stopping.status import PairStanding, Standing
+from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, replay
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import StoppingLog
-from parlai_humaneval.tables.from_records import Tables
 
 Design = tuple[str, str, str]
 """Technique, setting, metric."""

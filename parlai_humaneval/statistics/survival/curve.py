@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
-from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval.statistics.core.result import Result
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 
 from .oddities import DEEP, ENDLESS, LONG, LONG_WORD, MARKDOWN, MARKUP, SAME, SECOND_TRY_S, SLOW_S, TRAPS, WIDE_TABLE
 

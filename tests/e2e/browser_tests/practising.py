@@ -6,15 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from playwright.sync_api import expect
 
-from parlai_humaneval.protocol.asked.criteria import CRITERIA
-from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
-from parlai_humaneval.protocol.asked.judging_questions import (
-    LABEL_OPTIONS,
-    PAIR_SPEAKERS,
-    PW_DIALOG_QUESTIONS,
-    label_questions,
-)
-from parlai_humaneval.protocol.page.practice import (
+from parlai_humaneval.materials.practice import (
     ChooseItem,
     PairItem,
     Practice,
@@ -23,6 +15,13 @@ from parlai_humaneval.protocol.page.practice import (
     SegmentItem,
     TickItem,
     VerdictItem,
+)
+from parlai_humaneval.techniques.criteria import CRITERIA, DIMENSIONS
+from parlai_humaneval.techniques.questions import (
+    LABEL_OPTIONS,
+    PAIR_SPEAKERS,
+    PW_DIALOG_QUESTIONS,
+    label_questions,
 )
 
 from .judging import Judging

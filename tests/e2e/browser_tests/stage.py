@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
-from parlai_humaneval.protocol.page.steps import PageState, WaitStep
+from parlai_humaneval.schema.steps import PageState, WaitStep
 
 DIST = Path(__file__).resolve().parents[3] / "mephisto_tasks/webapp/dist"
 PATIENCE_MS = 10_000

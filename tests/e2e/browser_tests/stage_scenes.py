@@ -9,21 +9,20 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.engine.marking_up import marked_up
-from mephisto_tasks.engine.practice import numbered_cards
-from mephisto_tasks.engine.rating import SIDES, choose_step, final_question, rate_step, tick_step, verdict_step
-from mephisto_tasks.engine.task_folder import task_dir
-from mephisto_tasks.judging import asking as judging
-from mephisto_tasks.judging.config import StaticConfig
-from mephisto_tasks.live import asking
-from mephisto_tasks.live.config import InteractiveConfig
-from mephisto_tasks.study.settings import compose_config
-from parlai_humaneval.protocol.asked.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
-from parlai_humaneval.protocol.materials.files import load_instructions
-from parlai_humaneval.protocol.page.panels import Panel, PanelLine
-from parlai_humaneval.protocol.page.practice import PairItem, Practice, RateItem, SegmentItem, load_practice
-from parlai_humaneval.protocol.page.steps import (
+from mephisto_tasks.annotation import steps as judging
+from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.chat import steps as asking
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.config.files import task_dir
+from mephisto_tasks.config.task import read_config
+from mephisto_tasks.launch.config import compose_config
+from mephisto_tasks.session.display import marked_up
+from mephisto_tasks.session.practice import numbered_cards
+from mephisto_tasks.session.steps import SIDES, choose_step, final_question, rate_step, tick_step, verdict_step
+from parlai_humaneval.materials.instructions import load_instructions
+from parlai_humaneval.materials.practice import PairItem, Practice, RateItem, SegmentItem, load_practice
+from parlai_humaneval.schema.panels import Panel, PanelLine
+from parlai_humaneval.schema.steps import (
     Card,
     Context,
     Entry,
@@ -33,6 +32,7 @@ from parlai_humaneval.protocol.page.steps import (
     Step,
     WaitStep,
 )
+from parlai_humaneval.techniques.questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 
 LONG = """## Two ways to mend an old boat
 

@@ -14,10 +14,9 @@ import urllib.request
 from importlib.resources import files
 from pathlib import Path
 
-from mephisto_tasks.stored.results import PSEUDONYM_KEY, read_dialogues, read_judgements
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, read_dialogues, read_judgements
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
 
 LAUNCH_S = 90
 STOP_S = 60

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mephisto_tasks.engine.task_folder import task_dir
-from parlai_humaneval.protocol.page.practice import Practice, load_practice
+from mephisto_tasks.config.files import task_dir
+from parlai_humaneval.materials.practice import Practice, load_practice
 
 from .study import ODD_MODELS, Study, odd_zoo
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Route, expect
 
-from mephisto_tasks.commands.invite import links_of
-from mephisto_tasks.crowds.link.invitations.book import Book
-from mephisto_tasks.stored.results import read_dialogues
-from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.cli.invite import links_of
+from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.results import read_dialogues
 
 from .axe import violations
 from .conftest import launched

@@ -11,11 +11,11 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 from playwright.sync_api import Page, expect
 
-from mephisto_tasks.stored.results import read_dialogues
-from parlai_humaneval.languages.catalogues import language
-from parlai_humaneval.languages.collecting import collected
-from parlai_humaneval.languages.speaking import PLACE, speaking, t
-from parlai_humaneval.protocol.page.practice import ChooseItem, in_language
+from mephisto_tasks.storage.results import read_dialogues
+from parlai_humaneval.cli.translations import collected
+from parlai_humaneval.i18n.catalogs import language
+from parlai_humaneval.i18n.translate import PLACE, speaking, t
+from parlai_humaneval.materials.practice import ChooseItem, in_language
 
 from .conftest import launched
 from .looks import SHAPES, Looks

@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, expect
 from servers.mturk import CUT_AFTER, CUT_BEFORE, KEY, SECRET, SERVICE_FAULT, THROTTLED, Assignment, StandIn, Worker
 from servers.mturk.turker import page_of, take_hit, work
 
-from mephisto_tasks.simulated.raters import Behaviour
-from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.simulation.raters import Behaviour
+from mephisto_tasks.storage.results import read_dialogues
 
 from .conftest import open_context
 from .rater import is_good

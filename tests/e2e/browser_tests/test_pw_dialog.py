@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
-from parlai_humaneval.protocol.asked.judging_questions import PAIR_OPTIONS, PAIR_SPEAKERS, PW_DIALOG_QUESTIONS
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from parlai_humaneval.schema.records import JudgementRecord
+from parlai_humaneval.techniques.questions import PAIR_OPTIONS, PAIR_SPEAKERS, PW_DIALOG_QUESTIONS
 
 from .conftest import WIDE, launched
 from .finished import LINES, launch_pw_dialog

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from parlai_humaneval.report.draw.files import write_document
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.render.files import write_document
 from parlai_humaneval.report.section import Options
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables
 
 from .axe import violations
 from .conftest import PHONE, WIDE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.protocol.asked.judging_questions import PW_DIALOG_QUESTIONS
+from parlai_humaneval.techniques.questions import PW_DIALOG_QUESTIONS
 
 from .finished import launch_self_chat
 from .judging import Judging

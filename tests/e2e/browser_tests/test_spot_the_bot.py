@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from parlai_humaneval.protocol.asked.judging_questions import FEATURE_QUESTIONS, LABEL_OPTIONS, label_questions
+from parlai_humaneval.techniques.questions import FEATURE_QUESTIONS, LABEL_OPTIONS, label_questions
 
 from .conftest import launched
 from .finished import launch_spot_the_bot

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
 
-from mephisto_tasks.engine.task_folder import task_dir
-from parlai_humaneval.protocol.materials.consent import load_consent
-from parlai_humaneval.protocol.materials.files import load_instructions, packaged
-from parlai_humaneval.techniques import techniques
+from mephisto_tasks.config.files import task_dir
+from parlai_humaneval.materials.consent import load_consent
+from parlai_humaneval.materials.instructions import load_instructions, packaged
+from parlai_humaneval.techniques.registry import techniques
 
 from .conftest import open_context
 from .looks import sideways

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from mephisto_tasks.stored.results import read_dialogues
-from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from mephisto_tasks.storage.results import read_dialogues
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
+from parlai_humaneval.techniques.criteria import DIMENSIONS
 
 from .conftest import launched
 from .finished import (

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.crowds.link.invitations.book import FILE, LINGERING_S, Book, Invitation, InvitationError
-from mephisto_tasks.crowds.link.invitations.door import (
+from mephisto_tasks.crowds.invitations.entry import (
     BROKEN,
     EXPIRED,
     FULL,
@@ -23,9 +22,10 @@ from mephisto_tasks.crowds.link.invitations.door import (
     InvitationDoor,
     worker_namer,
 )
-from mephisto_tasks.crowds.link.invitations.people import NamesError, Person, read_people
-from mephisto_tasks.crowds.link.invitations.signing import link_seal
-from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.crowds.invitations.invitees import NamesError, Person, read_people
+from mephisto_tasks.crowds.invitations.signing import link_seal
+from mephisto_tasks.crowds.invitations.store import FILE, LINGERING_S, Book, Invitation, InvitationError
+from mephisto_tasks.storage.locks import study_folder
 
 TASK = "a study: with any / name"
 DAY = 86400.0

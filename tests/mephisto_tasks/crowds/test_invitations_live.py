@@ -14,14 +14,13 @@ import pytest
 from click.testing import CliRunner
 from live import TASK, Launch, Rater, records, rows
 
-from mephisto_tasks.commands.invite import invite
-from mephisto_tasks.crowds.link.arrivals import NO_LINK
-from mephisto_tasks.crowds.link.gate import COOKIE
-from mephisto_tasks.crowds.link.reception import GIVEN_BACK
-from mephisto_tasks.engine.explain import DONE_ALL
-from mephisto_tasks.pay.work import work_done
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.cli.invite import invite
+from mephisto_tasks.crowds.panels.arrivals import NO_LINK
+from mephisto_tasks.crowds.panels.reception import COOKIE, GIVEN_BACK
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.session.entry import DONE_ALL
+from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.storage.work import work_done
 
 LINK = ["place=link"]
 INVITED_ONLY = "This study is by invitation"

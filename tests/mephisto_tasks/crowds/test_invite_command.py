@@ -16,16 +16,14 @@ from click.testing import CliRunner, Result
 from live import TASK, Launch
 from PIL import Image
 
-from mephisto_tasks.commands.invitations_shown import write_links
-from mephisto_tasks.commands.invite import invite
-from mephisto_tasks.commands.qr_codes import KINDS
-from mephisto_tasks.crowds.link.invitations.book import Book
-from mephisto_tasks.crowds.link.invitations.signing import link_seal
-from mephisto_tasks.stored.results import PSEUDONYM_KEY
-from mephisto_tasks.stored.study_folder import study_folder
-from mephisto_tasks.study.addresses import openable, opens_elsewhere
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
-from parlai_humaneval.tables.formulas import guarded
+from mephisto_tasks.cli.invite import KINDS, invite, write_links
+from mephisto_tasks.crowds.invitations.signing import link_seal
+from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.server.hosts import openable, opens_elsewhere
+from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.results import PSEUDONYM_KEY
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.tables.files import guarded
 
 URL = "https://study.example.org/prefix"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.crowds.link.doors import panel_of
-from mephisto_tasks.engine.config import ConfigError
-from mephisto_tasks.study.settings import compose_config
+from mephisto_tasks.config.task import ConfigError
+from mephisto_tasks.crowds.panels.crowd import panel_of
+from mephisto_tasks.launch.config import compose_config
 
 PANEL = ["place=link", "mephisto.provider.panel=prolific", "mephisto.blueprint.models=[eliza,retrieval]"]
 CODE_IS = "mephisto.provider.completion_code="

@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from live import Launch, eventually, good_replies, records, rows
 from panel_hands import COMPLETE, LINK, Participant, address, local_url
 
-from mephisto_tasks.crowds.link import reception
-from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.engine import explain
-from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.crowds.panels import reception
+from mephisto_tasks.crowds.panels.datastore import sessions
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.session import entry as explain
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.page.steps import EndStep, PageState
+from parlai_humaneval.schema.steps import EndStep, PageState
 
 
 def statuses(run: Launched) -> list[tuple[str, str, str]]:

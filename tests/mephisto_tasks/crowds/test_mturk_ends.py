@@ -18,9 +18,9 @@ from servers.mturk import DENIED, StandIn
 from test_commands_as_processes import arguments as command_line
 from test_commands_as_processes import environment
 
-from mephisto_tasks.commands.launch import launch
-from mephisto_tasks.commands.requester import requester
-from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.cli.requester import requester
+from mephisto_tasks.launch.launch import Launched
 
 
 @pytest.fixture(scope="module")

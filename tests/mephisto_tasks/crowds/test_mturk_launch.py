@@ -17,16 +17,17 @@ from live import TASK, eventually, records, rows
 from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_beside, open_hits
 from servers.mturk import CUT_AFTER, DENIED, NO_ASSIGNMENT, THROTTLED, StandIn
 
-from mephisto_tasks.crowds.mturk import following
+from mephisto_tasks.adapter import task_launcher as launcher
+from mephisto_tasks.adapter.task_runner import one_unit
+from mephisto_tasks.control.orders import More, give
+from mephisto_tasks.crowds.mturk import sync as following
+from mephisto_tasks.crowds.mturk.cost import LaunchTotal
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError
-from mephisto_tasks.crowds.mturk.money import LaunchTotal
 from mephisto_tasks.crowds.mturk.requesters import expire_task
-from mephisto_tasks.engine.runner import one_unit
-from mephisto_tasks.running.orders import More, give
-from mephisto_tasks.study import launcher, launching
-from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.protocol.page.steps import EndStep
+from mephisto_tasks.launch import launch as launching
+from parlai_humaneval.models.agent.dialogue_agent import Line
+from parlai_humaneval.schema.steps import EndStep
 
 
 @pytest.fixture

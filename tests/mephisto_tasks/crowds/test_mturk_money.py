@@ -15,12 +15,12 @@ from servers.mturk import CLOCK_WRONG, DENIED, NOT_LINKED, THROTTLED, UNAVAILABL
 from stored_study import StoredStudy, choices
 
 import mephisto_tasks
-from mephisto_tasks.commands import agreeing
-from mephisto_tasks.commands.launch import launch
-from mephisto_tasks.commands.requester import requester
+from mephisto_tasks.cli import options as agreeing
+from mephisto_tasks.cli.doctor_checks import providers
+from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.cli.requester import requester
+from mephisto_tasks.crowds.mturk.cost import LaunchTotal, fee_share
 from mephisto_tasks.crowds.mturk.errors import MTurkError
-from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee_share
-from mephisto_tasks.study.health import providers
 
 
 @pytest.fixture

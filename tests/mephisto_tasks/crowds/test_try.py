@@ -19,13 +19,13 @@ import pytest
 from live import Rater
 from test_commands_as_processes import arguments, environment
 
-from mephisto_tasks.commands.try_model import first_answer, given_model
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.stored.results import read_dialogues, task_names
-from parlai_humaneval.models.given import model_given
+from mephisto_tasks.cli.try_model import first_answer, given_model
+from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.storage.results import read_dialogues, task_names
+from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.models.selection import model_given
 from parlai_humaneval.models.zoo.entries import ZooError
-from parlai_humaneval.one_line import on_one_line
-from parlai_humaneval.protocol.page.steps import EndStep
+from parlai_humaneval.schema.steps import EndStep
 
 REPLY = "def reply(history):\n    return 'I have heard %d lines.' % len(history)\n"
 Answer = Callable[[str, dict[str, str], Any], tuple[int, Any]]
@@ -175,7 +175,11 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply$"),
         ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is no function, but int"),
         ({"bot.py": "def reply(:\n"}, "bot.py", "cannot be imported: SyntaxError"),
-        ({"bot.py": "import no_such_thing\ndef reply(h): ...\n"}, "bot.py", "the package no_such_thing is not installed"),
+        (
+            {"bot.py": "import no_such_thing\ndef reply(h): ...\n"},
+            "bot.py",
+            "the package no_such_thing is not installed",
+        ),
         ({"bot.py": "def reply(): return 'x'\n"}, "bot.py", "it must take one argument, the history"),
         ({"bot.py": "def reply(h): raise OSError('no weights')\n"}, "bot.py", "OSError: no weights"),
         ({"bot.py": "def reply(h): return 3\n"}, "bot.py", "answered with int, not with a text"),

@@ -15,14 +15,14 @@ from judging_hands import page_config
 from live import Launch, Rater, browser_of, eventually, launch, rows, whole_dialogue
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 
-from mephisto_tasks.crowds.link import reception
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.stored.consents import agreements, text_of
-from mephisto_tasks.stored.study_folder import study_folder
-from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.crowds.panels import reception
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.logs import agreements, text_of
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.materials.consent import load_consent
-from parlai_humaneval.protocol.materials.files import MaterialError, packaged
+from parlai_humaneval.materials.consent import load_consent
+from parlai_humaneval.materials.instructions import MaterialError, packaged
 
 EXAMPLE = packaged("consent_example.yaml")
 NO = "A1SAYSNO00001"

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_decisions import decided_study
 
-from mephisto_tasks.releasing.making import LOG_LEFT_OUT
-from mephisto_tasks.stored.deciding_lines import deciding_events, log_file
-from mephisto_tasks.workers.known_workers import known_workers
+from mephisto_tasks.privacy.release import LOG_LEFT_OUT
+from mephisto_tasks.storage.logs import deciding_events, log_file
+from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.cli import main
-from parlai_humaneval.sequential.study import SequentialStudy, replay
+from parlai_humaneval.stopping.study import SequentialStudy, replay
 
 TASK = "decided-study"
 

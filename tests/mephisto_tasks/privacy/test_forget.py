@@ -19,22 +19,23 @@ from judging_hands import Judge, launch_study
 from live import Rater, good_replies, launch, rows
 from stored_study import StoredStudy, choices, rated
 
-from mephisto_tasks.crowds.link.arrivals import Arrival
-from mephisto_tasks.crowds.link.datastore import LinkDatastore
-from mephisto_tasks.crowds.link.invitations.book import Book
+from mephisto_tasks.admission.eligibility import BLOCKED
+from mephisto_tasks.crowds.invitations.store import Book
 from mephisto_tasks.crowds.mturk.datastore import HitStore
-from mephisto_tasks.forgetting import erasing, sqlite_files, traces
-from mephisto_tasks.forgetting.going import all_going
-from mephisto_tasks.stored.consents import agreements
-from mephisto_tasks.stored.results import read_records, stored_agents
-from mephisto_tasks.stored.stores import close_connections
-from mephisto_tasks.stored.study_folder import study_folder
-from mephisto_tasks.stored.task_lock import task_lock
-from mephisto_tasks.study.launching import Launched
-from mephisto_tasks.workers.eligibility import BLOCKED
-from mephisto_tasks.workers.known_workers import known_workers
+from mephisto_tasks.crowds.panels.arrivals import Arrival
+from mephisto_tasks.crowds.panels.datastore import LinkDatastore
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.privacy import erase as erasing
+from mephisto_tasks.privacy import erase_traces as sqlite_files
+from mephisto_tasks.privacy import erase_traces as traces
+from mephisto_tasks.privacy.erasure_plan import all_going
+from mephisto_tasks.storage.database import close_connections
+from mephisto_tasks.storage.locks import study_folder, task_lock
+from mephisto_tasks.storage.logs import agreements
+from mephisto_tasks.storage.results import read_records, stored_agents
+from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.materials.files import packaged
+from parlai_humaneval.materials.instructions import packaged
 
 TALK, JUDGED = "talking-study", "judging-study"
 WORKER, OTHER, JUDGE = "A1FORGETME77", "A2REMEMBERME8", "A3JUDGESALL99"
@@ -386,8 +387,6 @@ def test_what_is_kept_of_work_on_mturk(tmp_path: Path) -> None:
 
 def test_begins_without_what_launches_need() -> None:
     """It starts in a moment, also where no model could be loaded."""
-    program = (
-        "import sys; import mephisto_tasks.forgetting.erasing; print({'torch', 'mephisto', 'parlai'} & {*sys.modules})"
-    )
+    program = "import sys; import mephisto_tasks.privacy.erase; print({'torch', 'mephisto', 'parlai'} & {*sys.modules})"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout == "set()\n"

@@ -18,12 +18,12 @@ from live import TASK, Launch, Rater, eventually, rows
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside
 from panel_hands import LINK, Participant
 
-from mephisto_tasks.crowds.link.invitations.book import Book
-from mephisto_tasks.pay.ledger import Ledger
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.stored.results import read_records
-from mephisto_tasks.stored.study_folder import study_folder
-from mephisto_tasks.workers.known_workers import known_workers
+from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.payments.ledger import Ledger
+from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.results import read_records
+from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.cli import main
 
 PERSON, SESSION = "5f3a9c0b1d2e4f5a6b7c8d9e", "66f0aa11bb22cc33dd44ee55"

@@ -16,18 +16,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stored_study import StoredStudy, choices, rated
 
-from mephisto_tasks.releasing.anonymous import Anonymizer, Coarse
-from mephisto_tasks.releasing.covered import agreed
-from mephisto_tasks.releasing.private_texts import Cleaner
-from mephisto_tasks.stored.consents import Agreement, keep_text, note_agreement
-from mephisto_tasks.stored.results import read_dialogues, read_records
-from mephisto_tasks.workers.known_workers import known_workers
+from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse
+from mephisto_tasks.privacy.pii import Cleaner
+from mephisto_tasks.privacy.release import agreed
+from mephisto_tasks.storage.logs import Agreement, keep_text, note_agreement
+from mephisto_tasks.storage.results import read_dialogues, read_records
+from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.materials.consent import Consent, ConsentSection
-from parlai_humaneval.protocol.records.events import Event, FeedbackGiven
+from parlai_humaneval.materials.consent import Consent, ConsentSection
+from parlai_humaneval.schema.events import Event, FeedbackGiven
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableName
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.from_records import tables
 
 TASK, ELSE_TASK = "release-study", "judging-study"
 PEOPLE = ("A1RELEASED0001", "A2RELEASED0002", "A3RELEASED0003")

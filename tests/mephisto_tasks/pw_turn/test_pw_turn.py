@@ -11,14 +11,14 @@ from click.testing import CliRunner, Result
 from omegaconf import OmegaConf
 from scripted_models import zoo_file
 
-from mephisto_tasks.commands.launch import launch as launch_command
-from mephisto_tasks.commands.report import report as report_command
-from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.live.building import build_study
-from mephisto_tasks.live.config import InteractiveConfig
-from mephisto_tasks.study import launching
-from mephisto_tasks.study.settings import compose_config, conf_names
-from parlai_humaneval.protocol.allocation.groups import Cell
+from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.cli.launch import launch as launch_command
+from mephisto_tasks.cli.report import report as report_command
+from mephisto_tasks.config.task import ConfigError, read_config
+from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch.config import compose_config, conf_names
+from parlai_humaneval.allocation.groups import Cell
 
 
 def settings(*overrides: str, conf: str = "local") -> InteractiveConfig:
@@ -147,7 +147,7 @@ def test_wrong_commands_say_what_to_do_without_a_traceback(tmp_path: Path, argum
 
 
 def test_a_page_that_is_not_built_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mephisto_tasks.engine.blueprint import WebAppMissing
+    from mephisto_tasks.adapter.blueprint import WebAppMissing
 
     def missing() -> Path:
         raise WebAppMissing("the rater's page is not built. In a clone of the repository run: make install")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.workers import browser_book
-from mephisto_tasks.workers.browser_book import FILE, MOST_DIGESTS, BookUnusable, BrowserBook, Shown
+from mephisto_tasks.admission import browsers as browser_book
+from mephisto_tasks.admission.browsers import FILE, MOST_DIGESTS, BookUnusable, BrowserBook, Shown
 
 ANN, BEN = Shown.of(["a" * 43]), Shown.of(["b" * 43])
 

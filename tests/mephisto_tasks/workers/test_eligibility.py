@@ -11,16 +11,16 @@ from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.engine.config import ConfigError
-from mephisto_tasks.stored.results import PSEUDONYM_KEY
-from mephisto_tasks.stored.stores import close_connections
-from mephisto_tasks.study.settings import compose_config
-from mephisto_tasks.study.who_may import who_may
-from mephisto_tasks.workers.eligibility import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, read_eligibility
+from mephisto_tasks.admission.eligibility import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, read_eligibility
+from mephisto_tasks.config.task import ConfigError
+from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.launch.config import compose_config
+from mephisto_tasks.launch.eligibility import who_may
+from mephisto_tasks.storage.database import close_connections
+from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from mephisto_tasks.workers.qualifications import grant
-from mephisto_tasks.workers.rules import WorkerRules
-from parlai_humaneval.protocol.allocation.groups import Allocator, Cell
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.allocation.groups import Allocator, Cell
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 PAIR = frozenset({"alpha", "beta"})
 

@@ -16,19 +16,19 @@ from hands import Hands
 from live import TASK, Rater, config_of, eventually, good_replies, launch, launch_beside, records, rows
 from omegaconf import OmegaConf
 
-from mephisto_tasks.commands.launch import announce
-from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.engine.explain import BLOCKED, BUSY, DONE_ALL, PRACTICE_FAILED
-from mephisto_tasks.live.building import build_study
-from mephisto_tasks.live.config import InteractiveConfig
-from mephisto_tasks.router.browsers import Browser
-from mephisto_tasks.stored.results import PSEUDONYM_KEY
-from mephisto_tasks.study.identity import OTHER_BROWSER
-from mephisto_tasks.study.launching import Launched
-from mephisto_tasks.workers.eligibility import DONE_ALL_ACROSS, SEEN_BEFORE
-from mephisto_tasks.workers.turned_away import turned_away
+from mephisto_tasks.admission.eligibility import DONE_ALL_ACROSS, SEEN_BEFORE
+from mephisto_tasks.admission.identity import OTHER_BROWSER
+from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.cli.launch import announce
+from mephisto_tasks.config.task import read_config
+from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.session.entry import BLOCKED, BUSY, DONE_ALL, PRACTICE_FAILED
+from mephisto_tasks.storage.logs import turned_away
+from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 PRACTICE = "pw-practice"
 WRONG = ["good", "bad", "good", "good"]

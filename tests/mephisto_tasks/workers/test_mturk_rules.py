@@ -15,12 +15,12 @@ from scripted_models import zoo_file
 from servers.mturk import DENIED, KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
+from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.mturk.requesters import register
-from mephisto_tasks.engine.config import ConfigError
-from mephisto_tasks.stored.stores import close_connections
-from mephisto_tasks.study import launching
-from mephisto_tasks.study.settings import compose_config
-from mephisto_tasks.workers.blocking import (
+from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch.config import compose_config
+from mephisto_tasks.storage.database import close_connections
+from mephisto_tasks.workers.blocks import (
     BLOCKED_EVERYWHERE,
     BlockError,
     block_by_hand,
@@ -28,9 +28,9 @@ from mephisto_tasks.workers.blocking import (
     unblock,
     unblock_on_mturk,
 )
-from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
-from mephisto_tasks.workers.practising import reset_practice
+from mephisto_tasks.workers.practice import reset_practice
 from mephisto_tasks.workers.qualifications import grant
+from mephisto_tasks.workers.roster import KnownWorker, known_workers
 from parlai_humaneval.cli import main
 
 PRACTICE = "pw-practice"

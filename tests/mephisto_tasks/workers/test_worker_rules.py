@@ -10,14 +10,14 @@ import pytest
 from pydantic import ValidationError
 from servers.mturk import KEY, SECRET, StandIn, Worker
 
-from mephisto_tasks.workers.mturk_requirements import (
+from mephisto_tasks.config.worker_rules import MOST_LOCALES, WorkerRules
+from mephisto_tasks.crowds.mturk.requirements import (
     MASTERS,
     MASTERS_SANDBOX,
     UnknownQualification,
     mturk_requirements,
     qualification_id,
 )
-from mephisto_tasks.workers.rules import MOST_LOCALES, WorkerRules
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
-from parlai_humaneval.protocol.materials.files import load_personas
+from parlai_humaneval.dialogues.dialogue import Dialogue
+from parlai_humaneval.dialogues.files import load_dialogues
+from parlai_humaneval.materials.instructions import load_personas
 
 DATA = Path(str(files("parlai_humaneval"))) / "data"
 GREETINGS = {"Hi!", "Hi there"}

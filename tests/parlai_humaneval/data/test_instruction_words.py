@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
-from parlai_humaneval.protocol.materials.instruction_lines import FLAGS, shared_parts, with_shared
+from parlai_humaneval.materials.instructions import FLAGS, Instructions, load_instructions, shared_parts, with_shared
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 FILES = sorted(path for path in TASKS.glob("*/task_config/instructions*.yaml") if path.parts[-3] != "partner")

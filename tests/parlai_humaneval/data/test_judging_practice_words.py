@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.display.model_names import ANYBODYS
+from parlai_humaneval.materials.practice import PairItem, Practice, SegmentItem, load_practice
 from parlai_humaneval.models.zoo.entries import load_zoo
-from parlai_humaneval.protocol.asked.judging_questions import PW_DIALOG_QUESTIONS
-from parlai_humaneval.protocol.page.practice import PairItem, Practice, SegmentItem, load_practice
-from parlai_humaneval.showing.identity_names import ANYBODYS
+from parlai_humaneval.techniques.questions import PW_DIALOG_QUESTIONS
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 PAIRS = [

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.display.model_names import ANYBODYS
+from parlai_humaneval.materials.instructions import FLAGS, load_instructions
 from parlai_humaneval.models.zoo.entries import load_zoo
-from parlai_humaneval.protocol.asked.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
-from parlai_humaneval.protocol.materials.files import load_instructions
-from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
-from parlai_humaneval.showing.identity_names import ANYBODYS
+from parlai_humaneval.techniques.questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 NAMES = ("pw_dialog", "spot_the_bot", "third_party")

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.protocol.asked.criteria import CRITERIA
-from parlai_humaneval.protocol.page.practice import (
+from parlai_humaneval.materials.practice import (
     ChooseItem,
     Practice,
     RateItem,
@@ -19,6 +18,7 @@ from parlai_humaneval.protocol.page.practice import (
     VerdictItem,
     load_practice,
 )
+from parlai_humaneval.techniques.criteria import CRITERIA
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 JUDGING = ("pw_dialog", "spot_the_bot")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.model_pool import ModelPool
 
 AGENT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"
 KEY = "sk-very-secret-0123456789"

@@ -13,8 +13,8 @@ from faulty_server import FaultyServer
 from parlai.core.agents import Agent
 from recalling import RecallingAgent
 
-from parlai_humaneval.models.outside.desk import Desk
-from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.backends.human_desk import Desk
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 
 

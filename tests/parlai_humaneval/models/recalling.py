@@ -7,7 +7,7 @@ from typing import Any
 
 from parlai.core.message import Message
 
-from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
+from parlai_humaneval.models.agent.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
 
 
 class RecallingAgent(DialogueAgent):

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from tiny_hugging_face import folder_of, spec_of
 
-from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
+from parlai_humaneval.self_chat.dialogue import talk_in
 from parlai_humaneval.self_chat.files import DialogueFile, locked
-from parlai_humaneval.self_chat.settings import Pair, SelfChatSettings
-from parlai_humaneval.self_chat.starts import load_starts
-from parlai_humaneval.self_chat.talking import talk_in
+from parlai_humaneval.self_chat.settings import Pair, SelfChatSettings, load_starts
 
 SETTINGS = SelfChatSettings(num_dialogues=6, exchanges=4, start="contexts", seed=3)
 """With personas, so that all that travels with a question is there."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.speaker.options import presenter_from
+from parlai_humaneval.display.filtering import FilterError, ResponseFilter, TextJudge
+from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.display.settings import ReplyLooks, presenter_of
+from parlai_humaneval.models.bot_speaker.options import presenter_from
 from parlai_humaneval.models.zoo.entries import ZooError
-from parlai_humaneval.showing.presentation import SettledPresenter
-from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
-from parlai_humaneval.showing.response_filter import FilterError, ResponseFilter, TextJudge
 
 BLIND = SettledPresenter(ai_talk=True, ask_again=2)
 NICE = SettledPresenter(ai_talk=True, ask_again=2, response_filter=ResponseFilter(["pineapple"]), block=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.pool.pool import ModelFailed
-from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent, NothingToAnswer, UnknownCandidate
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent, NothingToAnswer, UnknownCandidate
+from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.zoo.entries import ZooError
-from parlai_humaneval.protocol.records.dialogue import Candidate
+from parlai_humaneval.schema.records import Candidate
 
 
 def human(text: str, **fields: Any) -> dict[str, Any]:

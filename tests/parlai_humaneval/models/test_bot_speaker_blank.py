@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent, UnknownCandidate
+from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.pool.asking import DELAY_SENTENCE
-from parlai_humaneval.models.pool.pool import ModelFailed
-from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent, UnknownCandidate
 
 
 def human(text: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.showing.blanks import is_blank
+from parlai_humaneval.display.text import is_blank
 
 LINES = st.text(min_size=1, max_size=40).filter(lambda text: not is_blank(text))
 PICKS = st.one_of(

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parlai.core.message import Message
 
-from parlai_humaneval.models.dialogue_agent import DialogueAgent
-from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.zoo.entries import ZooError
 
 LINES = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=30)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.pool.pool import ModelFailed
-from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent, UnknownCandidate
-from parlai_humaneval.models.speaker.options import add_speaker_args, presenter_from
+from parlai_humaneval.display.filtering import ResponseFilter
+from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent, UnknownCandidate
+from parlai_humaneval.models.bot_speaker.options import add_speaker_args, presenter_from
+from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.zoo.entries import ZooError
-from parlai_humaneval.showing.presentation import SettledPresenter
-from parlai_humaneval.showing.response_filter import ResponseFilter
 
 PLAIN = SettledPresenter(appearance="plain", emoji="strip", max_chars=40, ai_talk=True)
 BLOCKING = SettledPresenter(response_filter=ResponseFilter(["pineapple"]), block=True)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parlai_humaneval.display.text import is_blank
+from parlai_humaneval.models.bot_speaker.bot_speaker import UnknownCandidate, standing_for
+from parlai_humaneval.models.bot_speaker.cards import card_of, lay_out, shown_cards, to_candidate
+from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.pool.asking import Answer
-from parlai_humaneval.models.pool.pool import ModelFailed
-from parlai_humaneval.models.speaker.bot_speaker import UnknownCandidate, standing_for
-from parlai_humaneval.models.speaker.cards import card_of, lay_out, shown_cards, to_candidate
-from parlai_humaneval.protocol.records.dialogue import Candidate
-from parlai_humaneval.showing.blanks import is_blank
+from parlai_humaneval.schema.records import Candidate
 
 TEXTS = st.sampled_from(["Yes.", " Yes. ", "No.", "I  do.", "I\ndo.", "yes.", "Well", "", " ", "\u200b"]) | st.text()
 REPLIES = st.lists(TEXTS, min_size=1, max_size=8)

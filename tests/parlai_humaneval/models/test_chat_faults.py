@@ -14,8 +14,8 @@ from aiohttp import web
 from chat_pool import AGENT, KEY, MakePool, say
 from faulty_server import FaultyServer, answers, completion, cut_in_mid_body, piece, streams
 
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import ModelFailed
-from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError
 
 PAGE = "<html><style>p {color: red}</style><h1>502 Bad\nGateway</h1>" + "<p>nginx</p>" * 500 + "</html>"

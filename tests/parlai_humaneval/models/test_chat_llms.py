@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.models.zoo.chat_llms import is_chat_llm
-from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, load_zoo
 
 LOCAL = "parlai_humaneval.agents.causal_lm:CausalLmAgent"
 

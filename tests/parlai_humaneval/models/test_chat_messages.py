@@ -11,12 +11,12 @@ from faulty_server import completion, piece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.models.hosted.chat_completions import Prices
-from parlai_humaneval.models.hosted.chat_messages import Wording
-from parlai_humaneval.models.hosted.chat_replies import BrokenOff, read_stream, read_whole
-from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
-from parlai_humaneval.models.outside.base import Heard
+from parlai_humaneval.models.agent.dialogue_agent import Line
+from parlai_humaneval.models.backends.base import Heard
+from parlai_humaneval.models.backends.chat_completions import Prices
+from parlai_humaneval.models.backends.chat_messages import Wording
+from parlai_humaneval.models.backends.chat_replies import BrokenOff, read_stream, read_whole
+from parlai_humaneval.models.backends.prompting import BEGIN, GO_ON
 
 HI: Line = ("human", "Hi!")
 lines = st.lists(st.tuples(st.sampled_from(["human", "bot"]), st.text("ab {}\n", min_size=1)), max_size=8)

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from real_server import program, save_chat_model, serving
 
 from parlai_humaneval.cli import main
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import ModelFailed
-from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 AGENT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"

@@ -11,7 +11,7 @@ from aiohttp import web
 from chat_pool import MakePool, say
 from faulty_server import FaultyServer, answers, piece, streams
 
-from parlai_humaneval.models.pool.pool import ModelFailed
+from parlai_humaneval.models.model_pool import ModelFailed
 
 
 def test_a_stream_is_gathered_with_its_tokens(server: FaultyServer, chat: MakePool) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.checking import check, load_and_ask
-from parlai_humaneval.models.pool import memory
+from parlai_humaneval.models.backends import memory
+from parlai_humaneval.models.check import check, load_and_ask
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ModelSpec, Training, ZooError, load_zoo
 

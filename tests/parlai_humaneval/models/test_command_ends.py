@@ -12,7 +12,7 @@ import psutil
 import pytest
 from own_models import eventually, is_gone, own, program, said, written
 
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 
 DETACHES = """
     import subprocess, sys
@@ -71,7 +71,7 @@ def test_the_example_ends_with_the_one_who_asks(tmp_path: Path) -> None:
     """Guards against programs left behind by a process that was killed: its standard input ends, and so does it."""
     example = Path(__file__).parents[3] / "examples" / "own_server"
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom parlai_humaneval.models.outside.command import Programs\n"
+        "import os, sys\nfrom pathlib import Path\nfrom parlai_humaneval.models.backends.program import Programs\n"
         f"programs = Programs('{sys.executable} my_program.py', Path({str(example)!r}), 60)\n"
         "programs.start(1)\nprint(*(p._process.pid for p in programs._all))\nsys.stdout.flush()\nos.kill(os.getpid(), 9)"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from parlai_humaneval.models.commands import models
+from parlai_humaneval.cli.models import models
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 
 

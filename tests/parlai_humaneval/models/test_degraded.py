@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
+from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval.models.baselines.degraded import DegradedAgent, span_length
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.small.degraded import DegradedAgent
-from parlai_humaneval.models.small.distortion import span_length
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
-from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
-from parlai_humaneval.protocol.materials.files import MaterialError
 
 LINES = ["Hi!", "I have two dogs.", "What do you do for work?", "I need a holiday."]
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from parlai_humaneval.models.outside.base import Heard
-from parlai_humaneval.models.outside.desk import Desk, Errand
+from parlai_humaneval.models.backends.base import Heard
+from parlai_humaneval.models.backends.human_desk import Desk, Errand
 
 
 @contextmanager

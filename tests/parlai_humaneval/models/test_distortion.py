@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.models.small.distortion import CannotDistort, Distorter, span_length, span_starts
+from parlai_humaneval.models.baselines.degraded import CannotDistort, Distorter, span_length, span_starts
 
 GOLD = Path(__file__).resolve().parents[4] / "shared" / "reference" / "gold_cases.json"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.dialogue_agent import DialogueAgent
-from parlai_humaneval.models.small.eliza import ElizaAgent
-from parlai_humaneval.models.small.retrieval import RetrievalAgent
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
-from parlai_humaneval.protocol.materials.files import MaterialError
+from parlai_humaneval.dialogues.files import load_dialogues
+from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent
+from parlai_humaneval.models.baselines.eliza import ElizaAgent
+from parlai_humaneval.models.baselines.retrieval import RetrievalAgent
 
 LINES = ["Hi!", "I have two dogs.", "What do you do for work?", "I need a holiday.", "I need a holiday.", "Because."]
 

@@ -10,9 +10,9 @@ import pytest
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from parlai.core.message import Message
 
-from parlai_humaneval.models.pool.figures import KEPT, Figures
-from parlai_humaneval.models.pool.pool import ModelFailed
+from parlai_humaneval.models.model_pool import ModelFailed
+from parlai_humaneval.models.pool.worker import KEPT, Figures
 
 
 def human(text: str) -> Message:

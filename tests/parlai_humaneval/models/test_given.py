@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, folder_of
 
-from parlai_humaneval.models.checking import load_and_ask
-from parlai_humaneval.models.given import model_given
+from parlai_humaneval.models.check import load_and_ask
+from parlai_humaneval.models.selection import model_given
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 

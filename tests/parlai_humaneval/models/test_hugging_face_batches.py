@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from parlai.core.agents import Agent
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, agent_of, folder_of, heard, spec_of, texts
 
-from parlai_humaneval.models.local.generation import _Drawn, _Unpadded, generate
-from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.backends.generation import _Drawn, _Unpadded, generate
+from parlai_humaneval.models.model_pool import ModelPool
 
 DIALOGUES: tuple[tuple[str, ...], ...] = (
     ("Hi!",),

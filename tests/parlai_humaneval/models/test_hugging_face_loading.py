@@ -17,11 +17,12 @@ import transformers
 from tiny_architectures import save
 from tiny_hugging_face import CHAT_TEMPLATE, SEQ2SEQ, agent_of, folder_of, heard, save_model, spec_of, texts
 
-from parlai_humaneval.models.local import hugging_face, refusals
-from parlai_humaneval.models.local.causal_lm import ChatFormat
-from parlai_humaneval.models.local.hugging_face import device_of, load_pretrained
-from parlai_humaneval.models.local.packages import is_transformers_5
-from parlai_humaneval.models.local.prompting import PlainFormat
+from parlai_humaneval.models.agent.packages import is_transformers_5
+from parlai_humaneval.models.backends import hugging_face
+from parlai_humaneval.models.backends import weights_refusals as refusals
+from parlai_humaneval.models.backends.causal_lm import ChatFormat
+from parlai_humaneval.models.backends.hugging_face import device_of, load_pretrained
+from parlai_humaneval.models.backends.prompting import PlainFormat
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ZooError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.parlai_commands import parlai
+from parlai_humaneval.cli.parlai import parlai
 
 BIN = Path(sys.executable).parent
 

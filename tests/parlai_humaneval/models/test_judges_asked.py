@@ -12,14 +12,14 @@ from faulty_server import FaultyServer, answers, completion
 from make_judgements import make_pair
 from make_live_records import make_choice
 
-from parlai_humaneval.judges.asking import MOST_FAILURES, Ran, ask_judge, check_format, once
 from parlai_humaneval.judges.budget import Budget, about, at_most, estimate
+from parlai_humaneval.judges.config import JudgeError, JudgeSpec, load_judge
 from parlai_humaneval.judges.questions import CannotJudge, questions_of
-from parlai_humaneval.judges.spec import JudgeError, JudgeSpec, load_judge
-from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.judges.run import MOST_FAILURES, Ran, ask_judge, check_format, once
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ZooError
-from parlai_humaneval.protocol.records.judge_answer import JudgeAnswer
-from parlai_humaneval.protocol.records.judgement import Rated
+from parlai_humaneval.schema.judge_answers import JudgeAnswer
+from parlai_humaneval.schema.records import Rated
 
 PICKS = [["a"], ["b"], ["a"], ["b"]]
 PRICE = "price_per_1k: {prompt: 1.0, completion: 10.0}\n"

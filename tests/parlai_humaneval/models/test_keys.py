@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from parlai_humaneval.models.checking import check
-from parlai_humaneval.models.commands import models
+from parlai_humaneval.cli.models import models
+from parlai_humaneval.models.check import check
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
-from parlai_humaneval.models.zoo.keys import is_variable_name, key_in_address, key_trouble, without_key
+from parlai_humaneval.models.zoo.secrets import is_variable_name, key_in_address, key_trouble, without_key
 
 CHAT = "parlai_humaneval/chat_completions"
 KEY = "sk-proj-Abc123INLINE"

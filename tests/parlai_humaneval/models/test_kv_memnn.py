@@ -14,11 +14,10 @@ from parlai.core.agents import Agent
 from parlai.core.message import Message
 from taught import KV_MEMNN, PETS, dialogues, spec_of, taught
 
+from parlai_humaneval.models.baselines.kv_memnn import MemoryNetwork, ReplyMemory
+from parlai_humaneval.models.baselines.training import Trained
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.trained.memory_network import MemoryNetwork
-from parlai_humaneval.models.trained.reply_memory import ReplyMemory
-from parlai_humaneval.models.trained.training import Trained
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 

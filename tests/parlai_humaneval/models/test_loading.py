@@ -10,11 +10,10 @@ import pytest
 from parlai.core.loader import AGENT_REGISTRY
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.names import AGENT_MODULES
+from parlai_humaneval.models.agent.names import AGENT_MODULES
 from parlai_humaneval.models.pool.loading import load_agent, options_of, parlai_opt
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
-from parlai_humaneval.models.zoo.files import missing, to_download
-from parlai_humaneval.models.zoo.home import models_home
+from parlai_humaneval.models.zoo.files import missing, models_home, to_download
 
 
 def spec(**options: object) -> ModelSpec:
@@ -129,7 +128,7 @@ def test_the_short_name_that_a_training_saved_is_known_too(tmp_path: Path, monke
     """Guards a model trained by `parlai train_model -m parlai_humaneval/…` and named by its file alone."""
     Opt({"model": "parlai_humaneval/eliza"}).save(str(tmp_path / "model.opt"))
     (tmp_path / "model").touch()
-    monkeypatch.delitem(sys.modules, "parlai_humaneval.models.small.eliza", raising=False)
+    monkeypatch.delitem(sys.modules, "parlai_humaneval.models.baselines.eliza", raising=False)
     monkeypatch.delitem(AGENT_REGISTRY, "parlai_humaneval/eliza", raising=False)
     parlai_opt(spec(model_file=str(tmp_path / "model")))
     assert "parlai_humaneval/eliza" in AGENT_REGISTRY

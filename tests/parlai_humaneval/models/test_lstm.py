@@ -10,9 +10,9 @@ from parlai.core.agents import Agent
 from parlai.core.message import Message
 from taught import LSTM, PETS, dialogues, taught
 
+from parlai_humaneval.models.baselines.training import Trained
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.trained.training import Trained
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.protocol.several_models import BalancedOrder, FixedOrder, shown_order
+from parlai_humaneval.allocation.groups import BalancedOrder, FixedOrder, shown_order
 
 
 @given(n=st.integers(1, 6), seed=st.integers(), turns=st.integers(1, 20))

@@ -21,15 +21,15 @@ from killable_server import KillableServer, free_port
 from own_models import eventually, own, program, said
 
 from parlai_humaneval.cli import main
-from parlai_humaneval.models.checking import load_and_ask
-from parlai_humaneval.models.outside.base import Absence, absence_of
+from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.models.agent.isolation import quiet_tries
+from parlai_humaneval.models.backends.base import Absence, absence_of
+from parlai_humaneval.models.check import load_and_ask
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.models.pool.asking import OUTAGE_SENTENCE, Answer, Asking, ModelFailed
 from parlai_humaneval.models.pool.child import Child, Utterance
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_tries
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo
-from parlai_humaneval.showing.presentation import SettledPresenter
 
 PEOPLE, TURNS = 8, 4
 Before = Callable[[int, int], object]

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from own_models import PROGRAM, eventually, is_gone, own, program, said, written
 
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.models.zoo.files import missing
 

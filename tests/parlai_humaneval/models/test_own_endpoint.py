@@ -18,8 +18,8 @@ import psutil
 import pytest
 from own_models import own, said
 
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.files import missing
 

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 from own_models import own, said, written
 
-from parlai_humaneval.models.commands import models
+from parlai_humaneval.cli.models import models
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.files import missing
 

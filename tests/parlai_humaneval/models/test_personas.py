@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.models.dialogue_agent import PARTNER_PERSONA_FIELD, PERSONA_FIELD
-from parlai_humaneval.models.small.eliza import ElizaAgent
-from parlai_humaneval.models.small.retrieval import RetrievalAgent
-from parlai_humaneval.protocol.materials.persona_lines import persona_line, split_persona, with_persona
+from parlai_humaneval.dialogues.personas import persona_line, split_persona, with_persona
+from parlai_humaneval.models.agent.dialogue_agent import PARTNER_PERSONA_FIELD, PERSONA_FIELD
+from parlai_humaneval.models.baselines.eliza import ElizaAgent
+from parlai_humaneval.models.baselines.retrieval import RetrievalAgent
 
 FIRST = "your persona: I need coffee.\nyour persona: I ski.\npartner's persona: I have a dog.\nHi!"
 

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.options import placed
-from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.cli.model_options import placed
+from parlai_humaneval.models.backends.base import OutsideError
 from parlai_humaneval.models.pool.child import Utterance
-from parlai_humaneval.models.remote import hosts as hosts_module
-from parlai_humaneval.models.remote.host import Host
-from parlai_humaneval.models.remote.hosts import Hosts, Replica
-from parlai_humaneval.models.remote.placed import PlacedModels, with_engine
-from parlai_humaneval.models.remote.questions import HostGone, Question
-from parlai_humaneval.models.remote.ray_actor import PLACE_S, Room
+from parlai_humaneval.models.workers import hosts as hosts_module
+from parlai_humaneval.models.workers.host import Host, HostGone, Question
+from parlai_humaneval.models.workers.hosts import Hosts, Replica
+from parlai_humaneval.models.workers.placement import PlacedModels, with_engine
+from parlai_humaneval.models.workers.ray_actor import PLACE_S, Room
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo, resolve
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool import worker as worker_module
 from parlai_humaneval.models.pool.asking import DELAY_SENTENCE
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 

@@ -13,7 +13,7 @@ from parlai.opt_presets.docs import PRESET_DESCRIPTIONS
 
 from parlai_humaneval.models.pool.loading import parlai_opt
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
-from parlai_humaneval.models.zoo.presets import preset_names
+from parlai_humaneval.models.zoo.files import preset_names
 
 LEFT_OUT = {"gen/opt_bb3", "gen/opt_pt"}
 """For models of 175 billion weights, which ParlAI's wheel cannot run."""

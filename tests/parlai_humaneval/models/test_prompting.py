@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_hugging_face import CHAT_TEMPLATE, POSITIONS, SPECIAL, agent_of, heard, texts, tokenizer_of
 
-from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.models.local.causal_lm import ChatFormat, own_template
-from parlai_humaneval.models.local.prompting import (
+from parlai_humaneval.models.agent.dialogue_agent import Line
+from parlai_humaneval.models.backends.causal_lm import ChatFormat, own_template
+from parlai_humaneval.models.backends.prompting import (
     BEGIN,
     GO_ON,
     JoinedFormat,

@@ -10,10 +10,10 @@ from aiohttp import web
 from chat_pool import AGENT, MakePool, say
 from faulty_server import Fault, FaultyServer, answers, completion, piece, streams
 
-from parlai_humaneval.models.hosted.addresses import base_of
-from parlai_humaneval.models.hosted.refusals import HISTORY, REFUSALS, Sent, mend_of, tokens_told
+from parlai_humaneval.models.backends.addresses import base_of
+from parlai_humaneval.models.backends.server_refusals import HISTORY, REFUSALS, Sent, mend_of, tokens_told
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import ModelFailed
-from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 SETTINGS: dict[str, Any] = {

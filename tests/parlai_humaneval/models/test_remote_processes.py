@@ -16,12 +16,11 @@ import pytest
 from click.testing import CliRunner
 from remote_hands import SETTINGS, drawn, run_on, self_chats, self_chats_here
 
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.remote.agent import RemoteAgent
-from parlai_humaneval.models.remote.hosts import Hosts
-from parlai_humaneval.models.remote.process import HostProcess, device_environment
+from parlai_humaneval.cli.self_chat import self_chat
+from parlai_humaneval.models.model_pool import ModelPool
+from parlai_humaneval.models.workers.hosts import Hosts, RemoteAgent
+from parlai_humaneval.models.workers.process import HostProcess, device_environment
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
-from parlai_humaneval.self_chat.commands import self_chat
 
 PAIRS = [("tiny_a", "tiny_a"), ("tiny_a_nucleus", "drawn"), ("drawn", "retrieval")]
 
@@ -145,7 +144,7 @@ LAUNCH = """
 import sys, threading, time
 from pathlib import Path
 from test_remote_processes import ask, hosts_of, own_model, pids
-from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.model_pool import ModelPool
 code = "import time\\n\\ndef reply(history):\\n    time.sleep(300)\\n"
 pool = ModelPool([own_model(Path(sys.argv[1]), code, devices=["cpu", "cpu"])]).load()
 threading.Thread(target=ask, args=[pool, "own", "Hi!"], daemon=True).start()

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
+from parlai_humaneval.models.backends.base import Heard, OutsideAgent, Said
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.asking import DELAY_SENTENCE
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.pool.sharing import twin_of
+from parlai_humaneval.models.pool.loading import twin_of
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 
 RELEASE = threading.Event()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LINES = ("Hi!", "What do you do?", "I like dogs and the sea.", "I am a cook.")

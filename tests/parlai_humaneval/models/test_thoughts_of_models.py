@@ -13,16 +13,16 @@ from faulty_server import FaultyServer, answers, completion, piece, streams
 from own_models import own, written
 from tiny_hugging_face import CHAT_TEMPLATE, agent_of, tokenizer_of
 
-from parlai_humaneval.models.hosted.chat_replies import read_stream, read_whole
-from parlai_humaneval.models.local.causal_lm import ChatFormat
-from parlai_humaneval.models.local.prompting import Prompt
-from parlai_humaneval.models.outside.base import INFO_FIELD
+from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.models.backends.base import INFO_FIELD
+from parlai_humaneval.models.backends.causal_lm import ChatFormat
+from parlai_humaneval.models.backends.chat_replies import read_stream, read_whole
+from parlai_humaneval.models.backends.prompting import Prompt
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
-from parlai_humaneval.protocol.records.dialogue import Candidate
-from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
-from parlai_humaneval.tables.from_dialogues import shown_columns
+from parlai_humaneval.schema.records import Candidate
+from parlai_humaneval.tables.build_dialogues import shown_columns
 
 INLINE = "<think>A plan.</think>Bye."
 MORE_TOKENS = "its tokens ran out before any text of its reply: raise max_tokens"

@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 from taught import KV_MEMNN, spec_of, write_world
 
-from parlai_humaneval.models.commands import models
-from parlai_humaneval.models.trained.train_loop import _count_step_in_hand
+from parlai_humaneval.cli.models import models
+from parlai_humaneval.models.baselines.training import _count_step_in_hand
 
 ONE_EPOCH = {"num_epochs": 1, "validation_every_n_epochs": 1}
 AGENTS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -142,12 +142,12 @@ def test_an_interruption_before_the_first_checkpoint(home: Path, monkeypatch: py
         raise KeyboardInterrupt
 
     shop = Shop(home, *AGENTS["kv_memnn"])
-    monkeypatch.setattr("parlai_humaneval.models.trained.training.parsed", interrupt)
+    monkeypatch.setattr("parlai_humaneval.models.baselines.training.parsed", interrupt)
     done = shop.train("--set", "batchsize=4", "--seconds", "9")
     assert done.exit_code == 1
     assert "interrupted before the first checkpoint, so nothing is kept; the same command begins anew: " in done.stderr
     assert done.stderr.strip().endswith(f"--zoo {shop.zoo} --data {shop.data} --set batchsize=4 --seconds 9.0")
-    monkeypatch.setattr("parlai_humaneval.models.trained.training.plan_training", interrupt)
+    monkeypatch.setattr("parlai_humaneval.models.baselines.training.plan_training", interrupt)
     assert "interrupted before the training began" in shop.train().stderr
 
 
@@ -214,7 +214,7 @@ def test_the_printed_command_does_the_same(home: Path) -> None:
     assert not shop.model_file.exists()
     program, parlai, command, *args = shlex.split(done.stdout)
     assert (program, parlai, command) == ("parlai-humaneval", "parlai", "train_model")
-    from parlai_humaneval.models.trained.training_options import parser
+    from parlai_humaneval.models.baselines.training import parser
 
     opt = parser().parse_args(args)
     assert (opt["embeddingsize"], opt["model_file"]) == (7, str(shop.model_file))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.models.trained.training_data import read_folds, write_folds
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
-from parlai_humaneval.protocol.materials.files import MaterialError
+from parlai_humaneval.dialogues.files import load_dialogues
+from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval.models.baselines.training import read_folds, write_folds
 
 PERSONAS = ["your persona: i have a dog.", "partner's persona: i am a cook.", "we talk about pets"]
 

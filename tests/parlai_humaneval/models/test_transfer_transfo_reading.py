@@ -15,9 +15,7 @@ from parlai.core.agents import Agent, create_agent
 from parlai.core.message import Message
 from tiny_gpt2 import agent_options, make_gpt2
 
-from parlai_humaneval.models.pool.loading import load_agent, parlai_opt
-from parlai_humaneval.models.trained.transfer_transfo_model import load_gpt2
-from parlai_humaneval.models.trained.transfer_transfo_tokens import (
+from parlai_humaneval.models.baselines.transfer_transfo_data import (
     BOS,
     EOS,
     OWN_TOKENS,
@@ -25,6 +23,8 @@ from parlai_humaneval.models.trained.transfer_transfo_tokens import (
     SELF,
     PretrainedMissing,
 )
+from parlai_humaneval.models.baselines.transfer_transfo_model import load_gpt2
+from parlai_humaneval.models.pool.loading import load_agent, parlai_opt
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 WORDS = ("dogs", "cats", "I like the sea.", "What do you do?", "Hi!", "Nothing at all, but thank you for asking me.")

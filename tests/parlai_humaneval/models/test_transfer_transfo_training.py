@@ -17,9 +17,9 @@ import torch
 from scipy.stats import binomtest
 from tiny_gpt2 import evaluate, make_gpt2, train, write_dialogues
 
+from parlai_humaneval.models.baselines.transfer_transfo_data import OWN_TOKENS
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.trained.transfer_transfo_tokens import OWN_TOKENS
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 CHANCE = 0.2

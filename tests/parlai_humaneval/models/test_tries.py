@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
-from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.models.backends.base import Heard, OutsideAgent, Said
+from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
-from parlai_humaneval.protocol.records.dialogue import ReplyInfo, in_all
-from parlai_humaneval.showing.presentation import SettledPresenter
+from parlai_humaneval.schema.records import ReplyInfo, in_all
 
 SEED = 42
 SEEDS: list[int] = []

@@ -16,9 +16,9 @@ from click.testing import CliRunner, Result
 from faulty_server import FaultyServer
 from test_refusals import error, refuses
 
-from parlai_humaneval.models.check_command import check
-from parlai_humaneval.models.hosted.refusals import Mend
-from parlai_humaneval.models.zoo.changes import file_of, write_option
+from parlai_humaneval.cli.models import check
+from parlai_humaneval.models.backends.server_refusals import Mend
+from parlai_humaneval.models.changes import file_of, write_option
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, zoo_dir
 
 SEED = Mend("send_seed", False)
@@ -195,7 +195,7 @@ def test_an_entry_of_the_package_is_not_changed(
     before = packaged.read_text()
     local = load_zoo()["local_vllm"]
     served = local.model_copy(update={"options": {**local.options, "base_url": server.base_url}})
-    monkeypatch.setattr("parlai_humaneval.models.check_command.read_zoo", lambda files: {"local_vllm": served})
+    monkeypatch.setattr("parlai_humaneval.cli.models.read_zoo", lambda files: {"local_vllm": served})
     result = CliRunner().invoke(check, ["local_vllm", "--load", "--fix", "--zoo", str(picky)])
     assert result.exit_code == 1
     assert (

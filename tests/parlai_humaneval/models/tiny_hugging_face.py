@@ -9,9 +9,9 @@ from typing import Any
 
 from parlai.core.agents import Agent
 
+from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ModelSpec
-from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>", "<|turn|>", "<|done|>")
 VOCABULARY = 600

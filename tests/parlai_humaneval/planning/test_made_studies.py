@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parlai_humaneval.planning import made_sliders
+from parlai_humaneval.planning.design_effect import Likeness
 from parlai_humaneval.planning.designs import Contest, TwoScores
 from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.likeness import Likeness
 from parlai_humaneval.planning.made_studies import MadeStudies, made_studies, only
 from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out, shares_of_workers
-from parlai_humaneval.report.answers import leading
-from parlai_humaneval.report.catalogue import sections
+from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.summary import leading
 from parlai_humaneval.statistics.leads import leads, turn_leads
-from parlai_humaneval.statistics.slider_scores import assessed
-from parlai_humaneval.statistics.standardised_scores import score_gaps
+from parlai_humaneval.statistics.ratings.sliders import assessed
+from parlai_humaneval.statistics.ratings.standardised import score_gaps
 from parlai_humaneval.tables.columns import TableName, check_unique
-from parlai_humaneval.techniques import recorded_as
+from parlai_humaneval.techniques.registry import recorded_as
 
 PLANNING = Path(made_sliders.__file__).parent
 
@@ -187,7 +187,7 @@ def test_planning_computes_no_p_value(path: Path) -> None:
             assert not imported.startswith("scipy.stats"), f"{path.name} imports {imported}"
         if module.startswith("parlai_humaneval.statistics"):
             assert module.removeprefix("parlai_humaneval.") in WRITTEN, f"{path.name} imports {module}"
-        if module == "parlai_humaneval.statistics.shares":
+        if module == "parlai_humaneval.statistics.core.proportions":
             assert names == ["wilson_interval"], path.name
         if module == "scipy.special" and path.name in MADE:
             assert set(names) <= SHAPES, f"{path.name} imports {names}"

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parlai_humaneval.cli import main
+from parlai_humaneval.planning.design_effect import dialogue_icc
 from parlai_humaneval.planning.inputs import PlanError, ask
-from parlai_humaneval.planning.likeness import dialogue_icc
 from parlai_humaneval.planning.pilot import pilot_of
-from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.tables.columns import Tables, from_rows, typed
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.files import write_tables

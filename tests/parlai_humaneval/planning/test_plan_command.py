@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parlai_humaneval.cli import main
-from parlai_humaneval.planning.assumptions import plannable
+from parlai_humaneval.planning.inputs import plannable
 
 
 def call(*arguments: str) -> Result:

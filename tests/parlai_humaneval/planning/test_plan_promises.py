@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.plan import Plan, plan_study
 from parlai_humaneval.planning.power import binomial_power, one_proportion_size
-from parlai_humaneval.planning.study_plan import Plan, plan_study
 
 
 def plan(**question: Any) -> Plan:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.simulate import _result, simulated_power
-from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.planning.plan import plan_study
+from parlai_humaneval.planning.simulation import _result, simulated_power
 
 STUDIES = 200
 KEPT: list[dict[str, Any]] = [

@@ -27,7 +27,7 @@ from parlai_humaneval.planning.power import (
     normal_power,
     rejected_counts,
 )
-from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p
+from parlai_humaneval.statistics.core.sign_flip import joint_sign_flip_p
 
 P1 = st.sampled_from([0.0, 1.0]) | st.floats(1e-6, 1 - 1e-6)  # scipy's own pmf overflows at 1e-308
 

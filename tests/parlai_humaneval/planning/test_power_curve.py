@@ -6,7 +6,7 @@ import pytest
 
 from parlai_humaneval.planning.curve import power_curve
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.planning.plan import plan_study
 
 
 @pytest.mark.parametrize("technique", ["pw_turn", "sata", "single_model", "direct_assessment", "spot_the_bot"])

@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.planning.assumptions import LEAST_DIALOGUES, plannable
-from parlai_humaneval.planning.comparing import compare_techniques, comparison_words
+from parlai_humaneval.planning.comparison import compare_techniques, comparison_words
 from parlai_humaneval.planning.designs import (
     MIN_WORKERS,
     clustered_power,
     clustered_size,
 )
-from parlai_humaneval.planning.inputs import PlanError, ask
+from parlai_humaneval.planning.inputs import LEAST_DIALOGUES, PlanError, ask, plannable
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.study_plan import Plan, plan_study
-from parlai_humaneval.statistics.crossed import FEW_DIALOGUES
+from parlai_humaneval.planning.plan import Plan, plan_study
+from parlai_humaneval.statistics.core.two_way import FEW_DIALOGUES
 
 
 def plan(**question: Any) -> Plan:

@@ -13,13 +13,13 @@ from click.testing import CliRunner, Result
 
 from parlai_humaneval.cli import main
 from parlai_humaneval.planning.inputs import PlanError, ask
+from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.planning.stopping import decidable, plan_until_decided
-from parlai_humaneval.planning.study_plan import plan_study
-from parlai_humaneval.planning.until_decided import UntilDecided
-from parlai_humaneval.sequential.fixed_plan import fixed_plan
-from parlai_humaneval.sequential.rule import StoppingRule
-from parlai_humaneval.sequential.simulated import Crowd, Crowded, simulate, win_rates
-from parlai_humaneval.sequential.studies import Studies
+from parlai_humaneval.planning.stopping_result import UntilDecided
+from parlai_humaneval.stopping.batch import Studies
+from parlai_humaneval.stopping.fixed_plans import fixed_plan
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, simulate, win_rates
 
 STUDIES = 100
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from parlai_humaneval.protocol.records.judgement import GivenAnswer, JudgementRecord, ShownDialogue, ShownLine
+from parlai_humaneval.schema.records import GivenAnswer, JudgementRecord, ShownDialogue, ShownLine
 
 WORDS = "this line holds exactly ten words as anybody can count"
 SPEED = 600.0

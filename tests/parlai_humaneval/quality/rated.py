@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from parlai_humaneval.protocol.records.dialogue import Candidate, CriterionRecord, DialogueRecord, ModelRecord, Turn
+from parlai_humaneval.schema.records import Candidate, CriterionRecord, DialogueRecord, ModelRecord, Turn
 
 POSITIVE = ("interesting", "fun", "consistent", "fluent", "topic")
 REVERSED = ("robotic", "repetitive")

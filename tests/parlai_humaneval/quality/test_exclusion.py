@@ -6,8 +6,8 @@ import copy
 
 from rated import answered, of_turns, rated_alike, said
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.quality import exclude, exclude_everywhere
+from parlai_humaneval.schema.records import DialogueRecord
 
 FINE = ("I have two dogs and a cat.", "They sleep all day long.")
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from judged import SPEED, dialogue, gold, judgement, judgements, segment
 from rated import answered, records, said, shown
 
-from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated, ReplayedRating
 from parlai_humaneval.quality import (
     JUDGEMENT_CHECKS,
     check_dialogue,
@@ -23,6 +22,7 @@ from parlai_humaneval.quality import (
     needs_all_records,
 )
 from parlai_humaneval.quality.judgements import failed_gold, one_label, same_side, too_fast
+from parlai_humaneval.schema.records import JudgementRecord, Rated, ReplayedRating
 
 SHOUTED = ("I LIKE THE SEA", "WHAT ABOUT YOU", "TELL ME MORE NOW", "I REALLY LOVE IT")
 

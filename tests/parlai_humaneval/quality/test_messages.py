@@ -8,9 +8,9 @@ import sys
 import pytest
 from rated import answered, of_turns, said
 
+from parlai_humaneval.display.filtering import MILD, offensive_spans
 from parlai_humaneval.quality import messages
 from parlai_humaneval.quality.text import count_words, plain
-from parlai_humaneval.showing.offensive import MILD, offensive_spans
 
 GOOD = ("I have two dogs and a cat.", "They sleep all day long.", "Do you have a pet as well?")
 
@@ -214,7 +214,7 @@ def test_the_list_is_loaded_at_first_use_and_asks_no_network() -> None:
         "import parlai_humaneval.quality as q\n"
         "assert not {'pyobscenity', 'scipy.stats', 'pandas', 'torch'} & set(sys.modules), 'imported too early'\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from parlai_humaneval.showing.offensive import offensive_spans\n"
+        "from parlai_humaneval.display.filtering import offensive_spans\n"
         "print(offensive_spans('shit'))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rated import rated_alike, records, said
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.quality import (
     CHECKS,
     CheckError,
@@ -22,6 +21,7 @@ from parlai_humaneval.quality import (
     exclude_everywhere,
     known_checks,
 )
+from parlai_humaneval.schema.records import DialogueRecord
 
 SMITH = ("short_messages", "greeting", "capitals", "repeats_first", "offensive", "too_fast")
 BAD = said("Hey", "ok", "ok", fixed="Hi!")

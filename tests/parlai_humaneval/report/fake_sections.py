@@ -25,8 +25,8 @@ from parlai_humaneval.report.views import (
     Method,
     TableColumn,
 )
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables
 
 HOSTILE = '<script>alert("x")</script>'
 FORMULA = "=1+1"

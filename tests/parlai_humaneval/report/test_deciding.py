@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.report.answers import verdict_of
 from parlai_humaneval.report.cells import cell_text
-from parlai_humaneval.report.deciding import (
+from parlai_humaneval.report.conclusions import (
     ahead_of_all,
     apart_words,
     best_of_pairs,
@@ -14,9 +13,10 @@ from parlai_humaneval.report.deciding import (
     told_leader,
 )
 from parlai_humaneval.report.section import PairLine, Summary
-from parlai_humaneval.statistics.clustered import AGREE
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.wording import hours_words
+from parlai_humaneval.report.summary import verdict_of
+from parlai_humaneval.statistics.core.clustered import AGREE
+from parlai_humaneval.statistics.core.formatting import hours_words
+from parlai_humaneval.statistics.core.result import Result
 
 
 def line(first: str, second: str, gap: float, p: float) -> PairLine:

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from fake_sections import HOSTILE, NOW, said_tables
 
+from parlai_humaneval.report.build import default_title, make_document, tables_of
 from parlai_humaneval.report.document import Excluded, Facts, Left, TaskFacts
 from parlai_humaneval.report.examples import EXAMPLES, examples_of
 from parlai_humaneval.report.facts import facts_of
-from parlai_humaneval.report.making import default_title, make_document, tables_of
+from parlai_humaneval.report.facts_text import NAMED, qualifying, raters_line, raters_words
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.words import NAMED, qualifying, raters_line, raters_words
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, from_rows
-from parlai_humaneval.tables.from_records import Tables
 
 JUDGED = {
     "item_id": "i",

@@ -10,8 +10,8 @@ from fake_sections import HOSTILE, fake_section
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.report.draw.figures import description, to_svg
-from parlai_humaneval.report.draw.palette import heat_colour
+from parlai_humaneval.report.render.figures import description, to_svg
+from parlai_humaneval.report.render.palette import heat_colour
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,

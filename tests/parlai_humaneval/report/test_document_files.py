@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_sections import fake_document, fake_summary, said_tables
 
-from parlai_humaneval.report.draw.files import OutputError, check_output, folder_of, write_document
+from parlai_humaneval.report.render.files import OutputError, check_output, folder_of, write_document
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 

@@ -8,7 +8,7 @@ import pytest
 from fake_sections import HOSTILE, fake_document, fake_summary
 from rich.console import Console
 
-from parlai_humaneval.report.draw.terminal import BLOCKS, ROWS, _print_table, print_document, print_summary
+from parlai_humaneval.report.render.terminal import BLOCKS, ROWS, _print_table, print_document, print_summary
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 
 

@@ -11,15 +11,15 @@ from make_judgements import make_pairs, make_spotting
 from make_live_records import make_assessment, make_choices
 from rich.console import Console
 
-from parlai_humaneval.report.answers import leading, pairs_table, superiority_table
-from parlai_humaneval.report.deciding import pair_p
-from parlai_humaneval.report.draw.files import folder_of, write_document
-from parlai_humaneval.report.draw.terminal import print_document
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.conclusions import pair_p
+from parlai_humaneval.report.render.files import folder_of, write_document
+from parlai_humaneval.report.render.terminal import print_document
 from parlai_humaneval.report.section import Options, PairLine, results_disagree
-from parlai_humaneval.statistics.dispersion import P_LESS, RATIO
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.tables.from_records import tables
+from parlai_humaneval.report.summary import leading, pairs_table, superiority_table
+from parlai_humaneval.statistics.core.clustered import P_LESS, RATIO
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.tables.build import tables
 
 OPTIONS = Options(draws=50)
 

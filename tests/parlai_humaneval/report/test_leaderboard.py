@@ -6,12 +6,12 @@ import random
 from itertools import combinations
 from typing import Any
 
-from parlai_humaneval.report.draw.leaderboard import to_page
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.leaderboard import UNTESTED, blind_names, leaderboard_of, standings_of
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.render.leaderboard import to_page
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Summary
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables
 
 
 def _pair(first: str, second: str, differs: bool | None) -> PairLine:

@@ -14,15 +14,15 @@ from make_judgements import make_pair, make_ranking, make_segment
 from make_live_records import SLIDERS, TICKS, make_choice, make_rated, make_ticked, make_verdict
 from rich.console import Console
 
-from parlai_humaneval.report.answers import leading
-from parlai_humaneval.report.draw.leaderboard import to_page
-from parlai_humaneval.report.draw.terminal import print_document
+from parlai_humaneval.report.build import make_document, tables_of
 from parlai_humaneval.report.leaderboard import ONLY_TIES, leaderboard_of
-from parlai_humaneval.report.making import make_document, tables_of
+from parlai_humaneval.report.render.leaderboard import to_page
+from parlai_humaneval.report.render.terminal import print_document
 from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.summary import leading
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables, tables
-from parlai_humaneval.techniques import techniques
+from parlai_humaneval.techniques.registry import techniques
 
 OPTIONS = Options(draws=20)
 NAMES = ("ada", "bob", "cyd")

@@ -16,21 +16,21 @@ from make_live_records import TICKS, make_assessment, make_choice, make_choices,
 from make_records import make_study
 from rich.console import Console
 
-from parlai_humaneval.report.answers import heading_of, leading, pairs_table, verdict_of
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.cells import cell_text, interval_text
-from parlai_humaneval.report.deciding import rank_words
+from parlai_humaneval.report.conclusions import rank_words
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
-from parlai_humaneval.report.draw.files import folder_of, write_document
-from parlai_humaneval.report.draw.leaderboard import to_page
-from parlai_humaneval.report.draw.terminal import print_document, print_summary
 from parlai_humaneval.report.leaderboard import ONE_MODEL, leaderboard_of
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.render.files import folder_of, write_document
+from parlai_humaneval.report.render.leaderboard import to_page
+from parlai_humaneval.report.render.terminal import print_document, print_summary
 from parlai_humaneval.report.section import Options, PairLine
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.wording import ABSENT
+from parlai_humaneval.report.summary import heading_of, leading, pairs_table, verdict_of
+from parlai_humaneval.statistics.core.formatting import ABSENT
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.from_records import tables
-from parlai_humaneval.techniques import techniques
+from parlai_humaneval.techniques.registry import techniques
 
 OPTIONS = Options(draws=100)
 LONG = "blenderbot_3B_with_a_long_name"

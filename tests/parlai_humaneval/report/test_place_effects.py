@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.statistics.pair_wins import counted_comparisons, oriented, wins_of_pairs
-from parlai_humaneval.statistics.places import place_balanced
+from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented, wins_of_pairs
+from parlai_humaneval.statistics.preference.position_bias import place_balanced
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables
 
 OPTIONS = Options(draws=50)
 

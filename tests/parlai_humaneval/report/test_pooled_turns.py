@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from parlai_humaneval.report.answers import pairs_table, superiority_table
-from parlai_humaneval.report.draw.files import write_document
-from parlai_humaneval.report.draw.terminal import print_summary
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.render.files import write_document
+from parlai_humaneval.report.render.terminal import print_summary
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.turns import build
-from parlai_humaneval.statistics.wording import p_relation
+from parlai_humaneval.report.sections.turn_choices import build
+from parlai_humaneval.report.summary import pairs_table, superiority_table
+from parlai_humaneval.statistics.core.formatting import p_relation
 from parlai_humaneval.tables.files import read_tables
 
 OPTIONS = Options(draws=20)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from make_live_records import make_ticked
 
-from parlai_humaneval.protocol.records.dialogue import CriterionRecord
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.section import Options
+from parlai_humaneval.schema.records import CriterionRecord
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.choices import choice_groups
-from parlai_humaneval.tables.from_records import tables
-from parlai_humaneval.tables.problems import is_problem
+from parlai_humaneval.tables.schema import is_problem
 
 OPTIONS = Options(draws=50)
 

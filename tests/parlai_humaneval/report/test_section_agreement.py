@@ -20,8 +20,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.agreement import build
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import from_rows, typed
-from parlai_humaneval.tables.from_records import Tables, tables
 
 FAST = Options(draws=100)
 NOTHING = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}

@@ -11,19 +11,19 @@ from make_comparisons import comparisons_frame, exchange_tables
 from make_judgements import METRICS, make_pair, make_pairs
 from make_live_records import make_choices, make_verdict
 
-from parlai_humaneval.report.answers import pairs_table
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.cells import laid_out
-from parlai_humaneval.report.deciding import told_leader
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.conclusions import told_leader
 from parlai_humaneval.report.rows import CUT, Row, ends, part_table, row_table
 from parlai_humaneval.report.section import Options, Part
 from parlai_humaneval.report.sections.comparisons import build
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.shares import binomial_p
-from parlai_humaneval.statistics.strengths.tables import comparison_strengths
-from parlai_humaneval.statistics.wording import p_words
-from parlai_humaneval.tables.counting import taken_as_finished
-from parlai_humaneval.tables.from_records import Tables, tables
+from parlai_humaneval.report.summary import pairs_table
+from parlai_humaneval.statistics.core.formatting import p_words
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.shares import binomial_p
+from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths
+from parlai_humaneval.tables.build import Tables, tables
+from parlai_humaneval.tables.filters import taken_as_finished
 
 CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
 KEYS = {"model_a", "model_b", "metric", "wins_a", "wins_b", "ties", "win_rate_a", "ci_low", "ci_high", "p_value"}

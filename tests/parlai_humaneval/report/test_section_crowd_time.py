@@ -15,10 +15,14 @@ from make_records import START
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.crowd_time import build
-from parlai_humaneval.statistics.crowd_time import collection_time, time_to_difference, time_to_significance
-from parlai_humaneval.statistics.rater_time import answers_in_time, left_open, spent_by_unit
+from parlai_humaneval.statistics.raters.time import answers_in_time, left_open, spent_by_unit
+from parlai_humaneval.statistics.raters.time_to_significance import (
+    collection_time,
+    time_to_difference,
+    time_to_significance,
+)
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import typed
-from parlai_humaneval.tables.from_records import Tables, tables
 
 
 def dialogues_frame(

@@ -9,11 +9,11 @@ from make_judgements import make_pairs, make_spotting
 from make_live_records import make_assessment, make_choices, make_ticked
 
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.design import build
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import from_rows, typed
-from parlai_humaneval.tables.from_records import Tables, tables
 
 NOTHING = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
 

@@ -14,11 +14,11 @@ from reference import REFERENCE
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.direct_assessment import build
-from parlai_humaneval.statistics.likert import likert_rows
+from parlai_humaneval.statistics.ratings.likert import likert_rows
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import TableError, from_rows, typed
-from parlai_humaneval.tables.counting import on_sliders, taken_as_finished
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.from_records import Tables, tables
+from parlai_humaneval.tables.filters import on_sliders, taken_as_finished
 
 RUN1 = REFERENCE.parent / "data" / "dialogue_eval_run1"
 COLUMNS = ["dialogue_id", "worker_id", "model", "criterion", "value", "degraded"]

@@ -11,14 +11,14 @@ from make_judgements import make_pair
 from make_judges import judged, letter
 from make_live_records import make_choice, make_rated
 
-from parlai_humaneval.protocol.records.judgement import Rated
-from parlai_humaneval.report.draw.files import write_document
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.render.files import write_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.judges import Judges, build
+from parlai_humaneval.schema.records import Rated
+from parlai_humaneval.tables.build import tables
+from parlai_humaneval.tables.build_judgements import judge_tables
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.from_judges import judge_tables
-from parlai_humaneval.tables.from_records import tables
 
 OPTIONS = Options(draws=200)
 

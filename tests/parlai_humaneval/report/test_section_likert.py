@@ -8,10 +8,10 @@ import pytest
 from make_comparisons import exchange_tables, ratings_frame, tick_study
 from make_live_records import make_assessment, make_ticked
 
-from parlai_humaneval.report.deciding import deciding_p
+from parlai_humaneval.report.conclusions import deciding_p
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.likert import build
-from parlai_humaneval.tables.from_records import tables
+from parlai_humaneval.tables.build import tables
 
 KINDS_OF_P = {"p_value": "p_holm", "p_clustered": "p_clustered_holm", "p_effective": "p_effective_holm"}
 """p of a pair → the same, corrected."""

@@ -10,7 +10,7 @@ from scipy.stats import kendalltau
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.rankings import build
-from parlai_humaneval.tables.from_records import tables
+from parlai_humaneval.tables.build import tables
 
 
 def ranked(places, picked=("a",)):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from make_records import make_record, make_study, make_turn
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Mask, ReplyInfo
-from parlai_humaneval.report.catalogue import sections
-from parlai_humaneval.report.draw.latex import to_latex
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.registry import sections
+from parlai_humaneval.report.render.latex import to_latex
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
-from parlai_humaneval.showing.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.schema.records import DialogueRecord, Mask, ReplyInfo
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import TABLES, typed
-from parlai_humaneval.tables.from_records import Tables, tables
 
 SHOWN = ("eliza", "my_bot")
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from make_records import make_record, make_turn
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Mask, Withdrawn
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, build
-from parlai_humaneval.tables.from_records import Tables, tables
+from parlai_humaneval.schema.records import DialogueRecord, Mask, Withdrawn
+from parlai_humaneval.tables.build import Tables, tables
 
 SHOWN = ("eliza", "my_bot")
 

@@ -11,12 +11,12 @@ from make_judgements import make_segment, make_spotting
 from scipy.stats import chisquare
 
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.segments import build
-from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.report.sections.spot_the_bot import build
+from parlai_humaneval.statistics.core.multiplicity import holm
 from parlai_humaneval.statistics.survival.curve import survival_curve
 from parlai_humaneval.statistics.survival.tests import survival_score_test
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.from_records import tables
 from parlai_humaneval.tables.schema import SEGMENTS
 
 QUICK = Options(draws=60)

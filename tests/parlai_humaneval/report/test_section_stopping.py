@@ -13,15 +13,13 @@ from make_live_records import make_choice
 from make_stopped import DESIGN, log_of, stopped, tables_of
 from rich.console import Console
 
-from parlai_humaneval.report.answers import figure_of, leading
-from parlai_humaneval.report.answers import pairs_table as table_of_pairs
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.draw.figures import to_svg
-from parlai_humaneval.report.draw.html import references_of, sentence_for, to_html
-from parlai_humaneval.report.draw.leaderboard import ranks_table, to_page
-from parlai_humaneval.report.draw.terminal import print_summary
 from parlai_humaneval.report.leaderboard import leaderboard_of
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.render.figures import to_svg
+from parlai_humaneval.report.render.html import references_of, sentence_for, to_html
+from parlai_humaneval.report.render.leaderboard import ranks_table, to_page
+from parlai_humaneval.report.render.terminal import print_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import (
     AFTER_STOPPING,
@@ -31,10 +29,12 @@ from parlai_humaneval.report.sections.stopping import (
     own_dialogues,
     pairs_table,
 )
+from parlai_humaneval.report.summary import figure_of, leading
+from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import IntervalFigure
-from parlai_humaneval.sequential.study import SequentialStudy
+from parlai_humaneval.stopping.study import SequentialStudy
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import StoppingLog, Tables
-from parlai_humaneval.tables.from_records import tables
 
 OPTIONS = Options(draws=100)
 

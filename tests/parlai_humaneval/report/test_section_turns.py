@@ -15,18 +15,18 @@ from make_records import make_record, make_study, make_turn
 from scipy.stats import t as t_distribution
 from statsmodels.stats.proportion import proportion_confint
 
-from parlai_humaneval.report.catalogue import SECTIONS
+from parlai_humaneval.report.registry import SECTIONS
 from parlai_humaneval.report.rows import CUT
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.turns import build
-from parlai_humaneval.statistics.choice_tests import cochran_q_test, mcnemar_test
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.correction import holm
-from parlai_humaneval.statistics.means import t_test
-from parlai_humaneval.statistics.shares import binomial_p, wald_interval, wilson_interval
-from parlai_humaneval.tables.counting import taken_as_finished
+from parlai_humaneval.report.sections.turn_choices import build
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.means import t_test
+from parlai_humaneval.statistics.core.multiplicity import holm
+from parlai_humaneval.statistics.core.shares import binomial_p, wald_interval, wilson_interval
+from parlai_humaneval.statistics.preference.tests import cochran_q_test, mcnemar_test
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.from_records import Tables, tables
+from parlai_humaneval.tables.filters import taken_as_finished
 
 
 def section_of(records):

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.turns import build
-from parlai_humaneval.statistics.clustered import cluster_bootstrap, cluster_sums
-from parlai_humaneval.statistics.combos import pair_combo
-from parlai_humaneval.statistics.strengths.tables import turn_strengths
-from parlai_humaneval.statistics.win_rates import combo
+from parlai_humaneval.report.sections.turn_choices import build
+from parlai_humaneval.statistics.core.clustered import cluster_bootstrap, cluster_sums
+from parlai_humaneval.statistics.preference.win_rates import combo
+from parlai_humaneval.statistics.ranking.from_tables import turn_strengths
+from parlai_humaneval.statistics.ratings.combined import pair_combo
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.files import read_tables
 

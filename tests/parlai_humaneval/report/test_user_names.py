@@ -17,12 +17,12 @@ import pytest
 from make_judgements import make_pairs, make_spotting, make_third_party
 from make_live_records import TICKS, make_assessment, make_choices, make_ticked, make_verdict
 
-from parlai_humaneval.importing.tidy import TidyPlan, read_tidy, table_paths
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.importers.tidy import TidyPlan, read_tidy, table_paths
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.section import Options
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError, TableName
 from parlai_humaneval.tables.files import read_tables, write_tables
-from parlai_humaneval.tables.from_records import tables
 
 MARK = "!~!"
 MODELS = ("m0zq", "m1zq", "m2zq", "m3zq")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 Speech = Callable[[Sequence[Line], random.Random], str]

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from make_talkers import Talkers, acts, chancy, contents, counting, dialogues
 from parlai.utils.conversations import Conversations
 
-from parlai_humaneval.models.pool.pool import ModelFailed
+from parlai_humaneval.dialogues.files import load_dialogues
+from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.zoo.entries import ZooError
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
-from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import SelfChatError, SelfChatSettings, generate, pairs_of
-from parlai_humaneval.self_chat.naming import dialogue_id, file_stem
-from parlai_humaneval.self_chat.talking import SILENCE_SHOWN, ModelsFailed
+from parlai_humaneval.self_chat.dialogue import SILENCE_SHOWN, ModelsFailed
+from parlai_humaneval.self_chat.files import dialogue_id, file_stem
 
 
 def jsonl(path: Path, *rows: Any) -> str:

@@ -14,14 +14,14 @@ from make_talkers import contents
 
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.self_chat import SelfChatSettings, generate
-from parlai_humaneval.self_chat.merging import merge
+from parlai_humaneval.self_chat.merge import merge
 
 MODELS = ["dull", "retrieval"]
 
 
 def multirun(folder: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     """What the command says, run in ``folder``."""
-    command = [sys.executable, "-m", "parlai_humaneval.self_chat.multirun", *arguments]
+    command = [sys.executable, "-m", "parlai_humaneval.cli.self_chat_multirun", *arguments]
     # Ray wants a token, and writes it to the home folder.
     environment = {**os.environ, "HOME": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
@@ -77,7 +77,15 @@ def test_without_slurm_a_sentence_says_so(tmp_path: Path) -> None:
 
 def test_slurm_gets_what_the_recipe_and_the_command_say() -> None:
     """Guards the settings for Slurm, which is not here: submitit's own schema takes them, and overrides reach it."""
-    command = [sys.executable, "-m", "parlai_humaneval.self_chat.multirun", "--config-name", "slurm", "--cfg", "hydra"]
+    command = [
+        sys.executable,
+        "-m",
+        "parlai_humaneval.cli.self_chat_multirun",
+        "--config-name",
+        "slurm",
+        "--cfg",
+        "hydra",
+    ]
     asked = ["models=[dull]", "num_dialogues=1", "out=chats", "shards=3", "hydra.launcher.partition=gpu"]
     shown = subprocess.run([*command, *asked], capture_output=True, text=True, check=True, timeout=120).stdout
     assert "SlurmLauncher" in shown

@@ -122,7 +122,7 @@ def test_a_models_own_batch_size_is_held_to(talkers: Talkers, tmp_path: Path) ->
 
 def test_models_that_never_meet_are_not_loaded_together(talkers: Talkers, tmp_path: Path) -> None:
     """Guards memory: self-chats of ten large models need the memory of one."""
-    from parlai_humaneval.models.pool.pool import ModelPool
+    from parlai_humaneval.models.model_pool import ModelPool
 
     open_pools: list[int] = []
     original = ModelPool.close

@@ -18,7 +18,7 @@ from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat import SelfChatError, SelfChatSettings, generate, pairs_of
 from parlai_humaneval.self_chat.files import locked
-from parlai_humaneval.self_chat.merging import merge
+from parlai_humaneval.self_chat.merge import merge
 from parlai_humaneval.self_chat.settings import Shard, shard_of
 
 SETTINGS = SelfChatSettings(num_dialogues=7, exchanges=2, start="openers", seed=3)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa as fleiss_of_statsmodels
 
-from parlai_humaneval.statistics.agreement import (
+from parlai_humaneval.statistics.raters.agreement import (
     ALIKE,
     NOTHING,
     cohen_kappa,

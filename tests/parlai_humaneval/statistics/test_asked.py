@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from parlai_humaneval.statistics.best_set import best_of_means, best_set
-from parlai_humaneval.statistics.choice_tests import mcnemar_test
-from parlai_humaneval.statistics.clustered import cluster_bootstrap, cluster_sums, clustered_share
-from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean, crossed_share, two_way_share
-from parlai_humaneval.statistics.design import intraclass_correlation
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.shares import binomial_test, success_rate, wald_interval, wilson_interval
+from parlai_humaneval.statistics.core.clustered import cluster_bootstrap, cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.clustering_effects import intraclass_correlation
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.shares import binomial_test, success_rate, wald_interval, wilson_interval
+from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share, two_way_share
+from parlai_humaneval.statistics.preference.tests import mcnemar_test
+from parlai_humaneval.statistics.ranking.best_set import best_of_means, best_set
 
 WORKERS = list("aabbccddeeffgg")
 DIALOGUES = list("uvwxyz" * 2 + "uv")

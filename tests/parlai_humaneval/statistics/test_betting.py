@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from parlai_humaneval.statistics.betting import (
+from parlai_humaneval.statistics.core.sequential import (
     direct_terms,
     equality_bets,
     equality_evidence,

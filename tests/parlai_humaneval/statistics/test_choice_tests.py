@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
+from parlai_humaneval.statistics.preference.tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 
 matrices = st.integers(2, 5).flatmap(
     lambda k: st.lists(st.lists(st.sampled_from([0, 1]), min_size=k, max_size=k), min_size=1, max_size=30)

@@ -12,7 +12,7 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from parlai_humaneval.statistics.clustered import (
+from parlai_humaneval.statistics.core.clustered import (
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
@@ -21,10 +21,10 @@ from parlai_humaneval.statistics.clustered import (
     limited,
     sign_flip_p,
 )
-from parlai_humaneval.statistics.correction import holm
-from parlai_humaneval.statistics.crossed import two_way_share
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.shares import binomial_p, wilson_interval
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.multiplicity import holm
+from parlai_humaneval.statistics.core.shares import binomial_p, wilson_interval
+from parlai_humaneval.statistics.core.two_way import two_way_share
 
 sums_of = st.lists(st.tuples(st.integers(0, 8), st.integers(1, 8)), min_size=3, max_size=10).map(
     lambda pairs: [(min(x, n), n) for x, n in pairs]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.crossed import (
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.two_way import (
     ABOUT,
     crossed_difference,
     crossed_mean,
@@ -16,8 +17,7 @@ from parlai_humaneval.statistics.crossed import (
     is_by_both,
     two_way_error,
 )
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.win_rates import effective_win_test
+from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 
 
 def _judged(rng, workers=60, dialogues=30, each=6, sd=(0.5, 0.7), log_odds=0.0):

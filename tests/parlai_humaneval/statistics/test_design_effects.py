@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import f_oneway
 from statsmodels.stats.power import TTestPower
 
-from parlai_humaneval.statistics.design import (
+from parlai_humaneval.statistics.core.clustering_effects import (
     Clustered,
     design_effect,
     detectable_gap,
@@ -22,8 +22,8 @@ from parlai_humaneval.statistics.design import (
     pooled_intraclass_correlation,
     power_of_gaps,
 )
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.measures import (
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.ratings.correlations import (
     Answers,
     GapData,
     Measure,

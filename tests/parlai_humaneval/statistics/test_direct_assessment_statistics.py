@@ -13,16 +13,11 @@ from reference import REFERENCE
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 
 from parlai_humaneval.quality.ratings import degraded_rated_lower
-from parlai_humaneval.statistics.correlation import correlation, criteria_correlations, rater_pairs
-from parlai_humaneval.statistics.means import clustered_mean
-from parlai_humaneval.statistics.rank_tests import rank_sum_test, rank_sums
-from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
-from parlai_humaneval.statistics.standardised_scores import (
-    overall_parts,
-    overall_score,
-    score_gaps,
-    system_scores,
-)
+from parlai_humaneval.statistics.core.correlation import correlation, criteria_correlations, rater_pairs
+from parlai_humaneval.statistics.core.means import clustered_mean
+from parlai_humaneval.statistics.core.ranks import rank_sum_test, rank_sums
+from parlai_humaneval.statistics.ratings.sliders import is_reversed, standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.ratings.standardised import overall_parts, overall_score, score_gaps, system_scores
 from parlai_humaneval.tables.columns import from_rows
 
 SAMPLE = st.lists(st.integers(0, 9), min_size=1, max_size=25)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.extreme_rates import ClusteredRate, extreme_rate_test
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.proportions import ClusteredRate, extreme_rate_test
 
 failures = st.lists(st.tuples(st.integers(0, 3), st.integers(3, 40)), min_size=4, max_size=30)
 

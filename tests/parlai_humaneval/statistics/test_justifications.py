@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.justifications import build
-from parlai_humaneval.statistics.justifications import (
+from parlai_humaneval.statistics.preference.reasons import (
     NONE_CHOSEN,
     STOP_WORDS,
     mean_words,
@@ -23,8 +23,8 @@ from parlai_humaneval.statistics.justifications import (
     top_terms,
     word_counts,
 )
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import typed
-from parlai_humaneval.tables.from_records import tables
 
 MODELS = ("eliza", "retrieval")
 

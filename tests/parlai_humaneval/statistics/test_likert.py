@@ -11,11 +11,17 @@ from make_comparisons import ratings_frame, tick_study
 from make_live_records import make_assessment, make_ticked
 from scipy.stats import mannwhitneyu, ttest_ind
 
-from parlai_humaneval.statistics.likert import final_scores, likert_groups, likert_rows, mean_rating, rated_pairs
-from parlai_humaneval.statistics.regression import turn_rates, weigh_turns
+from parlai_humaneval.statistics.ratings.likert import (
+    final_scores,
+    likert_groups,
+    likert_rows,
+    mean_rating,
+    rated_pairs,
+)
+from parlai_humaneval.statistics.ratings.regression import turn_rates, weigh_turns
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import typed
-from parlai_humaneval.tables.from_records import Tables, tables
 
 
 def _tables(frame: pd.DataFrame, **more: pd.DataFrame) -> Tables:

@@ -12,8 +12,8 @@ from scipy.stats import mannwhitneyu, ttest_ind
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.likert import build
-from parlai_humaneval.statistics.win_rates import sm_combo
-from parlai_humaneval.tables.from_records import tables
+from parlai_humaneval.statistics.preference.win_rates import sm_combo
+from parlai_humaneval.tables.build import tables
 
 
 def test_combos_of_our_own_records_by_hand():

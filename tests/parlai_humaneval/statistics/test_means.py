@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
 
 values = st.lists(st.integers(1, 5), min_size=2, max_size=40)
 

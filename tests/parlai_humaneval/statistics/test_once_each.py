@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.correction import corrected
-from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean, crossed_share
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.once_each import counts_matter, once_each, once_each_of, rescaled, with_once_each
-from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.multiplicity import corrected
+from parlai_humaneval.statistics.core.once_each import counts_matter, once_each, once_each_of, rescaled, with_once_each
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share
 
 
 @settings(max_examples=30, deadline=None)

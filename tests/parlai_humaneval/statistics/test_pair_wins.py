@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from make_comparisons import comparisons_frame
 from scipy.stats import binomtest
 
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, effective_clusters
-from parlai_humaneval.statistics.crossed import two_way_share
-from parlai_humaneval.statistics.pair_wins import (
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share, effective_clusters
+from parlai_humaneval.statistics.core.two_way import two_way_share
+from parlai_humaneval.statistics.preference.pairs import (
     counted_comparisons,
     first_shown,
     model_wins,
     oriented,
     wins_of_pairs,
 )
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError, typed
-from parlai_humaneval.tables.from_records import tables
 
 CHANCES = {("apple", "pear"): 0.7, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
 

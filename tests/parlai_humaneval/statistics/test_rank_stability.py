@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
-from parlai_humaneval.statistics.rank_stability import (
+from parlai_humaneval.statistics.core.ranks import ranks_of
+from parlai_humaneval.statistics.ranking.stability import (
     ranking_agreement,
     same_ranking_share,
     score_ranges,
     stability_curves,
 )
-from parlai_humaneval.statistics.ranks import ranks_of
-from parlai_humaneval.statistics.trueskill.ratings import free_for_all_ratings
+from parlai_humaneval.statistics.ranking.trueskill import free_for_all_ratings
 
 
 def _study(dialogues, seed=0, shares=(0.5, 0.3, 0.2)):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from parlai_humaneval.statistics.ranks import rank_clusters, rank_range, rank_range_shortest, ranks_of
+from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest, ranks_of
 
 RANKS = st.lists(st.integers(1, 6), min_size=1, max_size=80)
 RANGES = st.dictionaries(

@@ -8,8 +8,15 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from parlai_humaneval.statistics.result import Result, results_table
-from parlai_humaneval.statistics.wording import p_cell, p_words, percent, percent_range, seconds_words, signed_points
+from parlai_humaneval.statistics.core.formatting import (
+    p_cell,
+    p_words,
+    percent,
+    percent_range,
+    seconds_words,
+    signed_points,
+)
+from parlai_humaneval.statistics.core.result import Result, results_table
 
 FULL = Result(
     name="win rate of a over b",

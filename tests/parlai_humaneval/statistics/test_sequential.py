@@ -10,14 +10,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, ttest_ind
 
-from parlai_humaneval.statistics.sequential import (
+from parlai_humaneval.statistics.core.sequential import (
     Crossing,
     anytime_p_values,
     crossing,
     e_values,
     t_p_values,
 )
-from parlai_humaneval.statistics.shares import binomial_p_values
+from parlai_humaneval.statistics.core.shares import binomial_p_values
 
 outcomes = st.lists(st.integers(0, 1), min_size=1, max_size=60)
 

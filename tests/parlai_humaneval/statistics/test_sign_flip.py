@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_interval, sign_flip_p_value
-from parlai_humaneval.statistics.turn_tests import equal_rates_test
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.sign_flip import joint_sign_flip_p, sign_flip_interval, sign_flip_p_value
+from parlai_humaneval.statistics.preference.tests import equal_rates_test
 
 loads = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 60)), min_size=4, max_size=30).map(
     lambda pairs: [(min(x, n), n) for x, n in pairs]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.trueskill.ratings import (
+from parlai_humaneval.statistics.ranking.trueskill import (
     Skill,
     conservative,
     ffa_points,

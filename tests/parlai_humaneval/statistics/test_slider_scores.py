@@ -12,9 +12,9 @@ from make_live_records import REVERSED, SLIDERS, make_rated
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.direct_assessment import build
-from parlai_humaneval.statistics.slider_scores import standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.ratings.sliders import standardise, standardised, turned, worker_checks
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables, tables
 
 RUN1 = Path(__file__).resolve().parents[4] / "shared" / "data" / "dialogue_eval_run1"
 

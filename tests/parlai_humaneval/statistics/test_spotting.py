@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
-from parlai_humaneval.statistics import spotting
-from parlai_humaneval.statistics.ranks import rank_range
-from parlai_humaneval.statistics.spotting import (
+from parlai_humaneval.statistics.core.ranks import rank_range
+from parlai_humaneval.statistics.survival import spotting
+from parlai_humaneval.statistics.survival.curve import isotonic_shares, survival_curve, survival_with_bands
+from parlai_humaneval.statistics.survival.spotting import (
     bootstrap_ranks,
     bot_contests,
     bradley_terry_strengths,
@@ -21,7 +22,6 @@ from parlai_humaneval.statistics.spotting import (
     label_winner,
     ranking_stability,
 )
-from parlai_humaneval.statistics.survival.curve import isotonic_shares, survival_curve, survival_with_bands
 from parlai_humaneval.tables.columns import TableError, from_rows
 
 LABELS = ("bot", "unsure", "human")

@@ -15,18 +15,18 @@ from statsmodels.api import Logit
 from statsmodels.discrete.conditional_models import ConditionalLogit
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
-from parlai_humaneval.statistics.sign_flip import sign_flip_p_value
-from parlai_humaneval.statistics.strengths.choices import _inclusion
-from parlai_humaneval.statistics.strengths.results import strength_note
-from parlai_humaneval.statistics.strengths.tables import (
+from parlai_humaneval.statistics.core.sign_flip import sign_flip_p_value
+from parlai_humaneval.statistics.ranking.fit import strength_note
+from parlai_humaneval.statistics.ranking.from_tables import (
     bradley_terry,
     comparison_strengths,
     plackett_luce,
     turn_strengths,
 )
+from parlai_humaneval.statistics.ranking.plackett_luce import _inclusion
+from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables
 
 THETA = np.array([0.8, 0.2, -0.3, -0.7])
 PULL = np.array([0.5, 0.0, -0.1, -0.4])

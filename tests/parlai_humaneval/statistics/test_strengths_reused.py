@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from parlai_humaneval.statistics.crossed import ABOUT, either_side_covariances, is_by_both
-from parlai_humaneval.statistics.strengths.pairs import bradley_terry
-from parlai_humaneval.statistics.strengths.tables import comparison_strengths
+from parlai_humaneval.statistics.core.two_way import ABOUT, either_side_covariances, is_by_both
+from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
+from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths
 from parlai_humaneval.tables.columns import from_rows
 
 NAMES = np.array(list("abcd"))

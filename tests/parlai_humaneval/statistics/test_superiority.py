@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.dispersion import P_LESS, RATIO, agreement_shown, with_dispersion
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.superiority import complement, paired_superiority, superiority_of_difference
-from parlai_humaneval.statistics.win_rates import effective_win_rate, effective_win_test
+from parlai_humaneval.statistics.core.clustered import (
+    P_LESS,
+    RATIO,
+    agreement_shown,
+    cluster_sums,
+    clustered_share,
+    with_dispersion,
+)
+from parlai_humaneval.statistics.core.effect_sizes import complement, paired_superiority, superiority_of_difference
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.preference.win_rates import effective_win_rate, effective_win_test
 
 RESULT = Result(name="by hand", n=0, method="by hand")
 

@@ -12,17 +12,15 @@ from lifelines.statistics import multivariate_logrank_test
 from scipy.stats import chi2, chi2_contingency
 
 from parlai_humaneval.statistics.survival.curve import survival_curve
-from parlai_humaneval.statistics.survival.generalised_logrank import (
-    logrank_scores,
-    logrank_test,
-    zhao_sun_scores,
-    zhao_sun_test,
-)
 from parlai_humaneval.statistics.survival.tests import (
     clustered_score_test,
+    logrank_scores,
+    logrank_test,
     permutation_logrank_test,
     sun_scores,
     survival_score_test,
+    zhao_sun_scores,
+    zhao_sun_test,
 )
 
 SEEN = st.lists(st.tuples(st.sampled_from([1, 2, 3, 5]), st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60)

@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test, mcnemar_test
-from parlai_humaneval.statistics.clustered import cluster_sums, sign_flip_p
-from parlai_humaneval.statistics.correction import Family, holm
-from parlai_humaneval.statistics.means import clustered_mean, t_test
-from parlai_humaneval.statistics.shares import binomial_p
-from parlai_humaneval.statistics.turn_subsets import leave_one_out
-from parlai_humaneval.statistics.turn_tests import (
+from parlai_humaneval.statistics.core.clustered import cluster_sums, sign_flip_p
+from parlai_humaneval.statistics.core.means import clustered_mean, t_test
+from parlai_humaneval.statistics.core.multiplicity import Family, holm
+from parlai_humaneval.statistics.core.shares import binomial_p
+from parlai_humaneval.statistics.preference.leave_one_out import leave_one_out
+from parlai_humaneval.statistics.preference.tests import (
     compare_choices,
     compare_singles,
     compare_with_baseline,
     equal_rates_test,
+    goodness_of_fit_test,
+    mcnemar_test,
     with_holm,
 )
 

@@ -9,11 +9,11 @@ from make_live_records import make_choice, make_choices, make_ticked
 from make_records import make_study
 
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.turns import build
-from parlai_humaneval.statistics.oddities import oddities
+from parlai_humaneval.report.sections.turn_choices import build
+from parlai_humaneval.statistics.preference.data_checks import oddities
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import from_rows
-from parlai_humaneval.tables.from_records import Tables, tables
 
 
 def rows_of(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.turn_patterns import first_choice, first_place, fixed_places, reselection
+from parlai_humaneval.statistics.preference.turn_dependence import first_choice, first_place, fixed_places, reselection
 from parlai_humaneval.tables.choices import ChosenTurns
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.shares import success_rate, wald_interval, wilson_interval
-from parlai_humaneval.statistics.win_rates import (
+from parlai_humaneval.statistics.core.shares import success_rate, wald_interval, wilson_interval
+from parlai_humaneval.statistics.preference.win_rates import (
     combo,
     effective_win_rate,
     effective_win_test,

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.best_set import best_of_means
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, least_p
-from parlai_humaneval.statistics.combos import pair_combo
-from parlai_humaneval.statistics.correction import corrected
-from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean, crossed_share, two_way_share
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
-from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.standardised_scores import score_gaps
-from parlai_humaneval.statistics.strengths.choices import plackett_luce
-from parlai_humaneval.statistics.turn_tests import compare_choices, compare_singles
-from parlai_humaneval.statistics.win_rates import effective_win_test
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share, least_p
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.core.multiplicity import corrected
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share, two_way_share
+from parlai_humaneval.statistics.preference.tests import compare_choices, compare_singles
+from parlai_humaneval.statistics.preference.win_rates import effective_win_test
+from parlai_humaneval.statistics.ranking.best_set import best_of_means
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
+from parlai_humaneval.statistics.ratings.combined import pair_combo
+from parlai_humaneval.statistics.ratings.standardised import score_gaps
 
 LEADS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 
@@ -221,7 +221,7 @@ def test_shares_by_worker_and_dialogue():
 
 def test_rankings_and_comparisons():
     """Twelve workers who prefer a to b in every comparison."""
-    from parlai_humaneval.statistics.pair_wins import wins_of_pairs
+    from parlai_humaneval.statistics.preference.pairs import wins_of_pairs
 
     rows = _twelve_for_a()
     (pair,) = wins_of_pairs(rows)

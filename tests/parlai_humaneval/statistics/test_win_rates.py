@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_records import make_record, make_turn
 
-from parlai_humaneval.statistics.shares import binomial_p, binomial_test, wald_interval, wilson_interval
-from parlai_humaneval.statistics.win_rates import count_dialogues, lin, lin_pooled, sqr, wta
-from parlai_humaneval.tables.from_records import tables
+from parlai_humaneval.statistics.core.shares import binomial_p, binomial_test, wald_interval, wilson_interval
+from parlai_humaneval.statistics.preference.win_rates import count_dialogues, lin, lin_pooled, sqr, wta
+from parlai_humaneval.tables.build import tables
 
 PAPER = [[5, 0], [3, 2], [2, 3], [0, 5], [4, 1]]
 FUNCTIONS = {

@@ -11,9 +11,9 @@ from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import QUESTION, make_record, make_study, make_turn
 
-from parlai_humaneval.protocol.records.dialogue import ContextRecord, DialogueRecord, Mask, ReplyInfo, Withdrawn
+from parlai_humaneval.schema.records import ContextRecord, DialogueRecord, Mask, ReplyInfo, Withdrawn
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, typed
-from parlai_humaneval.tables.from_records import tables
 
 TURNS = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 TURNS += ["selected", "continued", "written", "seconds"]

@@ -12,12 +12,12 @@ from make_judges import card, judged, letter
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 
 from parlai_humaneval.judges.questions import JudgeQuestion
-from parlai_humaneval.protocol.records.judgement import Rated
+from parlai_humaneval.schema.records import Rated
+from parlai_humaneval.tables.build import tables
+from parlai_humaneval.tables.build_judgements import judge_tables
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.files import JUDGES, read_tables, save_tables, write_tables
-from parlai_humaneval.tables.from_judges import judge_tables
-from parlai_humaneval.tables.from_records import tables
-from parlai_humaneval.tables.raters import rater_kinds
+from parlai_humaneval.tables.filters import rater_kinds
 
 OWN = ["worker_id", "simulated", "judgement_id", "seconds", "reason", "position", "position_a", "side"]
 """Columns in which a judge's row differs from that of a rater with the same answer."""

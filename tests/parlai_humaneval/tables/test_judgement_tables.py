@@ -17,11 +17,11 @@ from make_judgements import (
 )
 from make_live_records import make_choice, make_ticked, make_verdict
 
-from parlai_humaneval.protocol.records.judgement import HUMAN
+from parlai_humaneval.schema.records import HUMAN
 from parlai_humaneval.tables import schema
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError, typed
 from parlai_humaneval.tables.files import read_tables, write_tables
-from parlai_humaneval.tables.from_records import tables
 
 SEGMENTS = ["dialogue_id", "worker_id", "k", "entity", "model", "opponent", "label", "fluent", "sensible", "specific"]
 SEGMENTS += ["seconds"]

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.cli import main
-from parlai_humaneval.labels import clean_label
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.facts_text import qualifying
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.words import qualifying
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.labels import LISTS, WRITTEN

@@ -9,9 +9,9 @@ import pytest
 from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated
 
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables, write_tables
-from parlai_humaneval.tables.from_records import tables
 from parlai_humaneval.tables.repeats import dialogue_ids, settled
 
 NAMES = ["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]

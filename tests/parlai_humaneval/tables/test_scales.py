@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from make_live_records import make_assessment, make_ticked
 
-from parlai_humaneval.importing.tidy import TidyPlan, read_tidy, table_paths
-from parlai_humaneval.report.making import make_document
+from parlai_humaneval.importers.tidy import TidyPlan, read_tidy, table_paths
+from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.statistics.likert import likert_groups
-from parlai_humaneval.statistics.slider_scores import assessed
+from parlai_humaneval.statistics.ratings.likert import likert_groups
+from parlai_humaneval.statistics.ratings.sliders import assessed
+from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.from_records import tables
 
 OVERALL = Path(__file__).parents[4] / "shared" / "cases" / "F9_criterion_called_overall"
 RIGHT = {"c": 0.215, "a": 0.030, "b": -0.245}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from make_stopped import log_of, stopped, tables_of
 
-from parlai_humaneval.sequential.events import read_log
-from parlai_humaneval.sequential.study import replay
+from parlai_humaneval.stopping.events import read_log
+from parlai_humaneval.stopping.study import replay
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.files import STOPPING, Format, read_tables, save_tables, write_tables

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.tables.checking import check_rules
 from parlai_humaneval.tables.columns import TableError, TableName, check_unique, typed
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.validate import check_rules
 
 TURN = {
     "dialogue_id": "d1",

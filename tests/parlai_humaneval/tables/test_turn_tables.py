@@ -8,10 +8,10 @@ import pytest
 from make_live_records import make_choice, make_choices, make_ticked
 from make_records import make_study
 
+from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import choice_groups, self_comparisons
 from parlai_humaneval.tables.columns import from_rows
 from parlai_humaneval.tables.files import read_tables, write_tables
-from parlai_humaneval.tables.from_records import Tables, tables
 from parlai_humaneval.tables.schema import TABLES
 
 

@@ -6,7 +6,7 @@ from make_judgements import make_whole, shown
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections import agreement, likert
-from parlai_humaneval.tables.from_records import tables
+from parlai_humaneval.tables.build import tables
 
 
 def test_whole_dialogues_are_means_by_model_and_dimension():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.simulated.raters import Behaviour, Outcome, SimulatedRater
-from parlai_humaneval.protocol.page.steps import PageState
+from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.simulation.raters import Behaviour, Outcome, SimulatedRater
+from parlai_humaneval.schema.steps import PageState
 
 from .crowd import NotAllowed, external_url
 from .records import Assignment

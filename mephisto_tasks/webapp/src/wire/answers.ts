@@ -1,4 +1,4 @@
-/** What the page answers: the `Answer` models of `parlai_humaneval/protocol/page/steps.py`. */
+/** What the page answers: the `Answer` models of `parlai_humaneval/schema/steps.py`. */
 import * as v from "valibot";
 
 const ids = { update_id: v.string(), step_id: v.string() };

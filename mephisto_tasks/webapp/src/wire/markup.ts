@@ -1,4 +1,4 @@
-/** A reply's markdown as the server has read it: `parlai_humaneval/protocol/page/markup.py`. */
+/** A reply's markdown as the server has read it: `parlai_humaneval/schema/wire.py`. */
 import * as v from "valibot";
 
 const TAGS = ["p", "title", "b", "i", "s", "code", "pre", "ul", "ol", "li", "quote", "hr", "br", "table", "tr", "th", "td"] as const;

@@ -1,4 +1,4 @@
-/** Finished dialogues and what is asked of them: `parlai_humaneval/protocol/page/panels.py`. */
+/** Finished dialogues and what is asked of them: `parlai_humaneval/schema/panels.py`. */
 import * as v from "valibot";
 import { SAID } from "./markup";
 import { CardSchema, OptionSchema, ReasonSchema, unlike } from "./parts";

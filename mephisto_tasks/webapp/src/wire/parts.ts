@@ -1,4 +1,4 @@
-/** What steps are made of: `parlai_humaneval/protocol/page/wire.py`. */
+/** What steps are made of: `parlai_humaneval/schema/wire.py`. */
 import * as v from "valibot";
 import { SAID } from "./markup";
 

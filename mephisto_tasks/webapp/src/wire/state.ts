@@ -1,5 +1,5 @@
 /**
- * What the server tells the page to show: the models of `parlai_humaneval/protocol/page/steps.py`, checked on arrival.
+ * What the server tells the page to show: the models of `parlai_humaneval/schema/steps.py`, checked on arrival.
  *
  * Unknown extra fields are let through, so that a newer server can still speak to a page that was loaded earlier.
  */

@@ -18,8 +18,8 @@ from faulty_server import completion
 from tiny_gpt2 import make_gpt2
 from tiny_hugging_face import folder_of
 
-from parlai_humaneval.models.names import AGENT_MODULES, SHORT_PREFIX
-from parlai_humaneval.models.outside.desk import Desk
+from parlai_humaneval.models.agent.names import AGENT_MODULES, SHORT_PREFIX
+from parlai_humaneval.models.backends.human_desk import Desk
 
 Options = dict[str, Any]
 REFERENCE = "transformer/generator"

@@ -22,8 +22,8 @@ from parlai.scripts.interactive import Interactive
 from parlai.scripts.self_chat import SelfChat
 from parlai.scripts.train_model import TrainModel
 
-from parlai_humaneval.models.quiet import silent_parlai
-from parlai_humaneval.self_chat.script import BatchedSelfChat
+from parlai_humaneval.cli.self_chat_script import BatchedSelfChat
+from parlai_humaneval.models.agent.isolation import silent_parlai
 
 Options = Mapping[str, Any]
 

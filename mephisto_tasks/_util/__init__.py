@@ -1,0 +1,1 @@
+"""What Mephisto 1.1.1 needs before it can be imported."""

@@ -1,0 +1,195 @@
+"""Everything that Mephisto 1.1.1 needs to run on today's Python, in one place.
+
+Call :func:`prepare` before the first ``import mephisto``. Mephisto is no longer developed, so
+each workaround stands here with its reason, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import logging
+import os
+import runpy
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from parlai_humaneval._util.files import make_private_folder
+from parlai_humaneval._util.installing import check_code, check_release
+from parlai_humaneval._util.terminal import PLAIN_RECORDS
+from parlai_humaneval.models.zoo.files import user_home
+from parlai_humaneval.parlai_plugin.compat import parlai_without_torch
+
+_lock = threading.Lock()
+_prepared = False
+
+DATA_DIR_ENV = "PARLAI_HUMANEVAL_DATA_DIR"
+
+
+def default_data_dir() -> Path:
+    """Where answers are kept unless a command is told otherwise: ``$PARLAI_HUMANEVAL_DATA_DIR`` or a user folder."""
+    override = os.environ.get(DATA_DIR_ENV)
+    if override:
+        return Path(override).expanduser()
+    return user_home() / "mephisto"
+
+
+def _hashable_mephisto_dataclass(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Python 3.11 refuses an unhashable instance as a field's default; Mephisto's config classes have such defaults.
+
+    With ``unsafe_hash=True`` they are accepted. Only classes of modules named ``mephisto`` are touched.
+    """
+
+    def dataclass(cls: type | None = None, /, **options: Any) -> Any:
+        def decorate(target: type) -> Any:
+            if target.__module__.partition(".")[0] == "mephisto" and not options.get("frozen"):
+                return original(target, **{"unsafe_hash": True, **options})
+            return original(target, **options)
+
+        return decorate if cls is None else decorate(cls)
+
+    return dataclass
+
+
+@contextmanager
+def _patched_dataclasses() -> Iterator[None]:
+    if sys.version_info < (3, 11):
+        yield
+        return
+    original = dataclasses.dataclass
+    dataclasses.dataclass = _hashable_mephisto_dataclass(original)
+    try:
+        yield
+    finally:
+        dataclasses.dataclass = original
+
+
+@contextmanager
+def _without_detoxify() -> Iterator[None]:
+    """Mephisto loads detoxify when it is installed, and then downloads a classifier at the first feedback.
+
+    It is hidden during the import: no download in the middle of a study.
+    """
+    missing = object()
+    before: Any = sys.modules.get("detoxify", missing)
+    sys.modules["detoxify"] = None  # type: ignore[assignment]  # None is how Python marks a module as absent
+    try:
+        yield
+    finally:
+        if before is missing:
+            del sys.modules["detoxify"]
+        else:
+            sys.modules["detoxify"] = before
+
+
+def _no_metrics_server() -> None:
+    """Mephisto's Operator opens a metrics port (3031) on all interfaces, and logs a traceback when it is taken.
+
+    Nobody asked for an open port: both starters become no-ops.
+    """
+    operator: Any = importlib.import_module("mephisto.operations.operator")
+    check_code(operator.Operator.__init__, "dfae99fc")
+    operator.start_metrics_server = lambda args=None: None
+    operator.launch_prometheus_server = lambda args=None: False
+
+
+def _quiet_prints() -> None:
+    """Lines on standard output that would stand in the middle of a report or of JSON.
+
+    The mock provider prints two a unit, with an address that it cuts at the wrong colon; a task run prints one
+    whenever two workers reach for the same unit, which is harmless: the second gets the next.
+    """
+    mock_unit: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
+    task_run: Any = importlib.import_module("mephisto.data_model.task_run")
+    check_code(mock_unit.MockUnit.launch, "dc095d00")
+    check_code(task_run.TaskRun.reserve_unit, "ebb12130")
+    for module in (mock_unit, task_run):
+        module.print = lambda *args, **kwargs: None
+
+
+@contextmanager
+def _one_log_to_stderr() -> Iterator[None]:
+    """Mephisto gives the root logger and each of its own a handler on standard output: two lines a message.
+
+    There a warning would stand in the middle of a report or of JSON. One handler on standard error replaces them all,
+    unless the program that uses us has set up its logging already.
+    """
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    core: Any = importlib.import_module("mephisto.utils.logger_core")
+    check_code(core.get_logger, "ab71274e")
+    for logger in core.loggers.values():
+        logger.handlers.clear()
+    rich_handler, core.RichHandler = core.RichHandler, logging.NullHandler  # for the modules that come later
+    if not handlers:
+        handlers = [rich_handler(console=Console(stderr=True), show_path=False)]
+        handlers[0].addFilter(PLAIN_RECORDS)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def _prompt_launcher() -> None:
+    """Mephisto's launcher thread sleeps 10 s after its last unit; the process could not end before that."""
+    launcher: Any = importlib.import_module("mephisto.operations.task_launcher")
+    check_code(launcher.TaskLauncher.generate_units, "a809b3c2")
+    launcher.UNIT_GENERATOR_WAIT_SECONDS = 0.5
+
+
+def _quiet_database_directory() -> None:
+    """Mephisto asks on the terminal for its data directory at the first use; a program cannot answer.
+
+    Our commands always pass a database path, so only code of Mephisto that ignores it ever asks: it gets ours.
+    """
+    dirs: Any = importlib.import_module("mephisto.utils.dirs")
+    handler: Any = importlib.import_module("mephisto.operations.config_handler")
+    check_code(dirs.get_root_data_dir, "c3677fc9")
+    if handler.get_config_arg(handler.CORE_SECTION, handler.DATA_STORAGE_KEY) is None:
+        data_dir = default_data_dir()
+        with suppress(OSError):  # a command that needs this one says so; another one may be named
+            make_private_folder(data_dir)
+        dirs.loaded_data_dir = str(data_dir)
+
+
+def prepare() -> None:
+    """Make ``import mephisto`` work on this Python, and quiet. Safe to call often and from several threads.
+
+    Raises:
+        UntestedRelease: Mephisto is not the one that is mended here.
+    """
+    global _prepared
+    with _lock:
+        if _prepared:
+            return
+        check_release("mephisto")
+        # Mephisto's own config file is created at import; its folder must be creatable.
+        Path("~/.mephisto").expanduser().mkdir(parents=True, exist_ok=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # torch breaks when its own dataclasses are made while the wrapper is in place: what Mephisto's ParlAI
+            # blueprint imports of ParlAI comes first.
+            parlai_without_torch()
+            importlib.import_module("parlai.core.agents")
+            with _patched_dataclasses(), _without_detoxify(), _one_log_to_stderr():
+                importlib.import_module("mephisto")
+                importlib.import_module("mephisto.operations.operator")
+                importlib.import_module("mephisto.abstractions.databases.local_database")
+                importlib.import_module("mephisto.abstractions.databases.local_singleton_database")
+        _no_metrics_server()
+        _quiet_prints()
+        _prompt_launcher()
+        _quiet_database_directory()
+        _prepared = True
+
+
+if __name__ == "__main__":  # a program of Mephisto's own: python -m mephisto_tasks._util.compat MODULE [ARGUMENTS]
+    prepare()
+    sys.argv = sys.argv[1:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

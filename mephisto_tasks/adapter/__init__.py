@@ -1,0 +1,1 @@
+"""Every subclass and patch of Mephisto."""

@@ -1,0 +1,253 @@
+"""The Architect that serves a task from this very process, and its Channel: a method call, where others are a socket.
+
+Nothing can be lost between operator and router, and nobody else can pose as either.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mephisto_tasks._util import compat
+from mephisto_tasks.server.app import FreshIds, Guard, create_app
+from mephisto_tasks.server.hosts import Hosts, public_names
+from mephisto_tasks.server.packets import Packet as WirePacket
+from mephisto_tasks.server.ports import CannotListen, PortInUse, listen
+from mephisto_tasks.server.router import Router
+from mephisto_tasks.server.security import THIS_MACHINE, Visitors, address_of, origin, trusted_networks
+from mephisto_tasks.server.side_door import SideDoor
+from mephisto_tasks.server.static import STATIC
+from mephisto_tasks.server.thread import RouterThread
+from parlai_humaneval.i18n.languages import Offered
+
+compat.prepare()
+
+from mephisto.abstractions._subcomponents.channel import Channel
+from mephisto.abstractions.architect import Architect, ArchitectArgs
+from mephisto.data_model.packet import Packet
+from mephisto.operations.registry import register_mephisto_abstraction
+
+__all__ = ["ARCHITECT_TYPE", "CannotListen", "HumanevalLocalArchitect", "InProcessChannel", "PortInUse"]
+
+logger = logging.getLogger(__name__)
+
+
+class InProcessChannel(Channel):
+    """An OperatorLink for the router, and a Channel for Mephisto's ClientIOHandler."""
+
+    def __init__(
+        self,
+        channel_id: str,
+        on_channel_open: Callable[[str], None],
+        on_catastrophic_disconnect: Callable[[str], None],
+        on_message: Callable[[str, Packet], None],
+        router: Router,
+    ) -> None:
+        super().__init__(channel_id, on_channel_open, on_catastrophic_disconnect, on_message)
+        self._router = router
+        self._open = False
+        self._closed = False
+
+    def open(self) -> None:
+        self._open = self._router.connect_operator(self)
+        if self._open:
+            self.on_channel_open(self.channel_id)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed, self._open = True, False
+            self._router.disconnect_operator()
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def is_alive(self) -> bool:
+        return self._open
+
+    def enqueue_send(self, packet: Packet) -> bool:
+        return self._open and self._router.from_operator(packet.to_sendable_dict())
+
+    def to_operator(self, packet: WirePacket) -> None:
+        """Hands a packet to Mephisto, which takes it up in its own loop."""
+        try:
+            self.on_message(self.channel_id, Packet.from_dict(packet))
+        except Exception:
+            # Mephisto's loop closes a moment before its channels: that must not end the router.
+            logger.exception("The operator could not take a packet of type %s.", packet.get("packet_type"))
+
+
+ARCHITECT_TYPE = "humaneval_local"
+MOCK_PROVIDER = "mock"
+MOCK_SCRIPT = STATIC / "mock_crowd_source.js"
+PAGE_LIBRARY_VERSION = "2.0.3"
+"""What Mephisto's own pages compare their version with; ours ignores it."""
+
+
+@dataclass
+class HumanevalLocalArchitectArgs(ArchitectArgs):
+    """Options below ``mephisto.architect``."""
+
+    _architect_type: str = ARCHITECT_TYPE
+    hostname: str = field(
+        default="127.0.0.1",
+        metadata={"help": "Address to listen on. 0.0.0.0 lets other machines in; the default does not."},
+    )
+    port: Any = field(default=3000, metadata={"help": "Port to listen on; 0 takes any free one."})
+    public_url: str = field(
+        default="",
+        metadata={"help": "Address that workers use when it is another, such as https://study.example.org"},
+    )
+    frame_sites: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Sites besides MTurk's that may show the page in a frame, such as https://crowd.example.org"},
+    )
+    trusted_proxies: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Addresses of the reverse proxies before this machine, as [127.0.0.1]: what they say of a rater's "
+            "address is believed, so that no address can send too many requests."
+        },
+    )
+    public_names: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Names under which raters may ask for the pages, besides this machine's own and that of public_url, "
+            "as [study.example.org]: any other is refused."
+        },
+    )
+    disconnect_after_s: float = field(
+        default=120.0, metadata={"help": "Seconds without a sign of life after which a worker has left."}
+    )
+
+
+def parse_port(value: object) -> int:
+    """A port from a configuration, where it may be a number or text. Raises :class:`CannotListen`."""
+    text = str(value).strip()
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise CannotListen(f"port={value!r} is no port: a number from 0 to 65535 is expected.")
+
+
+def address_of_page(public_url: str) -> str:
+    """Where raters are sent. Behind a path, it ends in a slash: the page looks for its files beside itself."""
+    address = public_url.rstrip("/")
+    return f"{address}/" if urlsplit(address).path else address
+
+
+@register_mephisto_abstraction()
+class HumanevalLocalArchitect(Architect):
+    """Runs the router in a thread of the launching process; needs neither Node nor a second process.
+
+    It holds the page in memory, leaves no folder behind, and ends with its process however that ends.
+    """
+
+    ArgsClass = HumanevalLocalArchitectArgs
+    ARCHITECT_TYPE = ARCHITECT_TYPE
+
+    def __init__(self, db: Any, args: Any, shared_state: Any, task_run: Any, build_dir_root: str) -> None:
+        self.task_run = task_run
+        self._hostname = str(args.architect.hostname)
+        self._port = parse_port(args.architect.port)
+        self._public_url = address_of_page(str(args.architect.get("public_url") or ""))
+        self._visitors = Visitors(trusted_networks(args.architect.get("trusted_proxies") or ()))
+        self._static_dir = Path(build_dir_root) / "router" / "static"
+        here = "" if address_of(self._hostname) else self._hostname  # on an address, other programs listen as well
+        names = public_names(args.architect.get("public_names") or ())
+        self._hosts = Hosts((here, urlsplit(self._public_url).hostname or "", *names), self._visitors.is_proxy)
+        self._frame_sites = [origin(site) for site in args.architect.get("frame_sites") or ()]
+        self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
+        self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
+        self._guard: Guard | None = getattr(shared_state, "guard", None)
+        self._fresh_ids: FreshIds | None = getattr(shared_state, "fresh_ids", None)
+        self._languages: Offered | None = getattr(shared_state, "languages", None)
+        self._thread: RouterThread | None = None
+
+    @classmethod
+    def assert_task_args(cls, args: Any, shared_state: Any) -> None:
+        """Finds a port in use before anything is written. Raises PortInUse, CannotListen or ValueError."""
+        for site in args.architect.get("frame_sites") or ():
+            origin(site)
+        public_names(args.architect.get("public_names") or ())
+        port = parse_port(args.architect.port)
+        if float(args.architect.disconnect_after_s) <= 0:
+            raise ValueError("disconnect_after_s must be greater than 0.")
+        listen(str(args.architect.hostname), port).close()
+
+    def prepare(self) -> str:
+        """Builds the folder with the page, its configuration and the provider's script; returns its path."""
+        server_dir = self._static_dir.parent
+        shutil.rmtree(server_dir, ignore_errors=True)
+        self._static_dir.mkdir(parents=True)
+        shutil.copyfile(self._crowd_script(), self._static_dir / "wrap_crowd_source.js")
+        (self._static_dir / "task_config.json").write_text(json.dumps(self._page_config()), encoding="utf-8")
+        blueprint = self.task_run.get_blueprint()
+        blueprint.TaskBuilderClass(self.task_run, self.task_run.args).build_in_dir(str(server_dir))
+        return str(server_dir)
+
+    def _crowd_script(self) -> Path:
+        # The mock provider's own script interrupts the rater with an alert that shows the raw answers.
+        if self.task_run.provider_type == MOCK_PROVIDER:
+            return MOCK_SCRIPT
+        return Path(self.task_run.get_provider().get_wrapper_js_path())
+
+    def _page_config(self) -> dict[str, Any]:
+        config = dict(self.task_run.get_blueprint().get_frontend_args())
+        config.setdefault("provider_type", self.task_run.provider_type)
+        return {**config, "mephisto_task_version": PAGE_LIBRARY_VERSION}
+
+    def deploy(self) -> str:
+        """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
+        app = create_app(
+            self._router,
+            self._static_dir,
+            self.task_run.provider_type,
+            side_door=self._side_door,
+            visitors=self._visitors,
+            frame_sites=self._frame_sites,
+            guard=self._guard,
+            hosts=self._hosts,
+            fresh_ids=self._fresh_ids,
+            secure=self._public_url.startswith("https://"),
+            languages=self._languages,
+        )
+        if self._hostname not in THIS_MACHINE:
+            self._hosts.look_up_full_name()
+        thread = RouterThread(app, self._hostname, self._port, self._visitors.is_one_visitor)
+        thread.start()
+        self._thread, self._port = thread, thread.port
+        host = f"[{self._hostname}]" if ":" in self._hostname else self._hostname
+        return self._public_url or f"http://{host}:{self._port}"
+
+    def cleanup(self) -> None:
+        """Removes the built folder: what it held is served from memory."""
+        shutil.rmtree(self._static_dir.parent, ignore_errors=True)
+
+    def shutdown(self) -> None:
+        """Ends the router and frees its port; may be called at any time, and again."""
+        if self._thread is not None:
+            self._thread.stop()
+        self.cleanup()
+
+    def get_channels(
+        self,
+        on_channel_open: Callable[[str], None],
+        on_catastrophic_disconnect: Callable[[str], None],
+        on_message: Callable[[str, Packet], None],
+    ) -> list[Channel]:
+        name = f"in_process_{self.task_run.db_id}"
+        callbacks = (on_channel_open, on_catastrophic_disconnect, on_message)
+        return [InProcessChannel(name, *callbacks, router=self._router)]
+
+    def is_here(self, agent_id: str) -> bool:
+        """Whether a page speaks for the agent at this moment. Thread-safe."""
+        return self._router.is_here(agent_id)
+
+    def download_file(self, filename: str, save_dir: str) -> None:
+        """Raters cannot upload files. Raises NotImplementedError."""
+        raise NotImplementedError("The router takes no uploads, so there is no file to fetch.")

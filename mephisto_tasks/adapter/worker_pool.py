@@ -1,0 +1,194 @@
+"""Mephisto's pool of workers, where it must let raters in by other rules, and without anybody waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
+from mephisto.data_model.constants.assignment_state import AssignmentState
+from mephisto.operations.datatypes import LiveTaskRun, LoopWrapper
+from mephisto.operations.worker_pool import WorkerPool
+
+from mephisto_tasks.admission.consent import AGREED, Consents
+from mephisto_tasks.admission.identity import KNOWN_BROWSER
+from mephisto_tasks.admission.policy import Doorkeeper, refused
+from mephisto_tasks.storage.retry import FIRST_PAUSE_S, LONGEST_PAUSE_S, Saving, passing
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+COMING_IN_S = 5.0
+"""So long the end of a launch waits for who is on their way in."""
+BEGINNING_S = 0.02
+"""How often it is looked whether a task has begun that somebody comes back to."""
+
+
+class Closed(Exception):
+    """The launch ends, and nobody comes in any more."""
+
+
+class _KnownToTheCrowd:
+    """A worker of whose verdict the crowd's site was told already."""
+
+    def __init__(self, worker: Any) -> None:
+        self._worker = worker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._worker, name)
+
+    def grant_qualification(self, name: str, value: int = 1) -> None:
+        """In our database only."""
+        self._worker.grant_qualification(name, value, skip_crowd=True)
+
+
+class _AtOnce(LoopWrapper):
+    """In place of the operator's loop, for a registration in a thread: nobody else waits for what it waits for."""
+
+    def __init__(self, loop_wrap: LoopWrapper) -> None:
+        self._loop_wrap = loop_wrap
+        self.loop = self
+
+    def execute_coro(self, coroutine: Any) -> None:
+        """In the operator's loop."""
+        self._loop_wrap.execute_coro(coroutine)
+
+    async def run_in_executor(self, executor: None, work: Callable[..., T], *arguments: Any) -> T:
+        """Now, and here."""
+        return work(*arguments)
+
+
+class StudyWorkerPool(WorkerPool):
+    """Mephisto's, which asks the study's rules who may take part as somebody comes, and once.
+
+    It leaves it to the practice to tell the crowd's site who passed: that was done when the verdict fell, in the rater's own
+    thread. Mephisto would tell it again when the practice is handed in, and every page would wait for the site's answer.
+
+    It lets raters in by threads, and not in the operator's loop, where Mephisto would wait for the disk several times a
+    rater, and everybody's answers with it.
+    """
+
+    def __init__(self, db: Any, door: Doorkeeper, consents: Consents) -> None:
+        super().__init__(db)
+        self._door = door
+        self._consents = consents
+        self._saving: Saving = db.saving
+        self._here = threading.local()
+        self._entrance = threading.Condition()
+        self._coming_in = 0
+        self._run_at_once: LiveTaskRun | None = None
+
+    def register_run(self, live_run: LiveTaskRun) -> None:
+        super().register_run(live_run)
+        self._run_at_once = dataclasses.replace(live_run, loop_wrap=_AtOnce(live_run.loop_wrap))
+
+    def get_live_run(self) -> LiveTaskRun:
+        """The run; for a thread that lets somebody in, one that has it wait for nobody else."""
+        at_once = self._run_at_once if getattr(self._here, "lets_in", False) else None
+        return super().get_live_run() if at_once is None else at_once
+
+    async def register_worker(self, crowd_data: Any, request_id: str) -> None:
+        let_in = super().register_worker
+        await self._until_it_can(lambda: self._in_thread(let_in(crowd_data, request_id)), request_id)
+
+    async def reconnect_agent(self, agent_id: str, request_id: str) -> None:
+        # Mephisto answers a page, and knows its agent a moment later: a reload may come between, as a thread does both.
+        while self.get_agent_for_id(agent_id) is None and self.get_live_run().client_io.somebody_begins:
+            await asyncio.sleep(BEGINNING_S)
+        let_in = super().reconnect_agent
+        await self._until_it_can(lambda: self._in_thread(let_in(agent_id, request_id)), request_id)
+
+    async def _in_thread(self, letting_in: Coroutine[Any, Any, None]) -> None:
+        await self.get_live_run().loop_wrap.loop.run_in_executor(None, self._let_in, letting_in)
+
+    def _let_in(self, letting_in: Coroutine[Any, Any, None]) -> None:
+        """Run what waits for nothing but its own thread. Raises Closed once the launch ends."""
+        with self._entrance:
+            if self.is_shutdown:
+                letting_in.close()
+                raise Closed
+            self._coming_in += 1
+        self._here.lets_in = True
+        try:
+            letting_in.send(None)
+        except StopIteration:
+            return
+        finally:
+            self._here.lets_in = False
+            letting_in.close()
+            with self._entrance:
+                self._coming_in -= 1
+                self._entrance.notify_all()
+        raise RuntimeError("a registration waits for what is not its own")
+
+    def shutdown(self) -> None:
+        """Nobody comes in any more, and whoever was about to is in; longer than a moment it waits for none."""
+        with self._entrance:
+            super().shutdown()
+            self._entrance.wait_for(lambda: self._coming_in == 0, timeout=COMING_IN_S)
+
+    async def _until_it_can(self, attempt: Callable[[], Awaitable[None]], request_id: str) -> None:
+        """A registration waits, off the loop, for as long as its database is held or its disk is full; the router has its
+        page ask again meanwhile. One that fails is over at once: its page begins anew.
+        """
+        pause = FIRST_PAUSE_S
+        with ExitStack() as waiting:
+            while True:
+                try:
+                    await attempt()
+                    self.get_live_run().client_io.over(request_id)
+                    return
+                except Closed:
+                    self.get_live_run().client_io.try_again(request_id)
+                    return
+                except Exception as error:
+                    kind = passing(error)
+                    if kind is None or self.is_shutdown:
+                        logger.exception("somebody could not be registered; their page tries again")
+                        self.get_live_run().client_io.try_again(request_id)
+                        return
+                if pause == FIRST_PAUSE_S:
+                    waiting.enter_context(self._saving.noted(kind))
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _assign_unit_to_agent(self, crowd_data: Any, worker: Any, request_id: str, units: list[Any]) -> None:
+        offered = list(units)
+        self._door.begins(worker.db_id, known_browser=crowd_data.get(KNOWN_BROWSER, True))
+        try:
+            await super()._assign_unit_to_agent(crowd_data, worker, request_id, units)
+        except Exception:
+            # The last one that Mephisto took from the list is reserved, for somebody who may not have become its agent.
+            for unit in offered[: len(offered) - len(units)][-1:]:
+                if unit.db_status == AssignmentState.LAUNCHED:
+                    self.get_live_run().task_run.clear_reservation(unit)
+            raise
+
+    async def register_agent(self, crowd_data: Any, worker: Any, request_id: str) -> None:
+        run = self.get_live_run()
+        in_a_thread = run.loop_wrap.loop.run_in_executor
+        if crowd_data.get(AGREED):  # from here on the database has their name
+            await in_a_thread(None, self._consents.note, str(worker.worker_name))
+        refusal = await in_a_thread(None, self._door.against_rules, worker.db_id)
+        if refusal is None:
+            await super().register_agent(crowd_data, worker, request_id)
+        else:
+            run.client_io.enqueue_agent_details(request_id, refused(refusal, worker.db_id))
+
+    async def register_agent_from_onboarding(self, onboarding_agent: Any) -> None:
+        worker = _KnownToTheCrowd(onboarding_agent.get_worker())
+        onboarding_agent.get_worker = lambda: worker
+        info = self.onboarding_infos.get(onboarding_agent.get_agent_id())
+        let_in = super().register_agent_from_onboarding
+        await self._until_it_can(
+            lambda: self._in_thread(let_in(onboarding_agent)), "" if info is None else info.request_id
+        )

@@ -1,0 +1,156 @@
+"""Which browser holds what: a worker's name, a registration, a visit. One small SQLite file in the data directory.
+
+Only digests of the browsers' secrets are in it. Who reads the file can show none of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from parlai_humaneval._util.files import make_private, mode_within
+
+FILE = "browsers.db"
+WAIT_S = 1.0
+"""How long another launch of the same data directory may hold the file: raters wait meanwhile."""
+MOST_DIGESTS = 12
+"""Of one thing that is held: a browser may lose its cookie, but not every day."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS held (
+    worker TEXT NOT NULL,
+    thing TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    since REAL NOT NULL,
+    PRIMARY KEY (thing, digest)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS held_of_workers ON held (worker);
+"""
+
+
+class BookUnusable(RuntimeError):
+    """What is held could not be read or written: the disk is full, or the file locked or damaged."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a browser showed of itself, as it is compared and kept."""
+
+    digests: frozenset[bytes]
+
+    @classmethod
+    def of(cls, secrets: Iterable[str]) -> Shown:
+        return cls(frozenset(hashlib.sha256(secret.encode()).digest() for secret in secrets))
+
+
+class BrowserBook:
+    """Thread-safe. Every method raises :class:`BookUnusable`; then nothing has changed."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / FILE
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def open(self) -> None:
+        """Make the file, or find out that it is of no use, before anybody comes."""
+        self._holders(())
+
+    def held_by_another(self, things: Sequence[str], shown: Shown) -> bool:
+        """Whether any of these is held, and by none of what this browser showed."""
+        return any(holders and not holders & shown.digests for holders in self._holders(things).values())
+
+    def holds_any(self, things: Sequence[str], shown: Shown) -> bool:
+        """Whether this browser holds one of these."""
+        return any(holders & shown.digests for holders in self._holders(things).values())
+
+    def hold(self, worker: str, things: Sequence[str], shown: Shown, also: Sequence[str] = ()) -> bool:
+        """Give these to the browser: all of them, or none where another holds one. True when it holds them now.
+
+        ``worker``: whose they are, so that they can be forgotten with them. ``also``: what it gets where
+        nobody has it, and need not have.
+        """
+        now = time.time()
+        with self._lock:
+            try:
+                connection = self._opened()
+                if all(shown.digests <= holders for holders in _read(connection, (*things, *also)).values()):
+                    return True  # as at every reload
+                with connection:  # commits, or takes all back
+                    connection.execute("BEGIN IMMEDIATE")
+                    known = _read(connection, (*things, *also))
+                    if any(known[thing] and not known[thing] & shown.digests for thing in things):
+                        return False
+                    new = [
+                        (worker, thing, digest, now)
+                        for thing in known
+                        if thing in things or not known[thing] or known[thing] & shown.digests
+                        for digest in sorted(shown.digests - known[thing])[: max(0, MOST_DIGESTS - len(known[thing]))]
+                    ]
+                    connection.executemany("INSERT INTO held VALUES (?, ?, ?, ?)", new)
+                return True
+            except (sqlite3.Error, OSError) as error:
+                raise self._unusable(error) from error
+
+    def release(self, stored_name: str) -> None:
+        """Whoever comes next under the name of a worker of Mephisto's database holds what was theirs."""
+        with self._lock:
+            try:
+                with self._opened() as connection:
+                    connection.execute("DELETE FROM held WHERE worker IN (?, ?)", names_of(stored_name))
+            except (sqlite3.Error, OSError) as error:
+                raise self._unusable(error) from error
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _holders(self, things: Sequence[str]) -> dict[str, frozenset[bytes]]:
+        with self._lock:
+            try:
+                return _read(self._opened(), things)
+            except (sqlite3.Error, OSError) as error:
+                raise self._unusable(error) from error
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._path, mode_within(self._path.parent))
+            connection = sqlite3.connect(self._path, check_same_thread=False, timeout=WAIT_S, isolation_level=None)
+            try:
+                # Raters wait for each write. The newest may be lost with the machine's power, never with the launch.
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=NORMAL")
+                connection.executescript(_TABLES)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _unusable(self, error: Exception) -> BookUnusable:
+        return BookUnusable(
+            f"{self._path}, which says whose browser is whose, cannot be used ({error}). See that there is room, and that "
+            "you may write it; where it is damaged, remove it: then whoever comes first with a name has it."
+        )
+
+
+def names_of(stored_name: str) -> tuple[str, str]:
+    """A worker's names in this file: their page does not know of the suffix that Mephisto's sandbox providers add."""
+    return stored_name, stored_name.removesuffix(SANDBOX_SUFFIX)
+
+
+def _read(connection: sqlite3.Connection, things: Sequence[str]) -> dict[str, frozenset[bytes]]:
+    holders: dict[str, frozenset[bytes]] = {}
+    for thing in things:
+        with closing(connection.execute("SELECT digest FROM held WHERE thing = ?", (thing,))) as rows:
+            holders[thing] = frozenset(bytes(digest) for (digest,) in rows)
+    return holders

@@ -1,0 +1,247 @@
+"""Whether a worker may take part, by the rules of the study that can be checked at our own door, wherever they come from."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here, kept_out
+from mephisto_tasks.storage.results import ResultsError, query, task_names, worker_records
+from mephisto_tasks.storage.work import Work, work_done
+from mephisto_tasks.workers.lists import FollowedList, WorkerListError
+from mephisto_tasks.workers.roster import known_workers
+from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.schema.records import JudgementRecord
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "workers."
+
+BLOCKED = phrase(
+    "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
+)
+NOT_INVITED = phrase(
+    "This study is only for people whom the researchers have invited, and you are not among them. There is no penalty: "
+    "please return the task. Thank you for your interest!"
+)
+NOT_QUALIFIED = phrase(
+    "This study is only for people who have qualified for it in an earlier task of ours. There is no penalty: please return "
+    "the task. Thank you for your interest!"
+)
+SEEN_BEFORE = phrase(
+    "You have helped us in an earlier study that this one builds on, and it needs people who have not. Thank you for your "
+    "help then! There is no penalty: please return the task."
+)
+DONE_ALL = phrase(
+    "You have already taken part in this study as often as one person may. Thank you! Please return the task."
+)
+DONE_ALL_ACROSS = phrase(
+    "You have already taken part in this study and its sister studies as often as one person may. Thank you! Please return "
+    "the task."
+)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why somebody cannot take part. ``kind`` for programs, ``why`` for researchers, ``words`` for the worker.
+
+    ``title`` stands above the words; None: the page has one of its own. ``tries_again``: it passes, and the page asks again
+    by itself until then. ``more``: is told to the page beside all that.
+    """
+
+    kind: str
+    why: str
+    words: str
+    title: str | None = None
+    tries_again: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Eligibility:
+    """The rules of a launch, with their files, which are followed. ``remarks``: what one should know, in sentences."""
+
+    rules: WorkerRules
+    data_dir: Path
+    task_name: str
+    allowed: FollowedList | None = None
+    barred: FollowedList | None = None
+    at_our_door: frozenset[str] = frozenset()
+    """Qualifications among those that the rules name which are checked here, and not by MTurk alone."""
+    block_qualification: str | None = None
+    """With which the study blocks who fails its checks."""
+    remarks: list[str] = field(default_factory=list)
+
+    def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
+        """Why a worker (Mephisto's) may not take part, as of now; None: they may.
+
+        ``new_unit`` False: they are in a unit, or would go on with one, which counts to their limits already.
+        """
+        checks: tuple[Callable[[], Refusal | None], ...] = (
+            lambda: self._blocked(worker),
+            lambda: self._kept_out(pseudonym),
+            lambda: self._listed(str(worker.worker_name), pseudonym),
+            lambda: self._qualified(worker),
+            lambda: self._seen_before(str(worker.db_id)),
+            lambda: self._had_enough(str(worker.db_id)) if new_unit else None,
+        )
+        return next((refusal for check in checks if (refusal := check()) is not None), None)
+
+    def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
+        """Groups of models that the worker may not rate, for they rated them in a study of ``across_tasks``."""
+        if not self.rules.pair_once:
+            return set()
+        return {models for task in self.rules.across_tasks for models in self._rated(task, worker_id)}
+
+    def _rated(self, task: str, worker_id: str) -> Iterator[frozenset[str]]:
+        try:
+            known = task in task_names(self.data_dir)
+            for record in worker_records(self.data_dir, task, worker_id) if known else ():
+                if isinstance(record, JudgementRecord):
+                    if record.group and record.status == "complete":
+                        yield frozenset(record.group)
+                elif record.status == "complete" or record.complete_turns:
+                    yield frozenset(model.name for model in record.models)
+        except ResultsError as error:  # as in _work
+            logger.warning("what a worker rated in task %r cannot be read, and does not count: %s", task, error)
+
+    def _blocked(self, worker: Any) -> Refusal | None:
+        for name, where in ((BLOCKED_EVERYWHERE, "in all studies"), (blocked_here(self.task_name), "in this study")):
+            if worker.get_granted_qualification(name) is not None:
+                return Refusal("blocked", f"blocked {where} (parlai-humaneval workers show says why)", BLOCKED)
+        return None
+
+    def _kept_out(self, pseudonym: str) -> Refusal | None:
+        blocks = {BLOCKED_EVERYWHERE, blocked_here(self.task_name), self.block_qualification}
+        if any(line.worker == pseudonym and line.qualification in blocks for line in kept_out(self.data_dir)):
+            return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
+        return None
+
+    def _listed(self, name: str, pseudonym: str) -> Refusal | None:
+        if self.barred is not None and self.barred.has(name, pseudonym):
+            return Refusal("block_list", f"named in {self.rules.block_list}", BLOCKED)
+        if self.allowed is not None and not self.allowed.has(name, pseudonym):
+            return Refusal("allow_list", f"not named in {self.rules.allow_list}", NOT_INVITED)
+        return None
+
+    def _qualified(self, worker: Any) -> Refusal | None:
+        for name in self.rules.qualifications:
+            if name in self.at_our_door and not worker.is_qualified(name):
+                return Refusal("qualification", f"does not hold the qualification {name}", NOT_QUALIFIED)
+        for name in self.rules.not_qualifications:
+            if name in self.at_our_door and worker.is_qualified(name):
+                return Refusal("qualification", f"holds the qualification {name}", SEEN_BEFORE)
+        return None
+
+    def _seen_before(self, worker_id: str) -> Refusal | None:
+        for task in self.rules.exclude_tasks:
+            if any(work.done > 0 for work in self._work(task, worker_id)):
+                return Refusal("took_part_before", f"took part in {task}, which exclude_tasks names", SEEN_BEFORE)
+        return None
+
+    def _had_enough(self, worker_id: str) -> Refusal | None:
+        rules = self.rules
+        if rules.max_units is None and rules.max_units_across is None:
+            return None
+        here = counted(self._work(self.task_name, worker_id))
+        if rules.max_units is not None and here >= rules.max_units:
+            return Refusal("max_units", f"has begun {here} of max_units={rules.max_units}", DONE_ALL)
+        if rules.max_units_across is None:
+            return None
+        together = here + sum(counted(self._work(task, worker_id)) for task in rules.across_tasks)
+        if together < rules.max_units_across:
+            return None
+        why = f"has begun {together} of max_units_across={rules.max_units_across}"
+        return Refusal("max_units_across", why, DONE_ALL_ACROSS)
+
+    def _work(self, task: str, worker_id: str) -> list[Work]:
+        try:
+            return work_done(self.data_dir, task, worker_id) if task in task_names(self.data_dir) else []
+        except ResultsError as error:  # a damaged file must not keep anybody out
+            logger.warning("what a worker did in task %r cannot be read, and does not count: %s", task, error)
+            return []
+
+
+def counted(work: Iterable[Work]) -> int:
+    """Units that count to a worker's limit: in which they did anything, but those that we ended."""
+    return sum(one.outcome in ("complete", "running") or (one.outcome == "partial" and one.done > 0) for one in work)
+
+
+def read_eligibility(rules: WorkerRules, data_dir: Path, task_name: str, *, on_mturk: bool) -> Eligibility:
+    """The rules with their files read, and all that they name looked up; nothing is written.
+
+    Raises:
+        ConfigError: a file, study or qualification that cannot be; the message names the setting.
+    """
+
+    def pseudonyms() -> Collection[str]:
+        return known_workers(data_dir) if _is_there(data_dir) else ()
+
+    allowed = _list("allow_list", rules.allow_list, pseudonyms)
+    barred = _list("block_list", rules.block_list, pseudonyms)
+    if allowed and barred and (both := allowed.listed.names & barred.listed.names):
+        raise ConfigError(f"{PREFIX}block_list: names {len(both)} who stand in allow_list, too; take them out of one")
+    known = task_names(data_dir) if _is_there(data_dir) else []
+    _check_excluded(rules.exclude_tasks, known, task_name)
+    held_here = _local_qualifications(data_dir)
+    named = [*rules.qualifications, *rules.not_qualifications]
+    if not on_mturk:
+        _check_qualifications(named, held_here)
+    lists = [followed.listed for followed in (allowed, barred) if followed is not None]
+    remarks = [remark for listed in lists for remark in listed.remarks]
+    new = [name for name in rules.across_tasks if name not in known]
+    if new:
+        remarks.append(
+            f"{PREFIX}across_tasks: {', '.join(new)} is not in {data_dir} yet; it counts once it was launched."
+        )
+    at_our_door = frozenset(name for name in named if name in held_here)
+    return Eligibility(rules, data_dir, task_name, allowed, barred, at_our_door, remarks=remarks)
+
+
+def _is_there(data_dir: Path) -> bool:
+    return (data_dir / "database.db").is_file()
+
+
+def _list(setting: str, path: str, pseudonyms: Callable[[], Collection[str]]) -> FollowedList | None:
+    if not path:
+        return None
+    try:
+        return FollowedList(Path(path).expanduser(), pseudonyms)
+    except WorkerListError as error:
+        raise ConfigError(f"{PREFIX}{setting}: {error}") from error
+
+
+def _check_excluded(names: Iterable[str], known: Collection[str], task_name: str) -> None:
+    for name in names:
+        if name == task_name:
+            raise ConfigError(
+                f"{PREFIX}exclude_tasks: {name} is this study itself; how often one may take part says {PREFIX}max_units=…"
+            )
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise ConfigError(
+                f"{PREFIX}exclude_tasks: there is no study {name!r} in this data directory; {meant}There are: "
+                f"{', '.join(known) or 'none'}"
+            )
+
+
+def _local_qualifications(data_dir: Path) -> frozenset[str]:
+    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if _is_there(data_dir) else []
+    return frozenset(str(row[0]) for row in rows)
+
+
+def _check_qualifications(named: Iterable[str], held_here: Collection[str]) -> None:
+    for name in named:
+        if name not in held_here:
+            there = ", ".join(sorted(name for name in held_here if not name.startswith("parlai-humaneval-blocked")))
+            raise ConfigError(
+                f"{PREFIX}qualifications: no qualification {name!r} was ever given in this data directory; there are: "
+                f"{there or 'none'}"
+            )

@@ -1,0 +1,130 @@
+"""What a rater reads at the end of a unit, and why it ended: title and text.
+
+In braces: ``pay`` as configured, the fields of :class:`UnitWords`, and the names of ``OF_PAY``. Every text, and all that
+stands in a place of one, is in the catalogues of :mod:`parlai_humaneval.i18n`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from parlai_humaneval.i18n.translate import phrase, t
+
+Partial = Literal["pro_rata", "full", "none"]
+
+OF_PAY = {
+    "and_paid": phrase(", and you are paid for the whole {whole}"),
+    "and_the_rest_paid": phrase(", and the {whole} that was under way is paid as a whole"),
+    "too_paid": phrase(" and paid"),
+    "still_paid": phrase("; you are paid for the whole set"),
+}
+"""What is said where work is paid, and left out where it is not."""
+OF_PART: dict[Partial, str] = {
+    "pro_rata": phrase(", and you are paid for the part that you did"),
+    "full": phrase(", and you are paid for the whole {whole} if you rated any of it"),
+    "none": "",
+}
+"""What is said of work that its rater left, in the place of ``part_paid``."""
+
+THANKS = (phrase("Thank you!"), phrase("{complete} {pay}"))
+STOPPED = (
+    phrase("We have to stop here"),
+    phrase("Our system had a problem and this {one} cannot go on. Nothing that you did is lost{and_paid}."),
+)
+AWAY = (
+    phrase("You were away for a while"),
+    phrase(
+        "This {one} was closed because we heard nothing from you. What you did is saved{part_paid}. If you want to go "
+        "on where you were, please load this page again, or return the task and take it anew."
+    ),
+)
+AWAY_FOR_GOOD = (
+    AWAY[0],
+    phrase(
+        "This {one} was closed because we heard nothing from you. What you did is saved{part_paid}. There is nothing "
+        "else for you in this study, so please return the task. Thank you for your help!"
+    ),
+)
+NOTHING_LEFT = (
+    phrase("All {many} have been given out"),
+    phrase(
+        "Other people took the last ones while you were getting ready. There is nothing to do for you right now; "
+        "please return the task. Thank you for your interest!"
+    ),
+)
+PAUSED = (
+    phrase("The study was paused"),
+    phrase(
+        "The researchers paused this study. Everything that you did is saved{and_the_rest_paid}. You may close this "
+        "page. If the study goes on later, load this page again, and you go on where you were."
+    ),
+)
+RETURNED = (
+    phrase("You have returned the task"),
+    phrase(
+        "What you did until then is saved{part_paid}. Your place is free for somebody else. Thank you for your "
+        "interest!"
+    ),
+)
+PRACTICE_PASSED = phrase("Practice passed. {begins}")
+AGAIN = phrase(
+    "Your earlier conversation was cut off by us, not by you. It is saved{too_paid}. Here is a new one, from the start."
+)
+AGAIN_OF_SEVERAL = phrase(
+    "Your earlier conversations were cut off by us, not by you. What you did is saved. Please begin again{still_paid}."
+)
+ALL_DONE = (
+    phrase("The study is complete"),
+    phrase(
+        "The last {many} of this study have just been finished or stopped. There is nothing to do for you any more; "
+        "please return the task. Thank you for your interest!"
+    ),
+)
+
+RETURN_THE_TASK = phrase("return the task")
+"""Each text that says so can be told to somebody else, too: see :func:`.exits.instead_of_returning`."""
+TAKE_ANEW = phrase("return the task and take it anew")
+
+
+@dataclass(frozen=True)
+class UnitWords:
+    """What a unit is called: ``complete`` (a sentence), ``whole`` (“set of six conversations”), ``one`` and ``many`` of what
+    units hold, ``begins``: said when the practice is over, ``counted``: what progress counts (read by researchers alone).
+    """
+
+    complete: str = phrase("Your conversation is complete and saved.")
+    whole: str = phrase("conversation")
+    one: str = phrase("conversation")
+    many: str = phrase("conversations")
+    begins: str = phrase("Now the real conversation begins.")
+    counted: str = "conversations"
+    number: int = 1
+    """Of what a unit holds."""
+
+    @property
+    def whole_in_words(self) -> str:
+        """All of a unit, in the language in force."""
+        return t(self.whole, number=self.number)
+
+
+def conversations(number: int) -> UnitWords:
+    """Units of so many conversations."""
+    if number == 1:
+        return UnitWords()
+    return UnitWords(
+        complete=phrase("Your conversations are complete and saved."),
+        whole=phrase("set of {number} conversations"),
+        number=number,
+    )
+
+
+def filled(text: str, words: UnitWords, pay: str = "", *, is_paid: bool = True, partial: Partial = "pro_rata") -> str:
+    """A text above in the language in force, with its braces filled; where work is not paid, nothing is promised.
+
+    ``partial``: how work is paid that its rater left.
+    """
+    unit = {name: t(str(said)) for name, said in asdict(words).items()} | {"whole": words.whole_in_words}
+    of_pay = {name: t(promise, **unit) if is_paid else "" for name, promise in OF_PAY.items()}
+    of_pay["part_paid"] = t(OF_PART[partial], **unit) if is_paid else ""
+    return t(text, pay=pay, **of_pay, **unit)

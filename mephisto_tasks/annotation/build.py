@@ -1,0 +1,350 @@
+"""Settings → a study of finished dialogues. Everything that can go wrong with the settings goes wrong here."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mephisto_tasks.annotation import steps as asking
+from mephisto_tasks.annotation.attention_checks import PREFIX, GoldDeck, load_golds
+from mephisto_tasks.annotation.config import APART, Show, StaticConfig
+from mephisto_tasks.annotation.display import shown_dialogue
+from mephisto_tasks.annotation.items import Gathered, gather, own_dialogues
+from mephisto_tasks.annotation.practice import unfit
+from mephisto_tasks.annotation.replay import CannotReplay, own_settings
+from mephisto_tasks.annotation.stopping import compared, the_kind
+from mephisto_tasks.annotation.study import Study, open_items
+from mephisto_tasks.config.files import task_dir
+from mephisto_tasks.config.task import ConfigError, resolve_file
+from mephisto_tasks.control.orders import orders
+from mephisto_tasks.session.build import (
+    NothingToDo,
+    in_each_language,
+    instructions_of,
+    is_paid,
+    minutes_of,
+    nothing_to_do,
+    pay_in_words,
+    restore_practice,
+    seconds_of,
+    study_presenter,
+    tries_in_words,
+    unfit_practice,
+    unprotected_languages,
+)
+from mephisto_tasks.session.display import settled
+from mephisto_tasks.session.resume import Difference, going_on, settings_that_differ
+from mephisto_tasks.session.steps import check_practice
+from mephisto_tasks.session.stopping_build import already_over, refuse_to_go_on_without
+from mephisto_tasks.storage.results import past_judgements
+from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
+from parlai_humaneval.allocation.adaptive_items import DrawnItemAllocator
+from parlai_humaneval.allocation.items import ItemAllocator
+from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.i18n.translate import t
+from parlai_humaneval.materials.practice import Practice, load_practice
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.planning.inputs import ONE_DIALOGUE_MINUTES
+from parlai_humaneval.techniques.registry import techniques
+
+if TYPE_CHECKING:
+    from mephisto_tasks.session.stopping import Course
+
+THIRD_PARTY_SECONDS: dict[Show, float] = {"replay": 60 * ONE_DIALOGUE_MINUTES, "whole": 120, "turn": 40}
+"""Of an item, where no plan knows its technique's: a replay takes as long as the dialogue did, the others are assumed."""
+OWN = "own"
+"""Metric of replays: whatever the dialogue's own rater was asked."""
+
+
+def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+    """The study that the settings describe, with what earlier launches of the same name did.
+
+    Models that are to talk first do so here, as far as their dialogues are missing.
+
+    Raises:
+        ConfigError, MaterialError, ZooError, NotEnough: each names the setting or file and what was expected.
+        NothingToDo: earlier launches already collected all.
+    """
+    task_config = _task_config(config, task)
+    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
+    gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
+    models = {name for item in gathered.items for name in item.cell.models}
+    specs = known_specs(config, models)
+    config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
+    _check_replays(config, gathered)
+    practice = _practice(config, task_config, gathered)
+    if practice is None:
+        config = config.model_copy(update={"onboarding_qualification": None})
+    golds = GoldDeck(_golds(config, task_config), config.golds_per_unit, seed)
+    whole = _whole_unit(config, gathered)
+    unit = whole + min(config.golds_per_unit, len(golds.items))
+    closing = threading.Event()
+    course = _course(config, gathered, data_dir, task_name, seed, closing)
+    allocator = _allocator(config, gathered, course, seed)
+    past, seen_golds = past_judgements(data_dir, task_name)
+    cells = {item.item_id: item.cell for item in gathered.items}
+    allocator.restore(replace(judgement, cell=cells.get(judgement.item_id, judgement.cell)) for judgement in past)
+    for worker, held in own_dialogues(config, gathered, data_dir).items():
+        allocator.bar(worker, held)
+    for gold in seen_golds:
+        golds.note_shown(gold.worker, gold.item_id)
+        if gold.judged:
+            golds.note_judged(gold.session)
+    instructions = in_each_language(
+        config, lambda: instructions_of(config, task_config, _values(config, unit, reward), _flags(config, unit))
+    )
+    options = (spec.options for spec in specs)
+    presenter = study_presenter(config.replies, options, compared=config.hides_ai_talk, names=models)
+    study = Study(
+        config=config,
+        seed=seed,
+        practice=practice,
+        draws_markdown=config.replies.appearance == "markdown",
+        is_paid=is_paid(config, reward),
+        acquainted={judgement.worker for judgement in past},
+        minutes=minutes_of(config, seconds_of(config) or THIRD_PARTY_SECONDS.get(config.show), unit),
+        instructions=next(iter(instructions.values())),
+        instructions_in=instructions,
+        dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
+        items={item.item_id: item for item in gathered.items},
+        allocator=allocator,
+        course=course,
+        closing=closing,
+        golds=golds,
+        presenter=presenter,
+        remarks=[
+            *_samples_named(config),
+            *_short_units(config, whole),
+            *_shrinking_units(config),
+            *unprotected_languages(config, presenter),
+        ],
+    )
+    steered = study.steer(orders(data_dir, task_name))
+    _take_up_left(study, data_dir, task_name)
+    restore_practice(study, data_dir, task_name)
+    if course is not None and course.is_over:
+        raise NothingToDo(already_over(task_name, course.standing()))
+    if allocator.remaining == 0:
+        more = "judgements_per_item=… or judgements_per_group=…"
+        raise nothing_to_do(task_name, "all judgements", more, steered)
+    return study
+
+
+def _course(
+    config: StaticConfig, gathered: Gathered, data_dir: Path, task_name: str, seed: int, closing: threading.Event
+) -> Course | None:
+    """Where answers decide when the study ends: what they have decided so far. Raises ConfigError."""
+    if not config.is_decided:
+        refuse_to_go_on_without(data_dir, task_name)
+        return None
+    from mephisto_tasks.session.stopping_build import build_course  # its statistics take a while to load
+
+    groups = list(dict.fromkeys(item.cell.models for item in gathered.items))
+    try:
+        kind = the_kind(gathered.items)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    return build_course(
+        config,
+        data_dir,
+        task_name,
+        models=compared(config, groups),
+        groups=groups,
+        technique=config.technique,
+        setting=kind,
+        metric=config.metric,
+        seed=seed,
+        closing=closing,
+        silence_s=config.answer_timeout_s,
+    )
+
+
+def _allocator(config: StaticConfig, gathered: Gathered, course: Course | None, seed: int) -> ItemAllocator:
+    if course is not None:
+        return DrawnItemAllocator(
+            course,
+            gathered.items,
+            cap=course.rule.max_dialogues,
+            per_unit=config.items_per_unit,
+            per_worker_and_cell=config.items_per_worker_and_group,
+            group_once=config.workers.pair_once,
+            seed=seed,
+        )
+    return ItemAllocator(
+        gathered.items,
+        gathered.wanted(config),
+        per_unit=config.items_per_unit,
+        units_per_worker=config.units_per_worker,
+        per_worker_and_cell=config.items_per_worker_and_group,
+        group_once=config.workers.pair_once,
+        seed=seed,
+    )
+
+
+def _take_up_left(study: Study, data_dir: Path, task_name: str) -> None:
+    """Units that were cut off wait for their workers, as far as others have not judged what is left. Raises ConfigError."""
+    now = study.config.model_dump(mode="json")
+
+    def differences(left: CutOff) -> Iterator[Difference]:
+        for beginning in left.beginnings if open_items(left) else []:
+            yield from settings_that_differ(beginning.settings, now, APART)
+
+    units = {
+        worker: left for worker, left in cut_off_units(data_dir, task_name).items() if study.can_go_on(worker, left)
+    }
+    study.left.update(going_on(units, differences, anew=study.config.cut_off == "anew"))
+
+
+def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec]:
+    """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
+    zoo = load_zoo(more=config.zoo_files)
+    return [zoo[name] for name in sorted(models) if name in zoo]
+
+
+def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
+    """Items that a rater can get at once, at most: nobody meets a dialogue twice."""
+    allocator = ItemAllocator(
+        gathered.items,
+        per_unit=config.items_per_unit,
+        per_worker_and_cell=config.items_per_worker_and_group,
+        group_once=config.workers.pair_once,
+    )
+    batch = allocator.claim("somebody", "a unit", "a unit")
+    return 0 if batch is None else len(batch.items)
+
+
+def _samples_named(config: StaticConfig) -> list[str]:
+    if PACKAGED not in config.dialogues:
+        return []
+    return ["These dialogues are samples that come with this project; yours: 'dialogues=[chats.jsonl]'."]
+
+
+def _short_units(config: StaticConfig, whole: int) -> list[str]:
+    if whole >= config.items_per_unit:
+        return []
+    return [
+        f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets no "
+        "dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: lower items_per_unit, or name "
+        "more dialogues."
+    ]
+
+
+def _shrinking_units(config: StaticConfig) -> list[str]:
+    each = 1 if config.workers.pair_once else config.items_per_worker_and_group
+    if not config.is_decided or each is None or each >= config.items_per_unit:
+        return []
+    return [
+        f"A rater judges {each} of each pair of models that is still open, so that units of work get shorter as pairs are "
+        f"decided, down to {each}; the pay for a unit is the same. Where that is too dear, raise items_per_worker_and_group."
+    ]
+
+
+def steady(task_name: str) -> int:
+    """What a study shows must not change from launch to launch: its counts go on, and a sample stays the one it was."""
+    return zlib.crc32(task_name.encode())
+
+
+def _task_config(config: StaticConfig, task: str) -> Path:
+    """Words and practice of the task; a task without any of its own has those of its technique."""
+    task_config = task_dir(task) / "task_config"
+    if (task_config / "instructions.yaml").is_file() or config.technique not in techniques():
+        return task_config
+    return task_dir(config.technique) / "task_config"
+
+
+def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
+    """Every dialogue that is to be asked about again must be understood before anybody is asked."""
+    if config.show not in ("replay", "turn"):
+        return
+    try:
+        for dialogue in gathered.dialogues:
+            own_settings(shown_dialogue(dialogue), config.reason_required)
+    except CannotReplay as error:
+        raise ConfigError(str(error)) from error
+
+
+def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
+    """What a rater practises: the metric; of replays that of the dialogues, None where there are several."""
+    if config.metric != OWN:
+        return config.metric
+    metrics = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
+    return metrics.pop() if len(metrics) == 1 else None
+
+
+def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Practice | None:
+    """The practice items: a file of one's own, or the task's for the metric; None where the task has none that fits."""
+    metric = _metric(config, gathered)
+    if not config.onboarding_qualification or (metric is None and not config.onboarding_file):
+        return None
+    path = resolve_file(config.onboarding_file, task_config / f"onboarding_{metric}.json")
+    if not config.onboarding_file and not path.is_file():
+        return None
+    practice = load_practice(path, metric or config.metric)
+    problem = unfit(practice, config)
+    if config.show == "replay" and problem is None:
+        rated = gathered.dialogues[0]
+        assert rated.rating is not None
+        problem = check_practice(practice, own_settings(shown_dialogue(rated), config.reason_required))
+        practice = practice.model_copy(update={"question": practice.question or rated.rating.question})
+    if problem is None:
+        return practice
+    if not config.onboarding_file:
+        return None
+    raise unfit_practice(path, problem)
+
+
+def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
+    if not config.golds_per_unit:
+        return None
+    path = resolve_file(config.gold_file, task_config / f"golds_{config.metric}.json")
+    golds = load_golds(path, config)
+    problem = unfit(golds, config)
+    if problem is not None:
+        raise ConfigError(f"{path}: {problem}. Name {PREFIX[:-1]} items that fit: gold_file=…")
+    return golds
+
+
+def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
+    """``items``: of a whole unit, attention checks included."""
+    questions = asking.asked(config)
+    return {
+        "question": t(questions[0].text) if questions else "",
+        "items": str(items),
+        "judgements": str(config.judgements_per_item),
+        "units": str(config.units_per_worker or ""),
+        "min_reason_words": str(config.min_reason_words),
+        "tries": tries_in_words(config),
+        "pay": pay_in_words(config, reward, _unit_of(config, items)),
+    }
+
+
+def _unit_of(config: StaticConfig, items: int) -> str:
+    """What is paid for, in words."""
+    if items == 1:
+        return t("task")
+    if config.show == "pair":
+        return t("set of {number} pairs of conversations", number=items)
+    return t("set of {number} conversations", number=items)
+
+
+def _flags(config: StaticConfig, items: int) -> set[str]:
+    """What is true of the study, for lines of the instructions that hold only then."""
+    flags = {
+        "reasons": config.reason_required and config.show in ("pair", "replay"),
+        "several_items": items > 1,
+        "self_chat": config.setting == "self_chat",
+        "human_bot": config.setting == "human_bot",
+        "labels": config.show == "segment",
+        "features": bool(config.features),
+        "human_dialogues": bool(config.human_dialogues),
+        "replay": config.show == "replay",
+        "ranking": config.show == "turn",
+        "scales": config.show == "whole",
+        "ties": config.ties and config.show == "turn",
+    }
+    return {name for name, true in flags.items() if true}

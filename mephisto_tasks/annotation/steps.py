@@ -1,0 +1,107 @@
+"""Items → the steps that a rater's page shows, and the questions as they stand in the record."""
+
+from __future__ import annotations
+
+from mephisto_tasks.annotation.config import StaticConfig
+from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.schema.panels import FormQuestion, FormStep, RankStep
+from parlai_humaneval.schema.records import AskedQuestion
+from parlai_humaneval.schema.steps import Card, Option, RateStep, ReasonField, Scale
+from parlai_humaneval.techniques.criteria import dimension_records, dimensions_for
+from parlai_humaneval.techniques.questions import (
+    DIMENSIONS_QUESTION,
+    FEATURE_OPTIONS,
+    LABEL_OPTIONS,
+    PAIR_OPTIONS,
+    RANK_QUESTION,
+    feature_question,
+    label_questions,
+    pair_question,
+)
+
+WHO = phrase("Human or bot?")
+BETTER = phrase("Who is better?")
+
+
+def asked(config: StaticConfig) -> list[AskedQuestion]:
+    """Every question of an item that is not a replay, as it will stand in the record."""
+    match config.show:
+        case "pair":
+            return [
+                AskedQuestion(
+                    question_id=config.metric,
+                    text=config.question or pair_question(config.metric),
+                    options=dict(PAIR_OPTIONS),
+                )
+            ]
+        case "segment":
+            labels = [
+                AskedQuestion(question_id=name, text=text, about=index, options=dict(LABEL_OPTIONS))
+                for index, (name, text) in enumerate(label_questions().items())
+            ]
+            features = [
+                AskedQuestion(question_id=name, text=feature_question(name), options=dict(FEATURE_OPTIONS))
+                for name in config.features
+            ]
+            return [*labels, *features]
+        case "turn":
+            return [AskedQuestion(question_id="rank", kind="rank", text=config.question or RANK_QUESTION)]
+        case "whole":
+            return [
+                AskedQuestion(
+                    question_id="rate",
+                    kind="rate",
+                    text=config.question or DIMENSIONS_QUESTION,
+                    criteria=dimension_records(dimensions_for(config.scales)),
+                )
+            ]
+        case "replay":
+            return []
+
+
+def reason_field(config: StaticConfig) -> ReasonField | None:
+    """The written reason, where the study wants one."""
+    if not config.reason_required:
+        return None
+    label = t("Why is this speaker better? Please say it in your own words.")
+    return ReasonField(label=label, min_words=config.min_reason_words)
+
+
+def form_step(config: StaticConfig, step_id: str, questions: list[AskedQuestion], *, reasons: bool = True) -> FormStep:
+    """All questions of a pair or a segment at once."""
+    return FormStep(step_id=step_id, questions=[_form_question(config, question, reasons) for question in questions])
+
+
+def _form_question(config: StaticConfig, question: AskedQuestion, reasons: bool) -> FormQuestion:
+    group = None if config.show == "pair" else (BETTER if question.about is None else WHO)
+    return FormQuestion(
+        question_id=question.question_id,
+        text=question.text,
+        options=[Option(option_id=name, label=label) for name, label in question.options.items()],
+        group=group,
+        reason=reason_field(config) if reasons and config.show == "pair" else None,
+    )
+
+
+def rank_step(config: StaticConfig, step_id: str, question: str, cards: list[Card]) -> RankStep:
+    """Rank all replies of a turn (Ma et al. 2023, §3.2, Preference Ranking)."""
+    return RankStep(step_id=step_id, question=question, cards=cards, ties=config.ties)
+
+
+def scales_step(config: StaticConfig, step_id: str, question: str) -> RateStep:
+    """Rate a dialogue on scales on which every point says what it means (Ma et al. 2023, Table 3)."""
+    scales = [
+        Scale(
+            scale_id=dimension.name,
+            statement=dimension.text,
+            style="points",
+            minimum=1,
+            maximum=dimension.maximum,
+            left="1",
+            right=str(dimension.maximum),
+            labels=[str(point) for point in range(1, dimension.maximum + 1)],
+            hints=list(dimension.hints),
+        )
+        for dimension in dimensions_for(config.scales)
+    ]
+    return RateStep(step_id=step_id, question=question, scales=scales)

@@ -1,0 +1,341 @@
+"""The settings of a live task, in which a person talks to models and rates, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+from mephisto_tasks.config.task import APART as APART_IN_ALL
+from mephisto_tasks.session.steps import RatingConfig
+from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.allocation.groups import History
+from parlai_humaneval.display.settings import ReplySettings
+from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.techniques.registry import picking, technique
+
+VARIABLE = frozenset(
+    {
+        "question", "turn_question", "min_choices", "max_choices", "fallback", "min_written_words", "turn_criteria",
+        "none_label", "reason_required", "min_reason_words", "final_scale", "final_criteria", "history",
+    }
+)  # fmt: skip
+"""What the variants of a technique may differ in."""
+
+
+APART = APART_IN_ALL | {
+    "variants", "dialogues_per_group", "dialogues_per_worker", "model_timeout_s", "model_retries", "model_outage_s",
+}  # fmt: skip
+"""What may change while a dialogue is cut off."""
+
+
+class InteractiveConfig(RatingConfig):
+    """Settings of engine 1 (a person talks to models and rates)."""
+
+    setting: str | list[str] = ""
+    """The technique's setting, several ([soba,sata_user]: run side by side), or all; those of the task are its
+    variants. Settings are compared where the same models are rated in each."""
+    variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Set by the task: setting → what it changes of how a turn is rated. Change a setting itself rather than this."""
+    group_size: int = Field(default=2, ge=1, le=8)
+    """Models that speak in a dialogue. More show more models in one chat, but are more to read at every turn."""
+    history: History = "shared"
+    """What the models hear: one history, or each its own replies. Where replies are compared at every turn, all models must
+    have heard the same; partners that are judged as wholes each keep their own."""
+    dialogues_per_group: int = Field(default=10, ge=1)
+    """Complete dialogues to collect for each group and setting; with ``stop=decided`` it is as many as it takes.
+    `parlai-humaneval plan` says how many a difference takes."""
+    dialogues_per_worker: int = Field(default=1, ge=1)
+    """Dialogues that one worker may have of the same group and setting. One keeps a study from resting on a few busy
+    workers; more need fewer workers."""
+    conversations_per_unit: int = Field(default=1, ge=1, le=20)
+    """Conversations that a rater holds one after another, each with another group. Several save the practice of further
+    workers, and let one person compare models."""
+    quality_control_model: str = ""
+    """A model known to be bad that takes one of the conversations (Ji et al. 2022); empty: none. Who does not rate it
+    below the others was not attentive."""
+
+    turns: int = Field(default=6, ge=1, le=100)
+    """Messages of each side in a dialogue; the fewest, where the rater ends it. Longer chats show more of a model, and cost
+    each rater more time. Smith et al. 2022 have 6; Ji et al. 2022 have 10, after which the rater ends it."""
+    rater_ends: bool = False
+    """Whether the rater may go on after ``turns``, and ends the dialogue when they like. Chats then end where they
+    would; people who are bored stop early, which lengths show."""
+    max_turns: int = Field(default=100, ge=1, le=500)
+    """Where the rater ends it: the most turns. It bounds what one chat can cost in time and in replies of the
+    models."""
+    first_message: str = phrase("Hi!")
+    """Sent for the rater as their first message; empty: they write it. All dialogues then begin alike, as in Smith et al.
+    2022."""
+    openers: str = ""
+    """First lines to draw from: “packaged”, or a text file with one a line; in place of ``first_message``. Various
+    first lines show more of what a model can do than one greeting."""
+    opener_speaker: Literal["human", "bot"] = "human"
+    """Who says the opener. With bot the rater answers a line, which is easier than to begin."""
+    persona: bool = True
+    """Whether raters play a character. A character gives raters something to talk about, and keeps their own lives out
+    of it."""
+    persona_file: str = ""
+    """Characters for raters: a JSONL file; empty: the packaged set. Give your own where models were trained on the
+    packaged characters."""
+    bot_persona: bool | list[str] = False
+    """Whether models are given a persona; or the names of those that are. Models that were trained to play a character
+    talk better with one."""
+    context_kind: Literal["jsonl", "bst", "convai2"] = "jsonl"
+    """Format of ``context_file``: ours, or ParlAI's files of BlendedSkillTalk or ConvAI2. Files of those data sets can
+    then be used as they are."""
+    context_file: str = ""
+    """Personas of both sides, and lines said before; empty: the packaged set, where ``bot_persona`` needs one. Models
+    that were trained with personas or earlier lines are then asked as they were trained."""
+    topic: Literal["none", "free", "icebreaker"] = "none"
+    """free: the rater names a topic first; icebreaker: a sentence of the model's persona is the topic. none: people
+    talk about anything. A topic keeps chats from staying with greetings, and makes them comparable."""
+    ask_opinion: bool = False
+    """With a free topic: whether the rater says what they think of it (liked, ambivalent, disliked). What people think
+    of a topic may colour what they think of the chat about it."""
+    topic_changes: bool = False
+    """Whether the rater notes changes of the topic with a button. It shows which models lose the thread, and how long a
+    topic lasts."""
+    offer_topics: bool = False
+    """Whether a button offers topics to begin with. It helps people who do not know what to say."""
+    topics_file: str = ""
+    """Topics for ``offer_topics``: a text file with one a line; empty: the packaged set. Give your own where models are
+    for one field, or speak another language."""
+
+    fallback: Literal["random", "write"] = "random"
+    """If none is chosen: a random reply continues, or the rater writes a better one. A random reply costs raters
+    nothing; a written one is a line that models can learn from."""
+    min_written_words: int = Field(default=3, ge=1, le=200)
+    """Shortest written reply, in words. It keeps out “ok”, from which nobody learns anything."""
+    min_message_words: int = Field(default=1, ge=1, le=200)
+    """Shortest message of a rater, in words. Longer messages give models more to answer; short ones are as people
+    chat."""
+    max_message_chars: int = Field(default=2000, ge=1, le=10_000)
+    """Longest message of a rater, in characters. It keeps pasted texts out, which small models cannot read anyway."""
+
+    model_timeout_s: float = Field(default=60.0, gt=0)
+    """Seconds after which a model is late, and asked again. People leave a chat that stands still; large models on slow
+    machines need longer."""
+    model_retries: int = Field(default=2, ge=0)
+    """How often a late or failing model is asked again. A moment's failure then costs no dialogue; each try makes the
+    rater wait longer."""
+    model_outage_s: float = Field(default=300.0, ge=0, allow_inf_nan=False)
+    """Seconds for which dialogues wait for a model's server that is not there; after that they end. 0: not at all. A
+    server that is started anew is waited for, instead of losing who is talking to it."""
+
+    replies: ReplySettings = Field(default_factory=ReplySettings)
+    """How replies look and when they appear."""
+
+    @field_validator("quality_control_model")
+    @classmethod
+    def _typed_model(cls, name: str) -> str:
+        return clean_label(name)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_setting(cls, data: Any) -> Any:
+        """With one setting, its variant becomes the configuration itself; what was set beside it goes before it."""
+        if not isinstance(data, dict) or not data.get("variants"):
+            return data
+        setting = data.get("setting", "")
+        names = [setting] if isinstance(setting, str) else setting
+        _check_settings(names, data["variants"], str(data.get("technique")))
+        if len(names) > 1 or names == ["all"]:
+            return {**data, "onboarding_qualification": _name_of_several(data, names)}
+        variant = {key: value for key, value in data["variants"][names[0]].items() if not _was_set(cls, data, key)}
+        return {**data, **variant, "setting": names[0], "variants": {}}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> InteractiveConfig:
+        """Rules are for one setting. Each raises a sentence that names the setting and what to do, as ValueError."""
+        if self.variants:
+            for setting in self.settings():
+                self.of(setting)
+            self.check_stopping(self.model_names(), self.model_groups(), self.settings())
+            return self
+        self.question = self.question or technique(self.technique).question(self.metric, self.settings()[0])
+        for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns, _stopping):
+            rule(self)
+        self.check_blocking()
+        return self
+
+    def settings(self) -> list[str]:
+        """The settings of this study, in order; one, maybe without a name, where the technique has none."""
+        if self.setting == "all":
+            return list(self.variants)
+        return [self.setting] if isinstance(self.setting, str) else list(self.setting)
+
+    def of(self, setting: str) -> InteractiveConfig:
+        """This configuration as it holds for one setting."""
+        if not self.variants and self.settings() == [setting]:
+            return self
+        return InteractiveConfig.model_validate({**self.model_dump(), "setting": setting})
+
+    def model_groups(self) -> list[tuple[str, ...]]:
+        """The groups to rate, as configured or every combination of ``models``."""
+        if self.groups:
+            return [tuple(group) for group in self.groups]
+        return list(combinations(self.models, self.group_size))
+
+    def model_names(self) -> list[str]:
+        """Every model that takes part, once, in order of mention; the quality-control model last."""
+        named = [name for group in self.model_groups() for name in group]
+        extra = [self.quality_control_model] if self.quality_control_model else []
+        return list(dict.fromkeys([*named, *extra]))
+
+    @property
+    def hides_ai_talk(self) -> bool:
+        """What ``replies.hide_ai_talk`` means where it is not set.
+
+        Where replies are compared, such talk tells whose they are. Where they are rated for humanness, or one partner
+        is rated alone, it is part of what is rated.
+        """
+        return self.group_size > 1 and self.metric != "humanness"
+
+    def has_persona(self, model: str) -> bool:
+        """Whether this model is given a persona."""
+        return self.bot_persona if isinstance(self.bot_persona, bool) else model in self.bot_persona
+
+
+def _was_set(model: type[BaseModel], data: dict[str, Any], name: str) -> bool:
+    """Whether a setting has another value than the engine's default."""
+    return name in data and data[name] != model.model_fields[name].get_default(call_default_factory=True)
+
+
+def _name_of_several(data: dict[str, Any], names: Sequence[str]) -> Any:
+    """The practice's qualification, where its name holds a list of settings: the same in whichever order they stand."""
+    name = data.get("onboarding_qualification")
+    return name.replace(str(list(names)), "-".join(sorted(names))) if isinstance(name, str) else name
+
+
+def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, Any]], technique: str) -> None:
+    """Every named setting must be one of the technique's, once.
+
+    Raises:
+        ValueError: naming those that there are.
+    """
+    if "all" in variants:
+        raise ValueError("variants: “all” stands for every setting; give this one another name")
+    for name in names:
+        if name not in {*variants, "all"}:
+            raise ValueError(
+                f"{technique} has no setting {name!r}; choose of: {', '.join(variants)}, several of them as a list, or all"
+            )
+    if len(set(names)) < len(names) or not names:
+        raise ValueError(f"setting must name each setting once, and at least one; got {list(names)}")
+    if len(names) > 1 and "all" in names:
+        raise ValueError("setting: “all” stands alone, it already means every setting")
+    for name, changes in variants.items():
+        unknown = sorted(set(changes) - VARIABLE)
+        if unknown:
+            raise ValueError(
+                f"variants.{name}: cannot change {', '.join(unknown)}; it can change {', '.join(sorted(VARIABLE))}"
+            )
+
+
+def _groups(config: InteractiveConfig) -> None:
+    groups = config.model_groups()
+    for group in groups:
+        if len(group) != config.group_size:
+            raise ValueError(
+                f"{config.technique} compares {config.group_size} models at a time, but got {list(group)}: "
+                "change the group, or group_size"
+            )
+        if len(set(group)) != len(group):
+            raise ValueError(f"a model cannot be compared with itself: {list(group)}")
+    sets = [frozenset(group) for group in groups]
+    if len(set(sets)) != len(sets):
+        raise ValueError("the same models stand twice among the groups; each group is compared once")
+    if not sets:
+        needed = f"{config.group_size} models" if config.group_size > 1 else "one model"
+        raise ValueError(f"name at least {needed} ('models=[a,b]'); {len(config.models)} named")
+
+
+def _choices(config: InteractiveConfig) -> None:
+    if config.turn_question != "choose":
+        return
+    if config.group_size < 2:
+        raise ValueError(f"{config.technique} needs at least two replies to choose from: group_size must be 2 or more")
+    most = config.group_size if config.max_choices is None else config.max_choices
+    if config.technique in picking("one") and (config.min_choices, most) != (1, 1):
+        raise ValueError(f"{config.technique} asks for exactly one reply: leave min_choices and max_choices at 1")
+    if most < config.min_choices:
+        raise ValueError("max_choices is smaller than min_choices")
+    if most > config.group_size:
+        raise ValueError(f"max_choices is {most}, but only {config.group_size} replies are shown")
+
+
+def _asked(config: InteractiveConfig) -> None:
+    ticks = config.ticks()
+    if ticks and config.turn_question != "tick":
+        raise ValueError(
+            f"turn_criteria are ticked with turn_question=tick only; this study has {config.turn_question}"
+        )
+    if config.turn_question == "tick":
+        if config.group_size != 1:
+            raise ValueError("ticking is about one reply: group_size must be 1")
+        if not ticks:
+            raise ValueError("turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]")
+    if config.turn_question == "none" and not config.final_criteria and not config.verdict:
+        raise ValueError("nothing would be rated: turns are not, so name final_criteria or set verdict=true")
+    if config.final_criteria and config.group_size != 1:
+        raise ValueError("final_criteria are about one partner: group_size must be 1")
+
+
+def _side_by_side(config: InteractiveConfig) -> None:
+    if not config.verdict:
+        return
+    if config.group_size != 2:
+        raise ValueError(
+            f"a verdict is between two partners side by side: group_size must be 2, not {config.group_size}"
+        )
+    if config.history != "independent" or config.turn_question != "none":
+        raise ValueError("a verdict goes with history=independent and turn_question=none")
+
+
+def _units(config: InteractiveConfig) -> None:
+    if config.quality_control_model and config.conversations_per_unit < 2:
+        raise ValueError(
+            "quality_control_model takes one conversation of several: conversations_per_unit must be 2 or more"
+        )
+    regular = config.conversations_per_unit - bool(config.quality_control_model)
+    cells = len(config.model_groups())
+    if regular > cells:
+        raise ValueError(
+            f"a unit of {config.conversations_per_unit} conversations needs {regular} different groups of models, but "
+            f"there are {cells}"
+        )
+    if config.quality_control_model in {name for group in config.model_groups() for name in group}:
+        raise ValueError(f"{config.quality_control_model!r} is the quality-control model and cannot be rated as well")
+
+
+def _stopping(config: InteractiveConfig) -> None:
+    if config.is_decided and config.quality_control_model:
+        raise ValueError(
+            "stop=decided draws all conversations of a unit from the models that it compares, and one with a "
+            "quality_control_model is none of them: leave it out. Checks that block (blocking_checks) go with stop=decided"
+        )
+    config.check_stopping(config.model_names(), config.model_groups(), config.settings())
+    if config.is_decided and config.dialogues_per_worker > 1:
+        raise ValueError(
+            "stop=decided draws all dialogues of a worker when they come: leave dialogues_per_worker at 1, and say how many "
+            "different ones a worker has with conversations_per_unit"
+        )
+
+
+def _topics(config: InteractiveConfig) -> None:
+    if config.context_kind != "jsonl" and not config.context_file:
+        raise ValueError(f"context_kind={config.context_kind} needs the context_file of that kind")
+    if config.ask_opinion and config.topic != "free":
+        raise ValueError("ask_opinion goes with topic=free: it is about the topic that the rater named")
+    if isinstance(config.bot_persona, list):
+        unknown = [name for name in config.bot_persona if name not in config.model_names()]
+        if unknown:
+            raise ValueError(f"bot_persona names {', '.join(unknown)}, which takes no part in this study")
+
+
+def _turns(config: InteractiveConfig) -> None:
+    if config.rater_ends and config.max_turns < config.turns:
+        raise ValueError("max_turns is smaller than turns")

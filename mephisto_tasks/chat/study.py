@@ -1,0 +1,321 @@
+"""What the dialogues of one launch of engine 1 share: settings, models, who gets what, and the words on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mephisto_tasks.admission.wording import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations, filled
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.chat.plans import Plan, Planner, UnitPlan
+from mephisto_tasks.chat.practice import PracticeWorld
+from mephisto_tasks.chat.world import ConversationWorld
+from mephisto_tasks.control.orders import Order
+from mephisto_tasks.control.snapshot import ModelNow
+from mephisto_tasks.control.steering import Field, Steered
+from mephisto_tasks.session import study as engine
+from mephisto_tasks.session.page import PageSession
+from mephisto_tasks.session.steps import check_practice
+from mephisto_tasks.session.unit import HeldUnit
+from mephisto_tasks.storage.unfinished import CutOff
+from parlai_humaneval.allocation.adaptive import DrawnAllocator
+from parlai_humaneval.allocation.groups import Allocator, Cell, PastDialogue
+from parlai_humaneval.display.presenter import AS_SAID, Presenter
+from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.model_pool import ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.files import check_trained
+from parlai_humaneval.schema.records import ModelRecord
+from parlai_humaneval.schema.steps import Notice, Progress
+
+if TYPE_CHECKING:
+    from mephisto_tasks.session.stopping import Course
+
+NEXT = Notice(
+    level="success", text=phrase("That conversation is saved. Here comes the next one, with another partner.")
+)
+GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
+OVER = phrase("That was the conversation, thank you! Is there anything you would like to tell us? (optional)")
+ALL_OVER = phrase("Those were all conversations, thank you! Is there anything you would like to tell us? (optional)")
+
+
+@dataclass(kw_only=True)
+class Study(engine.Study):
+    """One launch. Thread-safe: every rater's world runs in a thread of its own."""
+
+    config: InteractiveConfig
+    specs: dict[str, ModelSpec]
+    pool: ModelPool
+    allocator: Allocator
+    planner: Planner
+    presenter: Presenter = AS_SAID
+    """How replies are shown, and which are not."""
+    topics: list[str] = field(default_factory=list)
+    """Openings that the page offers; empty where it offers none."""
+
+    @property
+    def unit_words(self) -> UnitWords:
+        return conversations(self.allocator.per_unit + bool(self.config.quality_control_model))
+
+    @property
+    def rated_models(self) -> list[str]:
+        return self.config.model_names()
+
+    def resources(self) -> AbstractContextManager[Any]:
+        """The loaded models. Raises ZooError where one is still to be trained, before others load for minutes."""
+        check_trained([spec for spec in self.pool.specs.values() if not spec.running.elsewhere])
+        return self.pool
+
+    def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
+        plan = self.take_unit(worker, agent, name)
+        return None if plan is None else plan.stored()
+
+    def claim_left(self, worker: str, agent: str, name: str, left: CutOff) -> dict[str, Any] | None:
+        unit = UnitPlan.restored(left.plan)
+        open_ = open_cells(unit, left)
+        return left.plan if not open_ or self.allocator.claim_again(worker, agent, unit.cells, open_) else None
+
+    def note_left(self, worker: str, left: CutOff) -> None:
+        super().note_left(worker, left)
+        if open_ := open_cells(UnitPlan.restored(left.plan), left):
+            self.allocator.note_left(worker, open_)
+
+    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldConversations:
+        return HeldConversations(self, UnitPlan.restored(stored), page)
+
+    def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
+        begun = held.begun if isinstance(held, HeldConversations) else []
+        self.allocator.abandon(agent, rated=begun)
+
+    def finish_unit(self, agent: str) -> None:
+        self.allocator.complete(agent)
+
+    def take_cut_off(self, worker: str) -> bool:
+        return self.allocator.take_cut_off(worker)
+
+    def standing(self, worker: str) -> engine.Standing:
+        busy = self.allocator.is_busy(worker)
+        left = None if busy else self._open_of(worker)
+        if left is not None:
+            return self._open_for(left, len(left))
+        if self.allocator.has_done_all(worker):
+            return "busy" if busy else "done_all"
+        if busy:
+            return "busy"
+        cells = self.allocator.available(worker)
+        return self._open_for(cells, self.allocator.per_unit) if cells else "all_taken"
+
+    def _open_for(self, cells: Sequence[Cell], needed: int) -> engine.Standing:
+        """Whether so many of ``cells`` can be begun, as far as their models' servers go; all, where they are drawn."""
+        gone = self.pool.out(for_good=True)
+        needed = needed if self.allocator.goes_around else len(cells)
+        able = [cell for cell in cells if gone.isdisjoint(cell.models)]
+        return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
+
+    def goes_on(self, worker: str) -> bool:
+        return self._open_of(worker) is not None
+
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        self.allocator.bar(worker, groups)
+
+    def _open_of(self, worker: str) -> list[Cell] | None:
+        """What is left of a worker's unit that was cut off and can go on; None: there is none such."""
+        left = self.left.get(worker)
+        if left is None:
+            return None
+        unit = UnitPlan.restored(left.plan)
+        open_ = open_cells(unit, left)
+        return open_ if not open_ or self.allocator.wants_again(worker, unit.cells, open_) else None
+
+    def steer(self, orders: Sequence[Order]) -> Steered:
+        before = self.unit_words.whole_in_words
+        steered = super().steer(orders)
+        now = self.unit_words.whole_in_words
+        if now != before:
+            self.remarks.append(
+                f"What a rater has is one {now} from now on, and no {before} as the page's instructions say until the next "
+                "launch: so many groups are left. The pay for it is the same."
+            )
+        return steered
+
+    def steered_by(self) -> Field:
+        return field_of(self.config, self.asked, self.pool.specs)
+
+    def models_now(self) -> list[ModelNow]:
+        retired = self.steered.retired
+        return [
+            ModelNow(model=name, **figures, retired=name in retired) for name, figures in self.pool.figures().items()
+        ]
+
+    def practice_loop(
+        self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
+    ) -> PracticeWorld:
+        assert self.practice is not None, "onboarding runs only where practice items are configured"
+        return PracticeWorld(self.practice, self.practice_config(), page, seed=seed, used=used, on_verdict=on_verdict)
+
+    def take_unit(self, worker: str, agent: str, name: str) -> UnitPlan | None:
+        """The dialogues of a worker's new unit; None: there are none.
+
+        Args:
+            worker: Mephisto's id of the worker.
+            agent: the key under which the unit is counted.
+            name: of a new unit, in records.
+        """
+        cells = self.allocator.claim(worker, agent, rather_without=self.pool.out())
+        if cells is None:
+            return None
+        try:
+            return self.planner.plan(name, cells)
+        except BaseException:  # nobody would ever end a unit that did not begin
+            self.allocator.abandon(agent, rated=[])
+            raise
+
+    def practice_config(self) -> InteractiveConfig:
+        """The settings that the practice asks by: of several, the first that its items fit."""
+        assert self.practice is not None
+        configs = [self.config.of(setting) for setting in self.config.settings()]
+        return next((config for config in configs if check_practice(self.practice, config) is None), configs[0])
+
+    def world(self, unit: UnitPlan, plan: Plan, page: PageSession) -> ConversationWorld:
+        """What holds one dialogue of a unit with its rater."""
+        config = self.config.of(plan.cell.setting)
+        return ConversationWorld(
+            config,
+            unit,
+            plan,
+            page,
+            lambda: self.speaker(plan, config),
+            models=self.model_records(plan.cell),
+            shown=self.shown,
+            topics=self.topics,
+            study_seed=self.seed,
+        )
+
+    def speaker(self, plan: Plan, config: InteractiveConfig) -> BotSpeakerAgent:
+        """The models of a plan as one partner; two that stand side by side keep their places."""
+        return self.pool.speaker(
+            list(plan.cell.models),
+            seed=plan.seed,
+            history=config.history,
+            order="fixed" if config.verdict else "balanced",
+            personas=plan.context.bot_personas,
+            presenter=self.presenter,
+        )
+
+    def model_records(self, cell: Cell) -> list[ModelRecord]:
+        """What a record says of the models of a cell."""
+        return [
+            ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
+            for spec in (self.specs[name] for name in cell.models)
+        ]
+
+
+class HeldConversations(HeldUnit[Plan]):
+    """The dialogues of one rater's unit: one, or several one after another (Ji et al. 2022, §3.2: six).
+
+    Args:
+        study: the launch that it belongs to.
+        unit: the dialogues that are still to be held.
+        page: the rater's page.
+    """
+
+    def __init__(self, study: Study, unit: UnitPlan, page: PageSession) -> None:
+        super().__init__(
+            page,
+            unit.plans,
+            name=f"dialogue {unit.plans[0].dialogue_id}",
+            over=OVER if unit.conversations == 1 else ALL_OVER,
+            go_on=GO_ON if page.recorded.finished(unit.plans[0].dialogue_id) or unit.held else None,
+            between=NEXT,
+        )
+        again = AGAIN if unit.conversations == 1 else AGAIN_OF_SEVERAL
+        self.greeting = Notice(level="info", text=filled(again, study.unit_words, is_paid=study.is_paid))
+        self.begun: list[Cell] = []
+        """What the rater has rated anything of."""
+        self._study = study
+        self._unit = unit
+
+    def part_id(self, part: Plan) -> str:
+        return part.dialogue_id
+
+    def hold(self, part: Plan) -> None:
+        world = self.world = self._study.world(self._unit, part, self.page)
+        world.after_turn = partial(self._study.note_answers, self.page, part.dialogue_id)
+        try:
+            world.run()
+        finally:
+            if world.rated_turns:
+                self.begun.append(part.cell)
+        self._study.note_answers(self.page, part.dialogue_id)
+
+    def progress_at(self, part: Plan) -> Progress | None:
+        if self._unit.conversations > 1:
+            return Progress(unit="conversation", current=part.conversation, total=self._unit.conversations)
+        config = self._study.config
+        return None if config.rater_ends else Progress(unit="turn", current=config.turns, total=config.turns)
+
+    def leave(self, worker: str, agent: str) -> None:
+        self._study.allocator.abandon(agent, rated=[*self._unit.held, *(plan.cell for plan in self.done), *self.begun])
+
+
+def open_cells(unit: UnitPlan, left: CutOff) -> list[Cell]:
+    """What is still to be rated of a unit that was cut off; nothing, where only its rater was not told of its end."""
+    return [plan.cell for plan in unit.plans if plan.dialogue_id not in left.finished]
+
+
+def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
+    """What orders to a study are about; ``loaded``: the models that speak in this launch."""
+    control = config.quality_control_model
+    kept = {
+        control: f"{control} takes one conversation of every unit, by which raters are checked: it cannot be retired."
+    }
+    return Field(
+        engine.groups_of(asked, {}),
+        counted=conversations(1).counted,
+        kept=kept if control else {},
+        loaded=loaded,
+        drawn=config.is_decided,
+    )
+
+
+def restore_allocation(
+    config: InteractiveConfig, past: Iterable[PastDialogue], course: Course | None = None, *, seed: int
+) -> Allocator:
+    """The allocator of a launch, with the counts of earlier launches of the same task."""
+    allocator = _allocator(config, seed) if course is None else _drawn(config, course, seed)
+    allocator.restore(past)
+    return allocator
+
+
+def _drawn(config: InteractiveConfig, course: Course, seed: int) -> DrawnAllocator:
+    (setting,) = config.settings()
+    return DrawnAllocator(
+        course,
+        config.model_groups(),
+        config.metric,
+        setting,
+        cap=course.rule.max_dialogues,
+        per_unit=config.conversations_per_unit,
+        seed=seed,
+    )
+
+
+def _allocator(config: InteractiveConfig, seed: int) -> Allocator:
+    cells = [
+        Cell(models=group, metric=config.metric, setting=setting)
+        for setting in config.settings()
+        for group in config.model_groups()
+    ]
+    per_unit = config.conversations_per_unit - bool(config.quality_control_model)
+    return Allocator(
+        cells,
+        config.dialogues_per_group,
+        seed=seed,
+        per_unit=per_unit,
+        per_worker=config.dialogues_per_worker,
+        group_once=config.workers.pair_once,
+    )

@@ -1,0 +1,432 @@
+"""Where partners are: their pages on one side, the desk with the models' requests on the other.
+
+It is to the partners' pages what Mephisto's operator and worlds are to the raters': it hears their packets and sends them
+states. All of it happens in one thread.
+
+The partners' link: who has it may write replies. It is the same at every launch of a task.
+
+What partners read on their page.
+
+What a partner sees: the dialogue from the bot's side, and a field for the reply.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from mephisto_tasks.server import packets as p
+from mephisto_tasks.server.router import Router
+from mephisto_tasks.server.security import new_token
+from mephisto_tasks.server.side_door import SideDoor
+from mephisto_tasks.server.static import STATIC
+from mephisto_tasks.session.answers import check_message, read_answer
+from parlai_humaneval._util.files import OWNER_ONLY, create_once, write_private
+from parlai_humaneval.display.filtering import offensive_spans
+from parlai_humaneval.i18n.languages import Offered
+from parlai_humaneval.i18n.translate import Language, joined, phrase, speaking, spoken, t, tn
+from parlai_humaneval.materials.instructions import load_instructions
+from parlai_humaneval.models.agent.dialogue_agent import Line
+from parlai_humaneval.models.backends.human_desk import Desk, Errand
+from parlai_humaneval.schema.steps import (
+    MAX_TEXT,
+    Context,
+    EndStep,
+    Entry,
+    MessageAnswer,
+    MessageStep,
+    Notice,
+    PageState,
+    Progress,
+    WaitStep,
+)
+
+FOLDER = "partners"
+"""In the data directory."""
+NAME = "partner"
+"""Of the page, in its address."""
+HERE = Path(__file__).parent
+SCRIPT = STATIC / "partner_crowd_source.js"
+
+
+def partners_door(data_dir: Path, task_name: str, languages: Offered) -> SideDoor:
+    """The way in for a task's partners: the raters' page with other words, and a router of its own."""
+    words = {tag: _words(language) for tag, language in languages.languages.items()}
+    of_languages = {tag: {**told, "words": words[tag]} for tag, told in languages.for_page().items()}
+    config = {
+        **words[languages.main.tag],
+        "languages": of_languages,
+        "provider_type": "mock",
+        "instructions_first": True,
+    }
+    files = {"task_config.json": json.dumps(config).encode(), "wrap_crowd_source.js": SCRIPT.read_bytes()}
+    return SideDoor(NAME, link_token(data_dir, task_name), Router(), files)
+
+
+def _words(language: Language) -> dict[str, Any]:
+    with speaking(language):
+        return load_instructions(HERE / "task_config" / "instructions.yaml", {}, set()).model_dump(mode="json")
+
+
+def link_token(data_dir: Path, task_name: str) -> str:
+    """The token of a task, made at its first launch and kept in a file that only its owner can read."""
+    digest = hashlib.sha256(task_name.encode()).hexdigest()[:16]  # task names are free text
+    path = data_dir / FOLDER / f"{digest}.token"
+    known = create_once(path, new_token().encode()).decode("ascii").strip()
+    if not known:  # it was cut off while it was written
+        known = new_token()
+        write_private(path, known.encode())
+    path.chmod(OWNER_ONLY)  # it may have been copied here
+    return known
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The messages that nobody has in hand: how many wait, and how many seconds the oldest has waited."""
+
+    waiting: int = 0
+    oldest_s: float = 0.0
+
+
+IDLE = phrase("Nobody needs a reply just now. Stay on this page: the next message appears here by itself.")
+AFTER_REPLY = phrase("Your reply was sent. The next message appears here by itself.")
+CHARACTER = phrase("Your character")
+NOT_YOURS = phrase("Not in your words")
+NO_LONGER = phrase("The message before needs no reply from you any more.")
+NOT_SHOWN = phrase("Your last reply could not be shown to your partner. Please write another one.")
+ANOTHER = phrase("This is another conversation, with another person.")
+BACK = phrase("You are back in conversation {number}.")
+OFFENSIVE = phrase("Please say that in other words: “{words}” may offend the person who reads it.")
+TOO_MANY = phrase("So many people are here already that nobody else is needed. Please come back later.")
+ENDED = (
+    phrase("Thank you"),
+    phrase(
+        "The study has stopped, so nobody needs a reply any more. You can close this page. If the study goes on later, the "
+        "same link brings you back."
+    ),
+)
+OTHER_PERSON = phrase("The other person: {line}")
+
+
+def label(turns: int, queue: Queue) -> str:
+    """Above the field: what to write, how many messages wait besides, and for how long the oldest has."""
+    what = t("Write your reply") if turns else t("Write the first message")
+    if queue.waiting == 0:
+        return what
+    return tn(
+        "{what} (1 more message waits, for {time})",
+        "{what} ({n} more messages wait, the oldest for {time})",
+        queue.waiting,
+        what=what,
+        time=_minutes(queue.oldest_s),
+    )
+
+
+def _minutes(seconds: float) -> str:
+    """In whole minutes, lest the page change every second."""
+    minutes = int(seconds // 60)
+    return t("less than a minute") if minutes == 0 else tn("1 minute", "{n} minutes", minutes)
+
+
+FIRST_VERSION = 0
+"""Of the states made here; who sends them counts on."""
+
+
+def to_answer(errand: Errand, number: int, mine: Collection[str], queue: Queue) -> PageState:
+    """A message that waits for this partner's reply.
+
+    Args:
+        number: of the conversation, among this partner's.
+        mine: what this partner wrote in it.
+        queue: the other messages, which wait.
+    """
+    heard = errand.heard
+    turns = sum(speaker == "human" for speaker, _ in heard.dialogue)
+    persona = [*heard.persona, *(t(OTHER_PERSON, line=line) for line in heard.partner_persona)]
+    return PageState(
+        version=FIRST_VERSION,
+        language=spoken().tag,
+        phase="task",
+        progress=Progress(unit="conversation", current=number, total=None),
+        within=Progress(unit="turn", current=max(turns, 1), total=None),
+        context=Context(title=t(CHARACTER), lines=persona) if persona else None,
+        transcript=_lines(number, heard.dialogue, mine),
+        step=MessageStep(step_id=errand.errand_id, label=label(turns, queue)),
+    )
+
+
+def after_reply(answered: PageState, text: str) -> PageState:
+    """The same dialogue with the reply, until the next message comes."""
+    said = Entry(entry_id=f"{len(answered.transcript)}-sent", speaker="you", text=text)
+    wait = WaitStep(text=t(AFTER_REPLY), idle=True)
+    return answered.model_copy(update={"transcript": [*answered.transcript, said], "step": wait})
+
+
+def idle() -> PageState:
+    """Nothing to do."""
+    return PageState(version=FIRST_VERSION, language=spoken().tag, phase="task", step=WaitStep(text=t(IDLE), idle=True))
+
+
+def ended() -> PageState:
+    """The launch has ended."""
+    title, text = map(t, ENDED)
+    return PageState(
+        version=FIRST_VERSION, language=spoken().tag, phase="ended", step=EndStep(title=title, text=text, next="stay")
+    )
+
+
+def problem_with(step: MessageStep, answer: MessageAnswer) -> str | None:
+    """Why a reply cannot be sent, or None: as of a rater's message, and it must not offend."""
+    problem = check_message(step, answer)
+    if problem is not None:
+        return problem
+    offensive = offensive_spans(answer.text)
+    return t(OFFENSIVE, words="”, “".join(dict.fromkeys(offensive))) if offensive else None
+
+
+def _lines(number: int, dialogue: Sequence[Line], mine: Collection[str]) -> list[Entry]:
+    return [
+        Entry(
+            entry_id=f"{number}-{place}",
+            speaker="partner" if speaker == "human" else "you",
+            text=text,
+            note=t(NOT_YOURS) if speaker == "bot" and text not in mine else None,
+        )
+        for place, (speaker, text) in enumerate(dialogue)
+    ]
+
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.5
+"""How often it looks which pages are there."""
+LANGUAGE = "language"
+"""In a registration: the tag of the language in which the page speaks."""
+AWAY_S = 10.0
+"""A page that is gone for longer has left; a reload takes a second or two."""
+MAX_PARTNERS = 64
+"""At once; of those who have left no more than that are remembered."""
+_STOP_S = 5.0
+
+
+@dataclass(eq=False)
+class _Partner:
+    """One partner's page. ``here``: they sit at the desk. ``shown``: the last state sent."""
+
+    agent_id: str
+    language: Language
+    here: bool = False
+    seen_at: float = 0.0
+    version: int = 0
+    shown: PageState | None = None
+    confirmed: deque[str] = field(default_factory=lambda: deque(maxlen=50))
+    notice: tuple[str, Notice] | None = None
+    """What is said, and the step that it stands at."""
+    errand: Errand | None = None
+    """In hand when last looked at."""
+    numbers: dict[int, int] = field(default_factory=dict)
+    """Conversation → its number among theirs."""
+    written: dict[int, set[str]] = field(default_factory=dict)
+    sent: tuple[Errand, PageState] | None = None
+    """The last reply, and what is to be seen until the next message comes."""
+
+
+class PartnerRoom:
+    """Connects partners' pages with a desk. An OperatorLink for the partners' own ``router``.
+
+    :meth:`start` once the router runs; :meth:`say_goodbye` while it still does.
+    """
+
+    def __init__(self, desk: Desk, router: Router, languages: Offered | None = None) -> None:
+        self._desk = desk
+        self._router = router
+        self._languages = languages or Offered()
+        self._partners: dict[str, _Partner] = {}
+        self._inbox: queue.SimpleQueue[p.Packet | None] = queue.SimpleQueue()
+        self._over = threading.Event()
+        self._warned = False
+        self._thread = threading.Thread(target=self._run, name="router-partners", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen; what pages said before is heard now."""
+        self._desk.on_change = lambda: self._inbox.put(None)
+        self._router.connect_operator(self)
+        self._thread.start()
+
+    def say_goodbye(self) -> None:
+        """Tell every page that the study has ended, and listen no more. The desk stays as it is."""
+        self._over.set()
+        self._inbox.put(None)
+        if self._thread.is_alive():
+            self._thread.join(_STOP_S)
+
+    def to_operator(self, packet: p.Packet) -> None:
+        """What a page said; called in the router's thread."""
+        self._inbox.put(packet)
+
+    def newly_unattended(self) -> bool:
+        """True, once each time, when somebody waits for a reply and no partner is here."""
+        unattended = self._desk.partners() == 0 and self._desk.waiting() > 0
+        news = unattended and not self._warned
+        self._warned = unattended
+        return news
+
+    # -- in the room's own thread
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            for packet in self._arrived():
+                try:
+                    self._hear(packet)
+                except Exception:  # one odd packet must not leave all partners alone
+                    logger.exception("a packet of a partner's page could not be dealt with")
+            self._look_around()
+            for partner in self._partners.values():
+                with speaking(partner.language):
+                    self._show(partner)
+        for partner in self._partners.values():
+            with speaking(partner.language):
+                self._send(partner, ended())
+
+    def _arrived(self) -> list[p.Packet]:
+        """All that has come; waits a moment when there is nothing."""
+        arrived = []
+        try:
+            arrived.append(self._inbox.get(timeout=TICK_S))
+            while True:
+                arrived.append(self._inbox.get_nowait())
+        except queue.Empty:
+            return [packet for packet in arrived if packet is not None]
+
+    def _hear(self, packet: p.Packet) -> None:
+        kind, data = packet["packet_type"], packet.get("data") or {}
+        if kind == p.REGISTER_AGENT:
+            language = self._languages.named(data["provider_data"].get(LANGUAGE))
+            with speaking(language):
+                self._register(data, language)
+        elif kind == p.MEPHISTO_BOUND and packet["subject_id"] in self._partners:
+            partner = self._partners[packet["subject_id"]]
+            with speaking(partner.language):
+                self._answered(partner, data)
+
+    def _register(self, data: dict[str, Any], language: Language) -> None:
+        name = str(data["provider_data"]["worker_name"])
+        agent_id = f"partner-{name}"
+        if len(self._partners) >= MAX_PARTNERS:
+            gone = [known for known, partner in self._partners.items() if not partner.here and known != agent_id]
+            for known in gone:
+                del self._partners[known]
+        full = agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS
+        details: dict[str, Any] = {"request_id": data["request_id"], "worker_id": None, "agent_id": None}
+        if full:
+            details |= {"init_task_data": None, "failure_reason": t(TOO_MANY)}
+        else:
+            partner = self._partners.setdefault(agent_id, _Partner(agent_id, language))
+            partner.language = language
+            update = self._update(partner, partner.shown or self._state(partner))
+            details |= {
+                "agent_id": agent_id,
+                "init_task_data": {"task_data": {}, "past_live_updates": [update]},
+                "failure_reason": None,
+            }
+        packet = {"packet_type": p.AGENT_DETAILS, "subject_id": agent_id, "data": details}
+        self._router.from_operator(packet)
+
+    def _look_around(self) -> None:
+        """Who has come, and who has gone."""
+        now = time.monotonic()
+        for partner in self._partners.values():
+            if self._router.is_here(partner.agent_id):
+                partner.seen_at = now
+                if not partner.here:
+                    partner.here = True
+                    self._desk.sit_down(partner.agent_id)
+            elif partner.here and now - partner.seen_at > AWAY_S:
+                partner.here = False
+                self._desk.stand_up(partner.agent_id)
+
+    def _answered(self, partner: _Partner, data: dict[str, Any]) -> None:
+        update_id = str(data["update_id"])[:100]
+        if update_id in partner.confirmed:  # it was resent: the page has not seen the state that confirms it
+            partner.shown = None
+            return
+        partner.confirmed.append(update_id)
+        errand = self._desk.in_hand(partner.agent_id)
+        if errand is None or partner.errand is not errand or data.get("step_id") != errand.errand_id:
+            return  # _show says that it is not needed any more
+        state = self._state(partner)
+        assert isinstance(state.step, MessageStep)
+        answer, problem = read_answer(data, errand.errand_id, (MessageAnswer,), MAX_TEXT)
+        if answer is not None:
+            problem = problem_with(state.step, answer)
+        if answer is None or problem is not None:
+            partner.notice = errand.errand_id, Notice(level="error", text=problem or "")
+            return
+        text = answer.text.strip()
+        # First what is known of it: the next message may come the moment the reply is there.
+        partner.written.setdefault(errand.conversation, set()).add(text)
+        if self._desk.answer(partner.agent_id, errand.errand_id, text):
+            partner.sent, partner.errand = (errand, after_reply(state, text)), None
+
+    def _show(self, partner: _Partner) -> None:
+        """Send the page what it is to show, where that has changed."""
+        self._note_change(partner)
+        state = self._state(partner)
+        if partner.here and (partner.shown is None or _same(partner.shown) != _same(state)):
+            self._send(partner, state)
+
+    def _note_change(self, partner: _Partner) -> None:
+        """Notices for a partner whose message was taken away, or who comes to another conversation."""
+        before, now = partner.errand, self._desk.in_hand(partner.agent_id)
+        if before is now:
+            return
+        said = [] if before is None else [t(NO_LONGER)]
+        if now is not None:
+            last = before or (partner.sent[0] if partner.sent else None)
+            known = partner.numbers.get(now.conversation)
+            number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
+            if partner.sent is not None and partner.sent[0].heard == now.heard:
+                said.append(t(NOT_SHOWN))
+            elif last is not None and last.conversation != now.conversation:
+                said.append(t(ANOTHER) if known is None else t(BACK, number=number))
+        partner.errand = now
+        notice = Notice(level="info", text=joined(said))
+        partner.notice = ("" if now is None else now.errand_id, notice) if said else None
+
+    def _state(self, partner: _Partner) -> PageState:
+        errand = partner.errand
+        if errand is not None:
+            mine = partner.written.get(errand.conversation, set())
+            queue = Queue(self._desk.waiting(), self._desk.oldest_wait_s())
+            state = to_answer(errand, partner.numbers[errand.conversation], mine, queue)
+        elif partner.sent and partner.sent[0].conversation in self._desk.conversations(partner.agent_id):
+            state = partner.sent[1]
+        else:
+            state = idle()
+        step_id = errand.errand_id if errand is not None else ""
+        notice = partner.notice[1] if partner.notice and partner.notice[0] == step_id else None
+        return state.model_copy(update={"notice": notice, "confirmed": list(partner.confirmed)})
+
+    def _send(self, partner: _Partner, state: PageState) -> None:
+        update = self._update(partner, state)
+        self._router.from_operator({"packet_type": p.CLIENT_BOUND, "subject_id": partner.agent_id, "data": update})
+
+    def _update(self, partner: _Partner, state: PageState) -> dict[str, Any]:
+        partner.version += 1
+        partner.shown = state.model_copy(update={"version": partner.version})
+        return {"update_id": uuid4().hex, "kind": "state", "state": partner.shown.model_dump(mode="json")}
+
+
+def _same(state: PageState) -> PageState:
+    """The state without its number."""
+    return state.model_copy(update={"version": FIRST_VERSION})

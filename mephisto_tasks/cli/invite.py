@@ -1,0 +1,391 @@
+"""``parlai-humaneval invite``: signed links for colleagues, annotators and classes.
+
+Links as QR codes: in files, to be printed or mailed, and in a terminal, to be opened with a phone at once.
+
+What `invite` writes and prints: links as CSV, as QR codes, on a terminal, as JSON.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import re
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.cells import cell_len, set_cell_size
+
+from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from parlai_humaneval._util.files import write_private
+from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.tables.files import guarded
+
+if TYPE_CHECKING:
+    from mephisto_tasks.crowds.invitations.invitees import Person
+    from mephisto_tasks.crowds.invitations.store import Book, Invitation
+
+
+KINDS = {"svg": 4, "png": 8}
+"""Format → pixels of a module."""
+
+
+def write_codes(folder: Path, links: Sequence[tuple[str, str]]) -> list[Path]:
+    """An SVG and a PNG of each link, named after whose it is, in a folder; the links are secret, and so are the files."""
+    import segno
+
+    written = []
+    for number, (name, link) in enumerate(links, start=1):
+        code = segno.make(link, error="m", micro=False)
+        for kind, scale in KINDS.items():
+            image = io.BytesIO()
+            code.save(image, kind=kind, scale=scale)
+            path = folder / f"{number:0{len(str(len(links)))}}-{_file_name(name)}.{kind}"
+            write_private(path, image.getvalue())
+            written.append(path)
+    return written
+
+
+def show_code(link: str) -> None:
+    """The link as a QR code, where somebody sits at a terminal that can draw it."""
+    import segno
+
+    if sys.stdout.isatty() and (sys.stdout.encoding or "").lower().replace("-", "") == "utf8":
+        segno.make(link, error="l", micro=False).terminal(compact=True)
+
+
+def _file_name(name: str) -> str:
+    """Letters and digits of a name, of any alphabet; everything else might mean something to a file system."""
+    return re.sub(r"[^\w]+", "-", name).strip("-_").lower()[:60] or "link"
+
+
+def write_links(file: Path, made: Sequence[Invitation], links: Sequence[str]) -> None:
+    """Names and links as CSV, for its owner's eyes only."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["name", "email", "link"])
+    for invitation, link in zip(made, links, strict=True):
+        writer.writerow([guarded(invitation.name), guarded(invitation.email), link])
+    write_private(file, text.getvalue().encode())
+
+
+def write_codes_of(folder: Path, made: Sequence[Invitation], links: Sequence[str]) -> list[Path]:
+    """A QR code of each link."""
+    return write_codes(folder, [(invitation.name, link) for invitation, link in zip(made, links, strict=True)])
+
+
+def print_links(
+    made: Sequence[Invitation], links: Sequence[str], task_name: str, file: Path | None, qr: str | None
+) -> None:
+    """A line a link; of a single one its QR code, too."""
+    until = _time(made[0].expires)
+    if made[0].seats is not None:
+        click.echo(f"Up to {made[0].seats} people may come to {task_name} by this link until {until}:")
+    else:
+        click.echo(f"Invited to {task_name} until {until}; each link is for one person:")
+    width = max(cell_len(invitation.name) for invitation in made)
+    for invitation, link in zip(made, links, strict=True):
+        click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
+    if len(links) == 1:
+        show_code(links[0])
+    if file is not None:
+        click.echo(f"The links → {file} (only you can read it)")
+    if qr is not None:
+        click.echo(f"Their QR codes → {qr}")
+
+
+def print_invitations(
+    invitations: Sequence[Invitation], task_name: str, as_json: bool, pseudonym_of: Callable[[str], str]
+) -> None:
+    """A line an invitation: whose, its state, until when, who came, and which pseudonym is theirs in all other commands."""
+
+    def worker(invitation: Invitation) -> str | None:
+        return pseudonym_of(invitation.worker) if invitation.worker is not None and invitation.guests else None
+
+    if as_json:
+        rows = [{**_row(invitation), "worker": worker(invitation)} for invitation in invitations]
+        say_json({"task": task_name, "invitations": rows})
+        return
+    if not invitations:
+        click.echo(f"Nobody is invited to {task_name!r}.")
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("name", "email", "state", "until", "came", "worker", box=None, padding=(0, 2, 0, 0))
+    for invitation in invitations:
+        row = _row(invitation)
+        came = _time(invitation.first_came) if invitation.first_came is not None else "no"
+        if invitation.seats is not None:
+            came = f"{invitation.guests} of {invitation.seats}"
+        until, pseudonym = _time(invitation.expires), worker(invitation) or ""
+        table.add_row(*map(escape, (invitation.name, invitation.email, row["state"], until, came, pseudonym)))
+    console().print(table)
+
+
+def print_withdrawn(withdrawn: Sequence[Invitation], as_json: bool) -> None:
+    """Whose links are good no more."""
+    if as_json:
+        rows = [{"name": invitation.name, "email": invitation.email} for invitation in withdrawn]
+        say_json({"revoked": rows})
+        return
+    for invitation in withdrawn:
+        click.echo(f"The link of {invitation.name} is withdrawn: from now on it lets nobody in.")
+
+
+def _row(invitation: Invitation) -> dict[str, Any]:
+    return {
+        "name": invitation.name,
+        "email": invitation.email,
+        "limit": invitation.seats,
+        "state": invitation.state(datetime.now().timestamp()),
+        "expires": datetime.fromtimestamp(invitation.expires).astimezone().isoformat(timespec="seconds"),
+        "came": invitation.guests,
+    }
+
+
+def as_json_of(
+    task_name: str, made: Sequence[Invitation], links: Sequence[str], file: Path | None, codes: Sequence[Path]
+) -> dict[str, Any]:
+    """Invitations that were made, with their links and files."""
+    rows = [{**_row(invitation), "link": link} for invitation, link in zip(made, links, strict=True)]
+    files = {"file": None if file is None else str(file), "codes": [str(path) for path in codes]}
+    return {"task": task_name, "invitations": rows, **files}
+
+
+def _time(at: float) -> str:
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
+
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval invite --task-name pw-turn-preference --names people.csv
+  parlai-humaneval invite --task-name pw-turn-preference --names people.csv --qr codes --url https://study.example.org
+  parlai-humaneval invite --task-name pw-turn-preference --open --limit 30 --expires 2d
+  parlai-humaneval invite --task-name pw-turn-preference --list
+  parlai-humaneval invite --task-name pw-turn-preference --revoke "Ann Example"
+
+\b
+people.csv has the column “name”, and perhaps “email”:
+  name,email
+  Ann Example,ann@example.org
+"""
+MOST_PEOPLE = 1_000_000
+LINK = "link"
+"""The crowd provider whose raters are invited."""
+_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_LONGEST_S = 3650 * _UNITS["d"]
+
+
+def duration(value: str) -> float:
+    """A length of time such as ``14d``, in seconds."""
+    match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", value.strip().lower())
+    seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
+    if not 0 < seconds <= _LONGEST_S:
+        raise click.BadParameter(f"{value!r} is no time: 90m, 36h, 14d or 2w are, up to ten years")
+    return seconds
+
+
+@click.command(epilog=EPILOG)
+@click.option("--task-name", required=True, help="Study that they are invited to, launched with place=link.")
+@click.option("--names", type=click.Path(dir_okay=False), help="CSV file of the people; each gets a link of their own.")
+@click.option("--open", "for_class", is_flag=True, help="One link for a class: each browser is a worker of its own.")
+@click.option("--limit", type=click.IntRange(1, MOST_PEOPLE), help="How many people may come by the link of --open.")
+@click.option("--name", default="open link", show_default=True, help="What the link of --open is called in --list.")
+@click.option("--list", "only_list", is_flag=True, help="Who is invited, who has come, and which links are over.")
+@click.option("--revoke", multiple=True, metavar="NAME", help="Withdraw somebody's link, at once; may be repeated.")
+@click.option(
+    "--expires", type=duration, metavar="TIME", default="14d", show_default=True, help="How long links are good."
+)
+@click.option("--url", help="Address of the study for them. Default: that of the launch that runs now.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False), help="File of the links. Default: people-links.csv, of people.csv."
+)
+@click.option("--qr", type=click.Path(file_okay=False), metavar="DIR", help="Write a QR code of each link there, too.")
+@click.option("--force", is_flag=True, help="Replace a file of links that is there already.")
+@data_dir_option
+@json_option
+def invite(
+    task_name: str,
+    names: str | None,
+    for_class: bool,
+    limit: int | None,
+    name: str,
+    only_list: bool,
+    revoke: tuple[str, ...],
+    expires: float,
+    url: str | None,
+    out: str | None,
+    qr: str | None,
+    force: bool,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Invite people to a study by signed links that expire; withdraw them, or see who has come.
+
+    Each person is one worker, over links and studies: invited again, they get the same link with a new end. The study is
+    launched with place=link; links may be made before that, with --url.
+    """
+    if sum([names is not None, for_class, only_list, bool(revoke)]) != 1:
+        raise click.UsageError("choose one of --names, --open, --list and --revoke")
+    if for_class != (limit is not None):
+        raise click.UsageError("--open and --limit N go together: a link for at most N people")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.crowds.invitations.entry import worker_namer
+        from mephisto_tasks.crowds.invitations.store import Book
+        from mephisto_tasks.storage.locks import study_folder
+        from mephisto_tasks.storage.logs import note_written
+
+        book = Book(study_folder(directory, task_name))
+        if only_list:
+            from mephisto_tasks.storage.results import PSEUDONYM_KEY
+            from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+
+            def pseudonym(worker: str) -> str:
+                return Pseudonymizer.load_or_create(directory / PSEUDONYM_KEY).worker(worker)
+
+            print_invitations(book.all(), task_name, as_json, pseudonym)
+            return
+        if revoke:
+            print_withdrawn(book.revoke(revoke), as_json)
+            return
+        base = base_address(directory, task_name, url)
+        was_lost = lost_key(book, directory, task_name)
+        people = people_of(names, name)
+        file, codes_folder = _out(names, out), None if qr is None else Path(qr)
+        _make_ready(file, codes_folder, force)
+        if limit is None:
+            made = book.invite(people, worker_namer(directory), expires)
+        else:
+            made = [book.invite_class(people[0].name, limit, expires)]
+        links = links_of(made, directory, task_name, base)
+        if was_lost is not None:
+            click.echo(was_lost, err=True)
+        if file is not None:
+            write_links(file, made, links)
+        codes = [] if codes_folder is None else write_codes_of(codes_folder, made, links)
+        note_written(directory, [task_name], "links", [*([] if file is None else [file]), *codes])
+    if as_json:
+        say_json(as_json_of(task_name, made, links, file, codes))
+    else:
+        print_links(made, links, task_name, file, qr)
+
+
+def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
+    """Where the links lead: as it was given, or to the launch that runs now.
+
+    Raises:
+        InvitationError: the address is none, the task is not launched, or its raters do not come by links.
+    """
+    from mephisto_tasks.crowds.invitations.store import InvitationError
+    from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere
+    from mephisto_tasks.storage.locks import running_url
+
+    if url is not None:
+        if not is_web_address(url):
+            raise InvitationError(f"--url {url} is no address of a study: https://study.example.org is one")
+        if task_name not in (known := _launched_tasks(data_dir)):
+            click.echo(
+                f"Task {task_name!r} was not launched here yet; launch it under that name.{_meant(task_name, known)}",
+                err=True,
+            )
+        return url
+    running = running_url(data_dir, task_name)
+    if running is None:
+        raise InvitationError(
+            f"task {task_name!r} is not launched from {data_dir} now, so that its address is not known. Launch it (with "
+            "place=link) and invite then, or name the address: --url https://study.example.org."
+            + _meant(task_name, _launched_tasks(data_dir))
+        )
+    _check_place(data_dir, task_name)
+    if not opens_elsewhere(running):
+        click.echo(
+            "These links open on this machine only. For other machines, launch with hostname=0.0.0.0 "
+            "(those of your network), or with public_url=https://… (all).",
+            err=True,
+        )
+    return running
+
+
+def _launched_tasks(data_dir: Path) -> list[str]:
+    from mephisto_tasks.storage.results import task_names
+
+    return task_names(data_dir) if (data_dir / "database.db").exists() else []
+
+
+def _meant(task_name: str, known: Sequence[str]) -> str:
+    near = [] if task_name in known else difflib.get_close_matches(task_name, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _check_place(data_dir: Path, task_name: str) -> None:
+    from mephisto_tasks.crowds.invitations.store import InvitationError
+    from mephisto_tasks.storage.results import provider_of
+
+    provider = provider_of(data_dir, task_name)
+    if provider != LINK:
+        raise InvitationError(
+            f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation. Launch "
+            "it with place=link."
+        )
+
+
+def people_of(names: str | None, class_name: str) -> list[Person]:
+    """Those of the file of names; without one, a class by its name. Raises NamesError, UsageError."""
+    from mephisto_tasks.crowds.invitations.invitees import Person, read_people, trouble_of
+
+    if names is not None:
+        return read_people(Path(names))
+    group = Person(class_name.strip())
+    if trouble := trouble_of(group):
+        raise click.UsageError(f"--name {trouble}" if group.name else "--name is empty")
+    return [group]
+
+
+def lost_key(book: Book, data_dir: Path, task_name: str) -> str | None:
+    """What to tell whoever invites where the key of earlier links is gone; None where it is not."""
+    from mephisto_tasks.crowds.invitations.signing import link_seal
+
+    seal = link_seal(data_dir, task_name)
+    if seal.has_key or not book.all():
+        return None
+    return (
+        f"{seal.key_file} was gone, with which links of this study were signed. There is a new one: links that were made "
+        "before are no good any more, and these are."
+    )
+
+
+def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: str) -> list[str]:
+    """The signed link of each."""
+    from mephisto_tasks.crowds.invitations.entry import INVITATION
+    from mephisto_tasks.crowds.invitations.signing import link, link_seal
+
+    seal = link_seal(data_dir, task_name)
+    return [link(base, {INVITATION: seal.signed(invitation.invitation_id)}) for invitation in made]
+
+
+def _make_ready(file: Path | None, codes_folder: Path | None, force: bool) -> None:
+    """See to it that what is to be written can be. Raises ClickException, OSError."""
+    if file is not None:
+        _check_free(file, force)
+    if codes_folder is not None:
+        codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _out(names: str | None, out: str | None) -> Path | None:
+    if out is not None:
+        return Path(out)
+    return None if names is None else Path(f"{Path(names).stem}-links.csv")
+
+
+def _check_free(path: Path, force: bool) -> None:
+    """Raises ClickException where something stands there that is not to be replaced, or nothing can."""
+    if path.exists() and not force:
+        raise click.ClickException(f"{path} is there already; --force replaces it, --out names another file")
+    if not path.absolute().parent.is_dir():
+        raise click.ClickException(f"{path.absolute().parent}: there is no such folder")

@@ -1,0 +1,465 @@
+"""``parlai-humaneval launch``: run a crowd task until its dialogues are done, or until you stop it.
+
+``launch`` of a task that runs already: the running launch is changed, as far as orders can do that.
+
+``launch … --list-settings``: the settings of a task by topic, or some of them with all that is known.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.cli.options import (
+    LOADING,
+    PROGRAM,
+    TechniqueCommand,
+    as_written,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    must_agree,
+    report_and_export,
+    task_options,
+    waiting_for,
+)
+from mephisto_tasks.cli.steer import give_and_wait, print_results
+from mephisto_tasks.control.orders import in_words
+from mephisto_tasks.control.snapshot import is_alive, read_snapshot
+from mephisto_tasks.launch.changes import CannotChange, changes, price
+from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run
+from mephisto_tasks.storage.run_settings import Settings, read_settings
+from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval._util.text import nearest, on_one_line
+from parlai_humaneval.statistics.core.formatting import sentence
+from parlai_humaneval.techniques.registry import technique, techniques
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mephisto_tasks.crowds.crowd import Agree
+    from mephisto_tasks.crowds.mturk.cost import LaunchTotal
+    from mephisto_tasks.launch.config_reference import Setting
+    from mephisto_tasks.launch.launch import Launched
+
+
+def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, yes: bool) -> None:
+    """Show what would change, ask, and give the orders.
+
+    Raises:
+        AlreadyRunning: nothing is to be changed, or the launch is only beginning and cannot be compared yet.
+        CannotChange: a setting that a running launch cannot change.
+        click.ClickException: nobody agreed.
+    """
+    running, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
+    run_id = running_task_run(data_dir, task_name)
+    where = task_options(task_name, data_dir)
+    if running is None or snapshot is None or not run_id == running.task_run_id == snapshot.task_run_id:
+        raise AlreadyRunning(
+            f"task {task_name!r} is already launched from {data_dir}, and only just begins: try again soon"
+        )
+    if running.task != task:
+        raise CannotChange(
+            f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}: give this one "
+            "another task_name=…"
+        )
+    orders = changes(running.settings, asked, snapshot.groups, task_name)
+    if not orders:
+        stopped = "".join(f"\n  {group.label}: {group.stopped}" for group in snapshot.groups if group.stopped)
+        raise AlreadyRunning(
+            f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these settings, at "
+            f"{snapshot.url}. See how it stands: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
+            f"another task_name=…{stopped}"
+        )
+    click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would be told to:")
+    for order in orders:
+        click.echo(f"  {in_words(order)}")
+    if (sentence := price(orders, running.settings, snapshot.groups)) is not None:
+        click.echo(sentence)
+    must_agree(yes)
+    print_results(give_and_wait(data_dir, task_name, orders), is_alive(data_dir, task_name), as_json=False)
+    click.echo(f"See how it stands:  parlai-humaneval watch {where}")
+
+
+_MOST = 24
+"""Letters of a default in the list; all of it stands where a setting is shown alone."""
+
+
+def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
+    """Print all settings of a task, or those that are named; ``conf=NAME`` says whose defaults.
+
+    Raises:
+        ConfigError: there is no such task, conf or setting.
+    """
+    from mephisto_tasks.launch.config_reference import list_settings, one_setting
+
+    confs = [word.partition("=")[2] for word in chosen if word.startswith("conf=")]
+    names = [word.partition("=")[0] for word in chosen if not word.startswith("conf=")]
+    listed = list_settings(task, confs[-1] if confs else "local")
+    shown = [setting for name in names for setting in one_setting(task, listed, name)] if names else listed
+    if as_json:
+        say_json([setting.model_dump() for setting in shown])
+    elif names:
+        click.echo("\n\n".join(_all_of(setting, task) for setting in shown))
+    else:
+        _print_list(shown, task)
+
+
+def _print_list(listed: Sequence[Setting], task: str) -> None:
+    """A line a setting, under headings; on a terminal cut where its edge is."""
+    out = console()
+    for topic, group in groupby(listed, key=lambda setting: setting.topic):
+        settings = [(setting, on_one_line(setting.default, _MOST)) for setting in group]
+        names, defaults = (
+            max(map(len, column)) for column in zip(*((each.name, text) for each, text in settings), strict=True)
+        )
+        out.print(f"\n[bold]{topic}[/bold]")
+        for setting, default in settings:
+            line = Text.assemble(
+                (setting.name.ljust(names), "bold"),
+                "  ",
+                (default.ljust(defaults), "cyan"),
+                "  ",
+                setting.in_a_sentence,
+            )
+            if out.is_terminal:
+                line.truncate(out.width, overflow="ellipsis")
+            out.print(line, soft_wrap=True)
+    click.echo(f"\nMore of one:  {PROGRAM} launch {task} --list-settings NAME")
+    click.echo(
+        "Values with brackets or blanks need quotes in most shells (zsh looks for files otherwise): 'models=[a,b]'"
+    )
+
+
+def _all_of(setting: Setting, task: str) -> str:
+    rows = {
+        "default": setting.default or "(nothing)",
+        "allowed": setting.allowed,
+        "example": f"{PROGRAM} launch {task} {setting.example}",
+        "stored as": setting.full_name,
+    }
+    lines = [f"  {name:<10}{value}" for name, value in rows.items() if value != setting.name]
+    return "\n".join([click.style(setting.name, bold=True), f"  {' '.join(setting.description.split())}", *lines])
+
+
+EPILOG = """\b
+Examples (settings with brackets need quotes in most shells):
+  parlai-humaneval launch pw_turn
+  parlai-humaneval launch pw_turn metric=humanness turns=4 'models=[eliza,retrieval]' port=3005
+  parlai-humaneval launch pw_turn place=link panel=prolific completion_code=C1A2B3 \\
+      'models=[a,b]' public_url=https://my.host
+  parlai-humaneval launch pw_turn conf=./my_study.yaml
+  parlai-humaneval launch pw_turn 'models=[a,b,c]' stop=decided margin=0.1 max_dialogues=600
+  parlai-humaneval launch sata conf=liu2023_mm embedded=true
+  parlai-humaneval launch self_chat 'models=[a,b,c]'
+  parlai-humaneval launch pw_dialog 'dialogues=[{task: single-model}]'
+  parlai-humaneval launch pw_turn --list-settings           all settings, by topic
+  parlai-humaneval launch pw_turn --list-settings turns     one of them
+"""
+
+
+_ALIKE = 0.75
+"""A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”."""
+CUT_SHORT = """
+That second Ctrl-C cut the end of the launch short: HITs may still be on MTurk. They are taken off by the next launch, or by
+  parlai-humaneval requester expire {task}"""
+
+
+@click.command(cls=TechniqueCommand, epilog=EPILOG)
+@click.argument("task")
+@click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
+@data_dir_option
+@click.option("--list-confs", is_flag=True, help="Print the confs of the task, and end.")
+@click.option(
+    "--list-settings",
+    is_flag=True,
+    help="Print the settings by topic, with their defaults, and end; those that are named: all that is known of them.",
+)
+@click.option("--total", "only_total", is_flag=True, help="Print what the launch can cost on MTurk, and end.")
+@json_option
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Agree without being asked: to what a launch can cost on MTurk, and to a change of a launch that runs.",
+)
+@click.option("--verbose", is_flag=True, help="Show Mephisto's own messages.")
+def launch(
+    task: str,
+    chosen: tuple[str, ...],
+    data_dir: str | None,
+    list_confs: bool,
+    list_settings: bool,
+    only_total: bool,
+    as_json: bool,
+    yes: bool,
+    verbose: bool,
+) -> None:
+    """Launch TASK, one of the techniques below.
+
+    Ctrl-C ends it cleanly; launching it again goes on where it stopped. If HITs could not be taken off MTurk at its end, or
+    were used up before everything was collected, it says what to do, and ends with status 1.
+
+    conf=NAME picks a set of settings (local, one of a paper, or a YAML file of yours); any setting can be overridden as
+    SETTING=VALUE, such as turns=4. The long names that are stored (mephisto.blueprint.turns=4) can be typed, too.
+
+    place=WORD says where raters come from, with any conf: local (this machine), link (a panel such as Prolific, or
+    invitations), mturk_sandbox or mturk. mturk spends real money: the total is shown first, and asked about. Amazon closed
+    MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link).
+
+    Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
+    """
+    if as_json and not (only_total or list_settings):
+        raise click.UsageError("--json goes with --total or --list-settings: add one of them, or leave --json out")
+    with clear_errors():
+        if list_settings:
+            _check_order(task)
+        entry = technique(task)
+        if not (list_confs or list_settings or only_total):
+            split_settings(chosen)  # what is wrong there is told before seconds of imports
+            click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
+        with waiting_for(LOADING), collector_off():
+            from mephisto_tasks.adapter.task_launcher import MOCK_PROVIDER
+            from mephisto_tasks.control.snapshot import is_alive
+            from mephisto_tasks.crowds import registry as places
+            from mephisto_tasks.launch import config as settings
+            from mephisto_tasks.launch import launch as launching
+
+        if list_confs:
+            click.echo("\n".join(settings.conf_names(task)))
+            return
+        if list_settings:
+            show_settings(task, chosen, as_json)
+            return
+        conf, overrides = split_settings(chosen)
+        if verbose:
+            overrides.append("mephisto.log_level=info")
+            logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
+        with waiting_for("Reading the settings…", on_screens_only=True):
+            config = settings.compose_config(task, conf, overrides)
+        if only_total and not places.is_on_mturk(config):
+            raise click.UsageError("--total tells what a launch costs on MTurk: add place=mturk or place=mturk_sandbox")
+        directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
+        if directory.is_dir() and is_alive(directory, task_name) and not only_total:
+            change_running(task, launching.settings_of(config), directory, task_name, yes)
+            return
+        agree = printer_of_total(as_json) if only_total else asker(yes)
+        stop = launching.stop_on_signals()
+        try:
+            with launching.launched(task, config, directory, waiting_for, agree, stop) as run:
+                announce(run, paid_by_hand=not places.is_on_mturk(config))
+                follow(run, stop)
+                tell_answer(run)
+                why = None if stop.is_set() else run.unfinished()
+                if why is not None:
+                    console().print(as_written(why, "yellow"), soft_wrap=True)
+        except KeyboardInterrupt:
+            if places.is_on_mturk(config):
+                click.echo(CUT_SHORT.format(task=task_options(task_name, directory)), err=True)
+            raise
+    see, _ = report_and_export(run.task_name, run.data_dir)
+    click.echo(f"See the results:  {see}")
+    if run.study.is_paid and config.mephisto.provider._provider_type != MOCK_PROVIDER:
+        click.echo(f"Pay the raters:   {PROGRAM} pay {task_options(run.task_name, run.data_dir)}")
+    if run.left_on_site or why is not None:
+        raise click.exceptions.Exit(1)
+
+
+def printer_of_total(as_json: bool) -> Agree:
+    """Prints the total, and ends the program before anything is made."""
+
+    def show(total: LaunchTotal) -> None:
+        if as_json:
+            click.echo(total.model_dump_json(indent=2))
+        else:
+            print_total(total)
+        raise click.exceptions.Exit(0)
+
+    return show
+
+
+def asker(yes: bool) -> Agree:
+    """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
+
+    def ask(total: LaunchTotal) -> None:
+        if not total.is_real:
+            return
+        print_total(total)
+        if total.refusal is not None:
+            raise click.ClickException(total.refusal)
+        must_agree(
+            yes,
+            why=f"this spends real money, up to ${total.total:.2f}, and ",
+            otherwise="Nothing was made, and nothing is spent.",
+        )
+
+    return ask
+
+
+def print_total(total: LaunchTotal) -> None:
+    """A line a part of the sum."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(justify="right")
+    for words, amount in total.lines():
+        table.add_row(words, amount)
+    heading = (
+        "This launch spends real money on MTurk:" if total.is_real else "In MTurk's sandbox nothing is spent. On MTurk:"
+    )
+    console().print(f"\n[bold]{heading}[/bold]")
+    console().print(table)
+    if total.remark is not None:
+        console().print(as_written(total.remark, "yellow"), soft_wrap=True)
+
+
+def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
+    """``conf=NAME`` and the hydra overrides."""
+    confs = [setting.partition("=")[2] for setting in settings if setting.startswith("conf=")]
+    if len(confs) > 1:
+        raise click.UsageError("conf= stands more than once: leave all but one of them out")
+    if torn := _torn_apart(settings):
+        raise click.UsageError(f"{' '.join(torn)} came in {len(torn)} pieces; put it into quotes: '{' '.join(torn)}'")
+    wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
+    if wrong:
+        raise click.UsageError(f"{wrong[0]!r} is not a setting; write NAME=VALUE, or conf=NAME")
+    return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
+
+
+def _check_order(task: str) -> None:
+    """Raises UsageError where a setting stands in the place of the technique whose settings are to be listed."""
+    known = techniques()
+    if task not in known and nearest(task.replace("-", "_"), known, cutoff=_ALIKE) is None:
+        raise click.UsageError(
+            f"{task!r} stands where a technique belongs; name one first: {PROGRAM} launch pw_turn --list-settings {task}"
+        )
+
+
+def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a list that a shell took apart at its spaces, where there is one: ``models=[a,`` and ``b]``."""
+    for first, setting in enumerate(settings):
+        if setting.count("[") > setting.count("]"):
+            for last in range(first + 2, len(settings) + 1):
+                words = settings[first:last]
+                if "".join(words).count("[") == "".join(words).count("]"):
+                    return words
+    return ()
+
+
+def announce(
+    run: Launched, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
+) -> None:
+    """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched."""
+    from mephisto_tasks.session.stopping_build import until_decided
+
+    out = console()
+    groups = run.study.progress()
+    what = run.study.unit_words.counted
+    deciding = run.study.deciding_now()
+    to_collect = f"{what.capitalize()} to collect:" if deciding is None else until_decided(deciding.standing, what)
+    out.print(Text.assemble("\n", (run.task_name, "bold"), f" is running. {to_collect}"))
+    for group in groups:
+        done = f", {group.completed} done already" if group.completed else ""
+        stopped = f"; none more: {group.stopped}" if group.stopped else ""
+        number = "" if group.wanted is None else f"{group.wanted} of "
+        out.print(f"  {number}{group.label}{done}{stopped}", markup=False)
+    if run.study.steered.paused is not None:
+        task = task_options(run.task_name, run.data_dir)
+        out.print(
+            as_written(f"It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.", "yellow")
+        )
+    for remark in run.study.remarks:
+        out.print(as_written(remark, "yellow"))
+    if run.only_invited:
+        out.print("Raters come by links that you give them:")
+        invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
+        out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
+        _print_promise(run, out)
+    elif run.panel_link is None:
+        out.print(f"{run.link_words}  [bold cyan]{run.raters_link}[/bold cyan]", soft_wrap=True)
+        if paid_by_hand:
+            _print_promise(run, out)
+    else:
+        out.print("Link to enter at the panel, which fills in who comes:")
+        out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
+    announce_partners(run, out)
+    out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)
+
+
+def _print_promise(run: Launched, out: Console) -> None:
+    """What the page promises raters whom nobody but whoever launched can pay, and how to promise nothing."""
+    if run.study.is_paid:
+        promise = f"The page tells them: “{run.study.instructions.pay}”"
+        how = "" if run.study.config.pay else " (task_reward=0 promises none)"
+        out.print(as_written(promise + how), soft_wrap=True)
+
+
+def announce_partners(run: Launched, out: Console) -> None:
+    """Where the people write who are one of the models, if one is; simulated raters wait for them as people do."""
+    if run.partner_url is not None:
+        out.print("Secret link for partners, who write the replies of the human model:")
+        out.print(f"  [bold cyan]{run.partner_url}[/bold cyan]", soft_wrap=True)
+
+
+def follow(run: Launched, stop: threading.Event) -> None:
+    """A progress bar until done or stopped; where nobody looks on, a line a minute."""
+    if console().is_terminal:
+        follow_on_screen(run, stop)
+    else:
+        from mephisto_tasks.cli.options import follow_in_lines
+
+        follow_in_lines(run.study, run.is_done, run.warning, stop)
+    if stop.is_set():
+        click.echo("Stopping: raters are told, everything they did is kept…")
+
+
+def tell_answer(run: Launched) -> None:
+    """Of a study that ends when it is decided: the answer, or how far it is and what can be done."""
+    if (deciding := run.study.deciding_now()) is not None:
+        console().print(as_written(sentence(str(deciding)), "bold"), soft_wrap=True)
+        if deciding.standing.next_step:
+            console().print(as_written(deciding.standing.next_step), soft_wrap=True)
+
+
+def follow_on_screen(run: Launched, stop: threading.Event) -> None:
+    """The bar; orders change how far it goes."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.fields[so_far]}"), BarColumn(), TextColumn("{task.fields[running]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
+        bar = progress.add_task("", **_on_bar(run))
+        while not stop.is_set() and not run.is_done():
+            if warning := run.warning():
+                progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
+            progress.update(bar, **_on_bar(run))
+            stop.wait(0.5)
+        while warning := run.warning():  # such as the order that ended it
+            progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
+        progress.update(bar, **{**_on_bar(run), "running": ""})
+
+
+def _on_bar(run: Launched) -> dict[str, Any]:
+    """What the bar shows: how much there is of how much, who is under way, and what is still open."""
+    from mephisto_tasks.control.snapshot import done_words, so_far
+
+    groups, deciding = run.study.progress(), run.study.deciding_now()
+    done, wanted = so_far(groups, deciding)
+    running = sum(group.running for group in groups)
+    paused = " (paused)" if run.study.steered.paused else ""
+    still_open = "" if deciding is None or deciding.standing.ended else f"; {deciding.standing.open_words}"
+    return {
+        "completed": done,
+        "total": wanted,
+        "so_far": f"{done_words(done, wanted, deciding)} {run.study.unit_words.counted}",
+        "running": f"{running} running{paused}{still_open}",
+    }

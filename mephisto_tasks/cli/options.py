@@ -1,0 +1,284 @@
+"""What the commands share: the data directory, errors without tracebacks, the console.
+
+Asking whoever is at the terminal before money is spent, or something is changed that others are at work on.
+
+How a launch goes, a line a minute, where nobody looks on: under systemd, nohup, or into a file.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.text import Text
+
+from mephisto_tasks.config.names import name_of, short_name
+from mephisto_tasks.control.snapshot import one_line
+from mephisto_tasks.session.study import Study
+from mephisto_tasks.storage.retry import passing
+from parlai_humaneval._util.errors import told_plainly
+from parlai_humaneval._util.terminal import PlainConsole, say, yielding
+from parlai_humaneval._util.text import nearest, on_one_line
+from parlai_humaneval.techniques.registry import Engine, techniques
+
+UNCHANGED = "Nothing was changed."
+
+
+def must_agree(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
+    """Go on only where somebody agrees.
+
+    Args:
+        yes: they did beforehand.
+        why: begins the sentence for who is not at a terminal, “this costs $2, and ”.
+        otherwise: what is true when nobody agrees.
+
+    Raises:
+        click.ClickException: nobody did.
+    """
+    if yes:
+        return
+    if not at_a_terminal():
+        raise click.ClickException(f"{why}there is no terminal to ask at: add --yes to agree. {otherwise}")
+    before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
+    try:
+        agreed = click.confirm("Go on?", default=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if not agreed:
+        raise click.ClickException(otherwise)
+
+
+def at_a_terminal() -> bool:
+    """Whether somebody can answer."""
+    return sys.stdin.isatty()
+
+
+EVERY_S = 60.0
+
+
+def follow_in_lines(
+    study: Study, is_over: Callable[[], bool], warning: Callable[[], str | None], stop: threading.Event
+) -> None:
+    """A line at the beginning, a minute after the last one, and at the end; warnings and orders at once."""
+    next_line = time.monotonic()
+    while not stop.is_set() and not is_over():
+        if said := warning():
+            _say(said)
+        if time.monotonic() >= next_line:
+            _say(line(study))
+            next_line += EVERY_S
+        stop.wait(0.5)
+    while said := warning():  # such as the order that ended it
+        _say(said)
+    _say(line(study))
+
+
+def line(study: Study) -> str:
+    """How the launch stands."""
+    done, wanted = study.so_far()
+    return one_line(
+        done,
+        wanted,
+        study.unit_words.counted,
+        inside=study.floor.inside(str),
+        door=study.floor.door(),
+        models=study.models_now(),
+        is_paused=study.steered.paused is not None,
+        deciding=study.deciding_now(),
+    )
+
+
+def _say(text: str) -> None:
+    try:
+        say(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {text}")
+    except OSError as error:  # lines that go into a file of a full disk must not end the study
+        if passing(error) is None:
+            raise
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+ENGINES: dict[Engine, str] = {
+    "live": "Techniques in which people talk to models",
+    "judging": "Techniques in which people judge finished dialogues",
+}
+
+
+class TechniqueCommand(click.Command):
+    """A command whose help lists the techniques, those of plug-ins too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; a setting that is typed as an option is told how to be typed."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if nearest(error.option_name, (option for parameter in self.params for option in parameter.opts)) is None:
+                setting = error.option_name.lstrip("-").replace("-", "_")
+                raise click.UsageError(
+                    f"no such option: {error.option_name}; write a setting without dashes: {setting}=…", ctx
+                ) from error
+            raise
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Techniques first: they are what is chosen."""
+        with clear_errors():
+            for engine, heading in ENGINES.items():
+                with formatter.section(heading):
+                    formatter.write_dl([(name, entry.line) for name, entry in techniques(engine).items()])
+        super().format_options(ctx, formatter)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What it does in a sentence, then the examples: they are what is looked for, and stand on the first screen."""
+        first, _, rest = inspect.cleandoc(self.help or "").partition("\n\n")
+        for text in (first, self.epilog, rest):
+            if text:
+                formatter.write_paragraph()
+                with formatter.indentation():
+                    formatter.write_text(text)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples stand above."""
+
+
+def data_dir_option(function: F) -> F:
+    """``--data-dir``: where Mephisto's database and the answers are."""
+    return click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=str),
+        default=None,
+        help="Directory of Mephisto's database and the answers. "
+        "Default: $PARLAI_HUMANEVAL_DATA_DIR, or a folder in your user data.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """``--json``: for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of tables.")(function)
+
+
+def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:
+    """Raises UsageError where a setting is typed whose option (``metric``: ``--metric``) was given, too."""
+    typed = {short_name(name_of(setting)) for setting in chosen}
+    for name, value in options.items():
+        if value is not None and name in typed:
+            raise click.UsageError(f"--{name} and {name}=… are the same setting: leave one of them out")
+
+
+def data_dir_of(value: str | None) -> Path:
+    """The chosen data directory."""
+    from mephisto_tasks._util.compat import default_data_dir
+
+    return Path(value).expanduser().resolve() if value else default_data_dir()
+
+
+def console(*, stderr: bool = False) -> PlainConsole:
+    return PlainConsole(stderr=stderr, highlight=False)
+
+
+LONGEST = 2000
+"""Letters of a text that somebody else wrote, on one line."""
+
+
+def as_written(text: str, style: str = "", indent: int = 0) -> Text:
+    """Text that people, models and sites wrote, for the console: no markup, no emoji, nothing that a terminal would obey."""
+    return Text(" " * indent + on_one_line(text, LONGEST), style)
+
+
+@contextmanager
+def waiting_for(what: str, *, on_screens_only: bool = False) -> Iterator[None]:
+    """Say on standard error, at once, what takes its time: beside something that moves, where a person looks on.
+
+    ``on_screens_only``: nothing is said where nobody looks on, for commands whose errors programs read.
+    """
+    out = PlainConsole(
+        file=sys.stderr, highlight=False
+    )  # named now: what libraries print may be led elsewhere meanwhile
+    if not out.is_terminal:
+        if not on_screens_only:
+            out.print(what)
+        yield
+        return
+    with out.status(what) as status, yielding(status):
+        yield
+
+
+READING = "Reading the answers…"
+LOADING = "Loading ParlAI and Mephisto…"
+
+
+PROGRAM = "parlai-humaneval"
+
+EXPECTED = (
+    "ConfigError",
+    "CrowdError",
+    "CheckError",
+    "MaterialError",
+    "ZooError",
+    "ResultsError",
+    "PortInUse",
+    "CannotBegin",
+    "CannotListen",
+    "WebAppMissing",
+    "AlreadyRunning",
+    "CannotChange",
+    "NothingToDo",
+    "StudyBroken",
+    "StoppedBefore",
+    "ModelFailed",
+    "PseudonymKeyError",
+    "TableError",
+    "SelfChatError",
+    "NotEnough",
+    "EntryDoesNotExistException",
+    "PluginError",
+    "UnknownTechnique",
+    "BlindNamesError",
+    "PayError",
+    "CrowdError",
+    "NamesError",
+    "BookUnusable",
+    "InvitationError",
+    "JudgeError",
+    "CannotJudge",
+    "JudgingElsewhere",
+)
+"""Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
+
+
+def task_options(task_name: str, data_dir: Path) -> str:
+    """The options that name a task to a command, as they can be typed; the default directory need not be named."""
+    from mephisto_tasks._util.compat import default_data_dir
+
+    where = [] if data_dir == default_data_dir() else ["--data-dir", str(data_dir)]
+    return shlex.join(["--task-name", task_name, *where])
+
+
+def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
+    """The commands that print the report of a task, and that write its tables, as they can be typed here.
+
+    The program is named as it was started, for it may not be on PATH; the default directory need not be named.
+    """
+    started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
+    by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
+    program = shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
+    task = task_options(task_name, data_dir)
+    return f"{program} report {task}", f"{program} export {task} --out tables"
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Expected errors become one message and exit code 1; anything else keeps its traceback."""
+    with told_plainly(EXPECTED):
+        yield

@@ -1,0 +1,357 @@
+"""``parlai-humaneval pay``: what everybody is owed, and paying it exactly once."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mephisto_tasks.cli.options import (
+    LONGEST,
+    READING,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
+from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.tables.files import write_rows
+
+if TYPE_CHECKING:
+    from mephisto_tasks.payments.ledger import Payment
+    from mephisto_tasks.payments.payer import Payer
+    from mephisto_tasks.payments.statement import Books, WorkerPay
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval pay --task-name pw-turn-preference
+  parlai-humaneval pay --task-name pw-turn-preference --send
+  parlai-humaneval pay --task-name pw-turn-preference --partial full --minimum 12 --csv pay.csv
+  parlai-humaneval pay --task-name pw-turn-preference --submissions prolific_export.csv --send
+  parlai-humaneval pay --task-name pw-turn-preference --audit
+"""
+
+
+def dollars(value: str) -> Decimal:
+    """An amount of money: never a float."""
+    try:
+        amount = Decimal(value)
+    except InvalidOperation as error:
+        raise click.BadParameter(f"{value!r} is no amount of dollars; write 8 or 8.50") from error
+    if not amount.is_finite() or not 0 <= amount <= 1000 or amount != round(amount, 2):
+        raise click.BadParameter(f"{value} is not between 0 and 1000 dollars, in whole cents")
+    return amount
+
+
+@click.command(epilog=EPILOG)
+@click.option("--task-name", required=True, help="Whose work is paid (`parlai-humaneval report` lists the tasks).")
+@click.option(
+    "--partial",
+    type=click.Choice(["pro_rata", "full", "none"]),
+    help="For work that its worker left: by what was done of the whole, all of the reward, or nothing. "
+    "Default: as launched, else pro_rata.",
+)
+@click.option(
+    "--practice",
+    type=dollars,
+    metavar="DOLLARS",
+    help="Dollars for who did nothing but practise. Default: as launched, else 0.",
+)
+@click.option(
+    "--minimum",
+    type=dollars,
+    metavar="DOLLARS",
+    help="Warn about workers under so many dollars an hour. Default: as launched, else 8.00.",
+)
+@click.option(
+    "--withhold-failed",
+    "withhold",
+    multiple=True,
+    metavar="CHECK",
+    help="Pay nothing for work that fails this check; may be repeated. Without it no check withholds pay "
+    "(as in Ji et al. 2022, App. A.2). Work that we stopped is paid all the same.",
+)
+@click.option("--send", "sending", is_flag=True, help="Pay, after a question. Without it nothing is changed anywhere.")
+@click.option("--yes", is_flag=True, help="With --send: do not ask.")
+@click.option(
+    "--settled",
+    multiple=True,
+    metavar="PSEUDONYM",
+    help="Note that what remains for this worker, or was written into a file for them, is paid.",
+)
+@click.option(
+    "--submissions",
+    type=click.Path(dir_okay=False, path_type=str),
+    help="The panel's export of submissions (CSV). Its statuses are noted: nothing is approved that was returned or timed "
+    "out there, and what the panel has approved counts as paid.",
+)
+@click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
+@data_dir_option
+@json_option
+def pay(
+    task_name: str,
+    partial: str | None,
+    practice: Decimal | None,
+    minimum: Decimal | None,
+    withhold: tuple[str, ...],
+    sending: bool,
+    yes: bool,
+    settled: tuple[str, ...],
+    submissions: str | None,
+    auditing: bool,
+    csv_file: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """What every worker did, earned and is owed; with --send it is paid, each payment exactly once.
+
+    Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
+    after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
+    """
+    if sending + auditing + bool(settled) > 1:
+        raise click.UsageError("choose one of --send, --settled and --audit")
+    if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {Path(csv_file).parent}", param_hint="--csv")
+    directory = data_dir_of(data_dir)
+    refused = False
+    with clear_errors():
+        from mephisto_tasks.crowds.registry import payer_of
+        from mephisto_tasks.crowds.send_payments import settle
+        from mephisto_tasks.payments.ledger import only_payer
+        from mephisto_tasks.payments.statement import open_books, terms_of
+        from mephisto_tasks.storage.logs import note_written
+
+        if submissions is not None:
+            from mephisto_tasks.crowds.panels.submissions import note_statuses
+
+            note_statuses(directory, task_name, Path(submissions))
+        terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
+
+        def open_now() -> Books:
+            with waiting_for(READING, on_screens_only=True):
+                noting = bool(settled)
+                return open_books(directory, task_name, terms, payer_of, withhold, without_sites=noting)
+
+        if settled:
+            with only_payer(directory, task_name):
+                settle(directory, open_now(), settled)
+            books = open_now()
+        elif sending:
+            with only_payer(directory, task_name):
+                proposed = open_now()
+                books = _sent(directory, proposed, yes, as_json)
+                refused = books.refused_of(proposed)
+        else:
+            books = open_now()
+        if auditing:
+            _show_audit(books, as_json)
+            return
+        if csv_file is not None:
+            _write_csv(books, Path(csv_file))
+            note_written(directory, [task_name], "table", [Path(csv_file)])
+        if as_json:
+            say_json(as_data(books))
+        else:
+            if not sending:
+                show(books)
+                if books.to_send:
+                    click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
+            show_remaining(books)
+    if refused:  # all else was sent; a script that runs this learns that somebody must look
+        raise SystemExit(1)
+
+
+def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
+    """The books after everything was sent that they propose: shown first, and asked about.
+
+    Raises:
+        click.ClickException: nobody can be asked; or they said no.
+    """
+    from mephisto_tasks.payments.ledger import Ledger
+
+    if not as_json:
+        show(books)
+    if books.to_send and not yes:
+        if not sys.stdin.isatty():
+            raise click.ClickException("nothing was sent: nobody can be asked here. Look at the table, and add --yes")
+        click.confirm(f"Send {total_in_words(books, books.to_send)}?", abort=True, err=True)
+    _send(data_dir, books)
+    payments = Ledger(data_dir, books.task_name).payments()
+    click.echo(sent_in_words(books, payments), err=as_json)
+    return books.after_sending(payments)
+
+
+def _send(data_dir: Path, books: Books) -> None:
+    """Send with a progress bar."""
+    from mephisto_tasks.crowds.send_payments import send
+
+    with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
+        finished: set[str] = set()
+
+        def step(payment: Payment, state: str) -> None:
+            if state not in ("intended", "sent") and payment.token not in finished:
+                finished.add(payment.token)
+                bar.update(1)
+
+        send(data_dir, books, step)
+
+
+def sent_in_words(books: Books, payments: list[Payment]) -> str:
+    """What became of the payments that the books had proposed, by the ledger's ``payments``."""
+    from mephisto_tasks.payments.ledger import SETTLED
+
+    if not books.to_send:
+        return "There was nothing to send."
+    proposed = {payment.token for payment in books.to_send}
+    sent = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
+    left = len(proposed) - len(sent)
+    not_sent = f" Not sent: {left} of {len(proposed)}, for the reasons below." if left else ""
+    written = [payment for payment in sent if payment.state == "written"]
+    by_file = "".join(f"\nWritten {where}" for where in sorted({payment.words for payment in written}))
+    done = "Written, for you to hand on" if len(written) == len(sent) else "Sent"
+    return (f"{done}: {total_in_words(books, sent)}." if sent else "Nothing was sent.") + not_sent + by_file
+
+
+def total_in_words(books: Books, payments: list[Payment]) -> str:
+    """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”."""
+    parts = []
+    for kind, several in (("approval", "approvals"), ("bonus", "bonuses")):
+        amounts = [payment.amount for payment in payments if payment.kind == kind]
+        if amounts:
+            parts.append(f"{len(amounts)} {kind if len(amounts) == 1 else several} (${sum(amounts)})")
+    total, fees = sum((payment.amount for payment in payments), Decimal("0.00")), books.fees_of(payments)
+    return f"{' and '.join(parts)}, ${fees} of fees: ${total + fees} in all"
+
+
+def as_data(books: Books) -> dict[str, Any]:
+    """The books for programs; amounts are texts, as JSON knows no cents."""
+    return {
+        "task_name": books.task_name,
+        "terms": books.terms.model_dump(mode="json"),
+        "workers": [{**line.model_dump(mode="json"), "hourly": _text(line.hourly)} for line in books.workers],
+        "median_hourly": _text(books.median_hourly),
+        "to_send": [_shown(payment) for payment in books.to_send],
+        "fees": str(books.fees_of(books.to_send)),
+        "remaining": [
+            {"worker": one.worker, "unit": one.owed.due.work.session, "amount": str(one.amount), "why": one.why}
+            for one in books.remaining
+        ],
+        "ledger": [_shown(payment) for payment in books.payments],
+        "notes": books.notes,
+    }
+
+
+def _shown(payment: Payment) -> dict[str, Any]:
+    return payment.model_dump(mode="json", exclude={"worker_id", "agent_id"})
+
+
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
+
+
+def show(books: Books) -> None:
+    """The table of workers, what is proposed, and what one should know before it is sent."""
+    if books.workers:
+        show_workers(books)
+    else:
+        click.echo(f"Nobody has done anything in task {books.task_name!r} that could be paid.")
+    for account in books.accounts:
+        if account.resumed:
+            begun = counted(len(account.resumed), "payment")
+            click.echo(f"Of an earlier run, and not known to have ended: {begun}. --send looks them up first.")
+        for payment in account.to_send:
+            click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
+    for note in books.notes:
+        click.echo(f"{note}.")
+
+
+def show_workers(books: Books) -> None:
+    """A line a worker, and the median."""
+    from rich.table import Table
+
+    lines = [{"worker": line.worker, **_cells(line)} for line in books.workers]
+    shown = [name for name in lines[0] if name not in SELDOM or any(cells[name] for cells in lines)]
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in shown:
+        table.add_column(name, justify="left" if name == "worker" else "right")
+    for cells in lines:
+        table.add_row(*(cells[name] for name in shown))
+    console().print(table)
+    if books.median_hourly is not None:
+        click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
+
+
+SELDOM = ("at work", "practice", "written")
+"""Columns that are shown where there is something in them."""
+
+
+def _cells(line: WorkerPay) -> dict[str, str]:
+    """Column → text."""
+    counts = {"complete": line.complete, "partial": line.partial, "stopped": line.stopped, "at work": line.running}
+    return {
+        **{name: str(count) if count else "" for name, count in counts.items()},
+        "practice": "only" if line.practice_only else "",
+        "minutes": f"{line.seconds / 60:.1f}",
+        "due": f"${line.due}",
+        "paid": f"${line.paid}",
+        "written": f"${line.written}" if line.written else "",
+        "an hour": "" if line.hourly is None else f"${line.hourly}",
+    }
+
+
+def show_remaining(books: Books) -> None:
+    """What failed, and what is still owed and cannot be sent now."""
+    for payment in books.payments:
+        if payment.words and payment.state in ("failed", "intended", "sent"):
+            said = "Refused" if payment.state == "failed" else "Not certain"
+            words = on_one_line(payment.words, LONGEST)
+            click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
+    for one in books.remaining:
+        click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
+    if not books.remaining and not books.to_send:
+        click.echo("Nothing remains to be paid.")
+
+
+def _show_audit(books: Books, as_json: bool) -> None:
+    """Differences as sentences; exit code 1 where there are any."""
+    differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
+    paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
+    if as_json:
+        say_json({"ledger_total": str(paid), "differences": differences})
+    else:
+        for difference in differences:
+            click.echo(f"{difference}.")
+        if not differences:
+            witnesses = (
+                " and ".join(sorted({account.payer.witness for account in books.accounts})) or "the crowd's site"
+            )
+            click.echo(f"The ledger ({counted(len(books.payments), 'payment')}, ${paid}) and {witnesses} agree.")
+    if differences:
+        raise SystemExit(1)
+
+
+def _audited(books: Books, payer: Payer) -> list[str]:
+    """What a payer's site says otherwise than the ledger; that it cannot be asked, where it cannot."""
+    from mephisto_tasks.crowds.base import CrowdError
+
+    try:
+        return payer.audit([payment for payment in books.payments if payment.account == payer.account])
+    except CrowdError as error:
+        return [str(error)]
+
+
+def _write_csv(books: Books, path: Path) -> None:
+    from mephisto_tasks.payments.statement import WorkerPay
+
+    rows = [[*line.model_dump().values(), line.hourly] for line in books.workers]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write_rows(file, [*WorkerPay.model_fields, "hourly"], rows)
+    click.echo(f"{path}: {len(rows)} workers", err=True)

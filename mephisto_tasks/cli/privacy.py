@@ -1,0 +1,337 @@
+"""``parlai-humaneval forget``: a worker's data is deleted everywhere, and it is said what remains.
+
+``parlai-humaneval export --release``: what is said of a release, in the terminal and as JSON.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mephisto_tasks.cli.options import (
+    READING,
+    as_written,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    must_agree,
+    waiting_for,
+)
+from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.statistics.core.formatting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import Literal
+
+    from mephisto_tasks.privacy.anonymize import Coarse
+    from mephisto_tasks.privacy.erase import Forgotten, Planned
+    from mephisto_tasks.privacy.erasure_plan import Going
+    from mephisto_tasks.privacy.exported_files import Outside
+    from mephisto_tasks.privacy.release import Released
+    from mephisto_tasks.workers.roster import KnownWorker
+
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval forget w3f9a0c1b2d4e --dry-run
+  parlai-humaneval forget A1B2C3D4E5F6G7
+  parlai-humaneval forget w3f9a0c1b2d4e --task-name pw-turn-preference
+  parlai-humaneval forget --older-than 2y --yes
+"""
+
+REMAINS = (
+    ("payments", "amounts and dates, for the accounts; “forgotten-…”, drawn by lot, stands in place of the worker"),
+    ("figures in reports", "leaderboards, and what you copied or published; they name nobody"),
+    ("released data", "its pseudonyms have no key any more: nobody can tell which rows are whose"),
+    ("the crowd's own site", "MTurk, or the panel, has its own record of the worker; ask there"),
+    ("backups", "of the data directory, and copies that you made: delete them yourself"),
+    ("your own files", "lists of workers, names.csv of invitations, mails"),
+    ("numbers", "the database counts on: that a worker was there between two others can be seen, not who"),
+)
+KEPT_OUT = ("a block", "the pseudonym alone, so that who was blocked stays out (--lift-blocks lets them come again)")
+DECISIONS = (
+    "the log of decisions",
+    "of a study that ends when it is decided: when they came, what they were given and how often they chose each model, "
+    "under a name that is in no table (made with pseudonym.key). Without it none of the study's claims could be made "
+    "again, nor could it go on; what they chose counts there still",
+)
+KEY_WORDS = (
+    "No pseudonym of theirs is left in the data directory. Who has pseudonym.key and knows their id can still work out what "
+    "their pseudonym was, and so find it in copies that were made elsewhere."
+)
+GIVEN_OUT_AGAIN = (
+    "Dialogues and judgements are deleted, not made anonymous: the study has fewer now, and the next launch gives that work "
+    "out again."
+)
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(d|w|m|y)")
+_DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
+
+
+def span(value: str) -> float:
+    """“90d”, “12w”, “6m”, “2y” → seconds."""
+    match = _SPAN.fullmatch(value.strip().lower())
+    if match is None or not float(match[1]):
+        raise click.BadParameter(f"{value!r} is no span of time: write 90d, 12w, 6m or 2y")
+    return float(match[1]) * _DAYS[match[2]] * 86_400
+
+
+@click.command(epilog=EPILOG)
+@click.argument("who", nargs=-1, metavar="[WORKER]...")
+@click.option("--older-than", type=span, metavar="TIME", help="All who were last seen so long ago: 90d, 12w, 6m, 2y.")
+@click.option("--task-name", default=None, help="Only what they did in this task (with --older-than: seen in it last).")
+@click.option(
+    "--lift-blocks", is_flag=True, help="Who is blocked may come again; without it a pseudonym keeps them out."
+)
+@click.option("--finish", is_flag=True, help="Do to its end what was cut off; nobody else is forgotten.")
+@click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@data_dir_option
+@json_option
+def forget(
+    who: tuple[str, ...],
+    older_than: float | None,
+    task_name: str | None,
+    lift_blocks: bool,
+    finish: bool,
+    dry_run: bool,
+    yes: bool,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Delete all that is known of a worker: named by pseudonym, or by the id that MTurk or the panel has.
+
+    Their dialogues, judgements, practice, notes, invitations and consent go from the database, from files, and from what
+    `export` and `report` wrote. What remains, and why, is said at the end. It cannot be undone.
+    """
+    if bool(who) + (older_than is not None) + finish != 1:
+        raise click.UsageError("name workers, or --older-than TIME, or --finish: one of the three")
+    if as_json and not (yes or dry_run):
+        raise click.UsageError("--json asks nobody: add --yes, or --dry-run")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        with waiting_for(READING, on_screens_only=True):
+            from mephisto_tasks.privacy import erase as erasing
+
+            cut_off = erasing.unfinished(directory)
+            lifted = _lift(directory, who) if lift_blocks and not dry_run else ()
+            people = _people(directory, [name for name in who if name not in lifted], older_than, task_name)
+            plans = [erasing.planned(directory, person) for person in [*cut_off, *people]]
+        if not plans:
+            _nobody(lifted, as_json)
+            return
+        if not as_json:
+            _print_plans(plans, lift_blocks)
+        if dry_run:
+            if as_json:
+                say_json({"planned": [plan.model_dump(mode="json") for plan in plans]})
+            else:
+                click.echo("Nothing was deleted (--dry-run).")
+            return
+        must_agree(yes, why="this cannot be undone, and ", otherwise="Nothing was deleted.")
+        forgotten = _forget(directory, people, len(plans), lift_blocks)
+    remains = [*REMAINS]
+    blocked = not lift_blocks and any(plan.blocks for plan in plans)
+    remains += [KEPT_OUT] if blocked else []
+    remains += [DECISIONS] if _is_logged(directory, plans) else []
+    if as_json:
+        told = {
+            "planned": [plan.model_dump(mode="json") for plan in plans],
+            "forgotten": [one.model_dump(mode="json") for one in forgotten],
+            "remains": dict(remains),
+        }
+        say_json(told)
+    else:
+        _print_done(forgotten, {file for plan in plans for file in plan.files}, remains)
+
+
+def _people(data_dir: Path, who: Sequence[str], older_than: float | None, task_name: str | None) -> list[Going]:
+    """Who is to be forgotten. Raises UnknownWorker."""
+    from mephisto_tasks.privacy.erasure_plan import all_going
+    from mephisto_tasks.workers.roster import UnknownWorker, known_workers
+
+    if not who and older_than is None:
+        return []
+    everybody = known_workers(data_dir)
+    if older_than is None:
+        named = {known.pseudonym: known for name in who for known in _named(everybody, name)}
+        people = all_going(data_dir, list(named.values()), task_name)
+        left = sorted(named.keys() - {person.pseudonym for person in people})
+        if left:
+            raise UnknownWorker(f"{', '.join(left)}: did nothing in task {task_name!r}")
+        return people
+    before = time.time() - older_than
+    return [person for person in all_going(data_dir, everybody.values(), task_name) if person.last_seen < before]
+
+
+def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
+    """The worker of a pseudonym, or those of an id."""
+    from mephisto_tasks.workers.roster import UnknownWorker, by_worker_id
+
+    if name in everybody:
+        return [everybody[name]]
+    try:
+        return by_worker_id(everybody.values(), name)
+    except UnknownWorker:
+        raise UnknownWorker(
+            f"{name}: nobody of this pseudonym or worker id is in this data directory, so there is nothing to forget; "
+            "`parlai-humaneval workers list` shows all"
+        ) from None
+
+
+def _lift(data_dir: Path, who: Sequence[str]) -> list[str]:
+    """Blocks of workers who were forgotten before: those of ``who`` who had some, and have none now."""
+    from mephisto_tasks.storage.logs import let_in
+
+    return [name for name in who if let_in(data_dir, name)]
+
+
+def _forget(data_dir: Path, people: Sequence[Going], total: int, lift_blocks: bool) -> list[Forgotten]:
+    """With a bar, where somebody sees it."""
+    from rich.progress import Progress
+
+    from mephisto_tasks.privacy import erase as erasing
+
+    out = console(stderr=True)
+    if not out.is_terminal:
+        return erasing.forget(data_dir, people, lift_blocks=lift_blocks)
+    with Progress(console=out, transient=True) as bar:
+        task = bar.add_task("Forgetting…", total=total)
+        return erasing.forget(data_dir, people, lift_blocks=lift_blocks, ticking=lambda _: bar.advance(task))
+
+
+def _nobody(lifted: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        say_json({"planned": [], "forgotten": [], "let_in_again": list(lifted)}, indent=None)
+    elif lifted:
+        click.echo(f"May come again: {', '.join(lifted)}.")
+    else:
+        click.echo("There is nobody to forget.")
+
+
+def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
+    """A line a worker, and what one should know before."""
+    out = console()
+    for plan in plans:
+        what = [counted(plan.units, "unit"), counted(plan.practices, "practice visit")]
+        where = ", ".join(plan.tasks) or "no task"
+        whole = "all of theirs goes" if plan.everywhere else "only this goes: they did other tasks, too"
+        out.print(as_written(f"{plan.worker}: {', '.join(what)} in {where}; {whole}"), soft_wrap=True)
+        if plan.judged_by_others:
+            words = f"their dialogues were judged by others: the words go from {counted(plan.judged_by_others, 'unit')}"
+            out.print(as_written(words, indent=2), soft_wrap=True)
+        if plan.unpaid:
+            words = (
+                f"up to ${plan.unpaid} of their work is not in the ledger as paid: pay first, as afterwards nobody can"
+            )
+            out.print(as_written(words, "yellow", indent=2), soft_wrap=True)
+        if plan.blocks:
+            kept = "may come again" if lift_blocks else "stays out: their pseudonym is kept for that alone"
+            out.print(as_written(f"blocked; {kept}", indent=2), soft_wrap=True)
+        for file in plan.files:
+            if file.done != "nothing of theirs":
+                out.print(as_written(f"{file.path}: {file.words}", indent=2), soft_wrap=True)
+    click.echo(GIVEN_OUT_AGAIN)
+
+
+def _is_logged(data_dir: Path, plans: Sequence[Planned]) -> bool:
+    """Whether somebody took part in a study that ends when it is decided."""
+    from mephisto_tasks.storage.logs import is_deciding
+
+    return any(is_deciding(data_dir, task) for plan in plans for task in plan.tasks)
+
+
+def _print_done(
+    forgotten: Sequence[Forgotten], planned: Collection[Outside], remains: Sequence[tuple[str, str]]
+) -> None:
+    """What was done with files otherwise than was said before, what is left, and what remains on purpose."""
+    from rich.table import Table
+
+    out = console()
+    click.echo(f"Forgotten: {', '.join(one.worker for one in forgotten)}.")
+    for one in forgotten:
+        for file in one.files:
+            if file not in planned:
+                out.print(as_written(f"{file.path}: {file.words}", indent=2), soft_wrap=True)
+        for name in one.left_over:
+            out.print(as_written(f"still named in {name}: LOOK YOURSELF", "red", indent=2), soft_wrap=True)
+    table = Table(
+        title="What remains, and why", title_justify="left", box=None, show_header=False, padding=(0, 2, 0, 0)
+    )
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for what, why in remains:
+        table.add_row(what, why)
+    out.print(table)
+    if KEPT_OUT not in remains:
+        click.echo(KEY_WORDS)
+
+
+def release(
+    data_dir: Path,
+    as_json: bool,
+    *,
+    tasks: Sequence[str],
+    folder: Path,
+    review: Path,
+    file_format: Literal["csv", "jsonl"],
+    coarse: Coarse,
+    only_who_agreed: bool,
+    without_text: str,
+    regions: Sequence[str],
+    licence: str,
+    force: bool,
+) -> None:
+    """Write a release, and say what is in it and what is still to be done by a person."""
+    with clear_errors(), waiting_for("Reading the answers, and making them anonymous…", on_screens_only=True):
+        from mephisto_tasks.privacy import release as making
+        from mephisto_tasks.storage.logs import note_written
+
+        wanted = making.Wanted(
+            tasks=tasks,
+            folder=folder,
+            review=review,
+            file_format=file_format,
+            coarse=coarse,
+            only_who_agreed=only_who_agreed,
+            without_text=without_text,
+            regions=regions,
+            licence=licence,
+            force=force,
+        )
+        released = making.release(data_dir, wanted)
+        note_written(data_dir, tasks, "release", released.files)
+        note_written(data_dir, tasks, "report", [] if released.review is None else [released.review])
+    if as_json:
+        facts = released.card.model_dump(mode="json", include={"name", "counts", "marks", "left_out"})
+        files = [str(path) for path in released.files]
+        say_json({**facts, "files": files, "review": released.review and str(released.review)}, indent=None)
+    else:
+        _print(released, folder, licence)
+
+
+def _counted(number: int, name: str) -> str:
+    """“1 person”, “2 people”."""
+    return f"1 {'person' if name == 'people' else name.removesuffix('s')}" if number == 1 else f"{number:,} {name}"
+
+
+def _print(released: Released, folder: Path, licence: str) -> None:
+    counts = ", ".join(_counted(number, name) for name, number in released.card.counts.items() if number)
+    click.echo(f"{counts} → {folder}")
+    for words in released.card.left_out:
+        click.echo(f"Left out: {words}")
+    if released.review is None:
+        click.echo("Nothing was found in texts that tells who somebody is.")
+    else:
+        marks = ", ".join(f"{number:,} × {mark}" for mark, number in released.card.marks.items())
+        click.echo(f"Replaced in texts: {marks}. What stood there → {released.review} (do not publish it)")
+    click.echo(
+        "Before you publish, read the texts: a program does not find every name. Workers have other names in every "
+        "release." + ("" if licence else " Nobody may use data without a licence: name one with --license.")
+    )

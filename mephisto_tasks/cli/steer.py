@@ -1,0 +1,279 @@
+"""``parlai-humaneval steer``: orders to a study that runs, which hold at its next launches, too.
+
+Giving orders to a study from a command, and what its launch says of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.control.orders import Order, give, in_words, orders
+from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
+from mephisto_tasks.control.steering import Field, Group, fold
+from mephisto_tasks.launch.changes import price
+from mephisto_tasks.storage.run_settings import read_settings
+from parlai_humaneval._util.terminal import say, say_json
+from parlai_humaneval.cli.options import SuggestingGroup
+
+PATIENCE_S = 10.0
+"""How long a running launch may take to say what became of an order; it looks four times a second."""
+
+
+def refusals(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[str]:
+    """Why some of the orders can never be followed, by what the newest launch knows; they are not given then."""
+    if read_snapshot(data_dir, task_name) is None:
+        return []
+    return [result.text for result in results_of(data_dir, task_name, new)[-len(new) :] if not result.done]
+
+
+def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> list[OrderResult]:
+    """All orders, ``new`` ones last, and what becomes of them with the groups of the newest launch."""
+    snapshot = read_snapshot(data_dir, task_name)
+    if snapshot is not None and not new and is_alive(data_dir, task_name):
+        return snapshot.orders
+    now = [] if snapshot is None else snapshot.groups
+    groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
+    about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
+    return list(fold([*orders(data_dir, task_name), *new], about).results)
+
+
+def price_of(data_dir: Path, task_name: str, new: Sequence[Order]) -> str | None:
+    """What the orders can cost, by the newest launch; None where nothing real is spent."""
+    settings, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
+    return None if settings is None or snapshot is None else price(new, settings.settings, snapshot.groups)
+
+
+def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[OrderResult]:
+    """The orders, and what the running launch says of them; where none runs, or it is silent, that they will hold."""
+    given = [give(data_dir, task_name, order) for order in new]
+    said: dict[str, OrderResult] = {}
+    until = time.monotonic() + PATIENCE_S
+    while is_alive(data_dir, task_name) and time.monotonic() < until:
+        snapshot = read_snapshot(data_dir, task_name)
+        said = {result.order_id: result for result in snapshot.orders} if snapshot is not None else {}
+        if all(order.order_id in said for order in given):
+            break
+        time.sleep(0.1)
+    alive = is_alive(data_dir, task_name)
+    if not alive and (last := read_snapshot(data_dir, task_name)) is not None:  # the order may have ended the launch
+        said |= {result.order_id: result for result in last.orders}
+    return [said.get(order.order_id) or _pending(order, task_name, alive) for order in given]
+
+
+def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
+    text = (
+        f"The launch of {task_name} has not answered yet; it follows the order as soon as it can."
+        if alive
+        else f"No launch of {task_name} runs now: the order holds from the next launch on ({in_words(order)})."
+    )
+    return OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=True, text=text)
+
+
+def print_results(results: Sequence[OrderResult], running: bool, as_json: bool) -> None:
+    """A line an order; an order that was refused makes the command fail."""
+    if as_json:
+        rows = [result.model_dump() for result in results]
+        say_json({"running": running, "orders": rows})
+    else:
+        for result in results:
+            console(stderr=not result.done).print(result.text, markup=False, soft_wrap=True)
+    if not all(result.done for result in results):
+        raise click.exceptions.Exit(1)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval steer pause --task-name pw-turn-preference
+  parlai-humaneval steer resume --task-name pw-turn-preference
+  parlai-humaneval steer more 20 --task-name pw-turn-preference
+  parlai-humaneval steer more 20 --pair my_bot --pair baseline --task-name pw-turn-preference
+  parlai-humaneval steer stop-pair my_bot baseline --task-name sata --setting soba
+  parlai-humaneval steer retire old_bot --task-name pw-turn-preference
+  parlai-humaneval steer orders --task-name pw-turn-preference --json
+"""
+
+
+@click.group(cls=SuggestingGroup, epilog=EPILOG)
+def steer() -> None:
+    """Pause a study, collect more, stop a pair or retire a model, while raters are at work.
+
+    Whoever is inside goes on undisturbed: what is under way is finished, and counts. Only who is still in the practice when
+    nothing is left to give reads that the study is complete. A running launch follows within a second and says what it did.
+    Orders hold at the next launches of the task, too, until they are taken back.
+    """
+
+
+def _options(function: F) -> F:
+    task = click.option("--task-name", required=True, help="The study.")
+    return task(data_dir_option(json_option(function)))
+
+
+def _example(words: str) -> str:
+    return f"\b\nExample:\n  parlai-humaneval steer {words}\n"
+
+
+_setting = click.option("--setting", help="In this setting only. Default: in every setting.")
+
+
+@steer.command(epilog=_example("pause --task-name pw-turn-preference"))
+@_options
+def pause(task_name: str, data_dir: str | None, as_json: bool) -> None:
+    """Let nobody new in; those inside finish, and who is in the practice goes on to a first unit.
+
+    Visitors read that the researchers have paused the study. On MTurk the units that nobody has begun are taken off the
+    site, and put there again when the study is resumed.
+    """
+    from mephisto_tasks.control.orders import Pause
+
+    _give(Pause(), task_name, data_dir, as_json)
+
+
+@steer.command(epilog=_example("resume --task-name pw-turn-preference"))
+@_options
+def resume(task_name: str, data_dir: str | None, as_json: bool) -> None:
+    """Let new workers in again."""
+    from mephisto_tasks.control.orders import Resume
+
+    _give(Resume(), task_name, data_dir, as_json)
+
+
+class _More(click.Command):
+    """A command whose argument is a number, so that -3 is one, too, rather than an option that there is not."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, unless one of them is a negative number."""
+        if negative := next((each for each in args if re.fullmatch(r"-\d+", each)), None):
+            raise click.BadParameter(
+                f"{negative} is not in the valid range of 1 to 100000. To collect fewer, stop the pairs that have enough "
+                "(`parlai-humaneval steer stop-pair`), or the launch.",
+                ctx,
+                param_hint="'NUMBER'",
+            )
+        return super().parse_args(ctx, args)
+
+
+@steer.command(cls=_More, epilog=_example("more 20 --pair my_bot --pair baseline --task-name pw-turn-preference"))
+@click.argument("number", type=click.IntRange(1, 100_000))
+@click.option(
+    "--pair", "models", multiple=True, metavar="MODEL", help="Of this group only: once for each of its models."
+)
+@_setting
+@click.option("--yes", is_flag=True, help="Agree to what it can cost on MTurk, without being asked.")
+@_options
+def more(
+    number: int,
+    models: tuple[str, ...],
+    setting: str | None,
+    yes: bool,
+    task_name: str,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Collect NUMBER further dialogues (judgements) of every group that is not stopped, or of one.
+
+    Where that spends real money, it is shown first, and asked about.
+    """
+    from mephisto_tasks.control.orders import More
+
+    _give(More(number=number, models=list(models), setting=setting), task_name, data_dir, as_json, yes=yes)
+
+
+@steer.command("stop-pair", epilog=_example("stop-pair my_bot baseline --task-name sata --setting soba"))
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@_setting
+@_options
+def stop_pair(
+    models: tuple[str, ...], setting: str | None, task_name: str, data_dir: str | None, as_json: bool
+) -> None:
+    """Give out no new dialogues (judgements) of the group of these models; what is under way is finished."""
+    from mephisto_tasks.control.orders import StopGroup
+
+    _give(StopGroup(models=list(models), setting=setting), task_name, data_dir, as_json)
+
+
+@steer.command("resume-pair", epilog=_example("resume-pair my_bot baseline --task-name sata --setting soba"))
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@_setting
+@_options
+def resume_pair(
+    models: tuple[str, ...], setting: str | None, task_name: str, data_dir: str | None, as_json: bool
+) -> None:
+    """Give out the group of these models again."""
+    from mephisto_tasks.control.orders import ResumeGroup
+
+    _give(ResumeGroup(models=list(models), setting=setting), task_name, data_dir, as_json)
+
+
+@steer.command(epilog=_example("retire old_bot --task-name pw-turn-preference"))
+@click.argument("model")
+@_options
+def retire(model: str, task_name: str, data_dir: str | None, as_json: bool) -> None:
+    """Stop every group with MODEL; it is not loaded any more at the next launch."""
+    from mephisto_tasks.control.orders import RetireModel
+
+    _give(RetireModel(model=model), task_name, data_dir, as_json)
+
+
+@steer.command(epilog=_example("restore old_bot --task-name pw-turn-preference"))
+@click.argument("model")
+@_options
+def restore(model: str, task_name: str, data_dir: str | None, as_json: bool) -> None:
+    """Take a retired MODEL in again."""
+    from mephisto_tasks.control.orders import RestoreModel
+
+    _give(RestoreModel(model=model), task_name, data_dir, as_json)
+
+
+@steer.command("orders", epilog=_example("orders --task-name pw-turn-preference --json"))
+@_options
+def list_orders(task_name: str, data_dir: str | None, as_json: bool) -> None:
+    """What was ordered, and what became of it."""
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        _must_be_there(directory, task_name)
+        from datetime import datetime
+
+        from mephisto_tasks.control.snapshot import is_alive
+
+        results = results_of(directory, task_name)
+    if as_json:
+        rows = [result.model_dump() for result in results]
+        say_json({"running": is_alive(directory, task_name), "orders": rows})
+        return
+    for result in results:
+        refused = "" if result.done else "  refused:"
+        say(f"{datetime.fromtimestamp(result.at):%Y-%m-%d %H:%M:%S}  {result.by}{refused}  {result.text}")
+    if not results:
+        click.echo("No orders were given.")
+
+
+def _give(order: Any, task_name: str, data_dir: str | None, as_json: bool, *, yes: bool = False) -> None:
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        _must_be_there(directory, task_name)
+        from mephisto_tasks.cli.options import must_agree
+        from mephisto_tasks.control.snapshot import is_alive
+
+        for refused in refusals(directory, task_name, [order]):
+            raise click.ClickException(refused)
+        if (sentence := price_of(directory, task_name, [order])) is not None:
+            click.echo(sentence, err=as_json)
+            must_agree(yes)
+        results = give_and_wait(directory, task_name, [order])
+        print_results(results, is_alive(directory, task_name), as_json)
+
+
+def _must_be_there(data_dir: Path, task_name: str) -> None:
+    """Raises ResultsError for a task that was never launched: it would be a slip of the pen."""
+    from mephisto_tasks.storage.results import stored_agents
+
+    stored_agents(data_dir, task_name)

@@ -1,0 +1,241 @@
+"""``parlai-humaneval watch``: how a study stands, while it runs and after."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.cli.options import (
+    READING,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
+from parlai_humaneval._util.terminal import say
+
+if TYPE_CHECKING:
+    from mephisto_tasks.control.orders import Order
+    from mephisto_tasks.monitoring.observe import Observer
+    from mephisto_tasks.monitoring.status import Standing
+    from mephisto_tasks.monitoring.web import LeaderboardPage, Told, WatchPage
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval watch --task-name pw-turn-preference
+  parlai-humaneval watch --task-name pw-turn-preference --page
+  parlai-humaneval watch --task-name pw-turn-preference --once --json | jq .groups
+  parlai-humaneval watch --task-name pw-turn-preference --public --host 0.0.0.0 --port 8080 --blind-names
+
+\b
+--page prints a secret link to a page of this machine, with buttons to pause, resume, collect more, stop
+a pair or retire a model. Looking does nothing to the study. Ctrl-C or q ends looking, and not the study;
+arrow keys scroll where the terminal is too low.
+"""
+EVERY_S = 2.0
+LINE_S = 60.0
+"""Where output is no terminal there is a line so often."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be served: the ``page`` with buttons, the ``public`` leaderboard; ``title`` and ``blind_names`` of that."""
+
+    page: bool
+    public: bool
+    port: int
+    host: str | None
+    blind_names: bool
+    title: str
+
+    def check(self, ends: bool) -> None:
+        """Refuse options that do nothing here; ``ends``: the command looks once.
+
+        Raises:
+            ClickException: naming them.
+        """
+        if ends and (self.page or self.public):
+            raise click.ClickException("--once and --json look once: they cannot go with --page or --public.")
+        alone = {"--host": self.host is not None, "--blind-names": self.blind_names, "--title": bool(self.title)}
+        lonely = [name for name, given in alone.items() if given]
+        if lonely and not self.public:
+            raise click.ClickException(
+                f"{', '.join(lonely)} is of the leaderboard that everybody may see: add --public. The page with buttons "
+                "(--page) is served on this machine only; from afar, reach it through ssh -L."
+            )
+        if self.port and self.page and self.public:
+            raise click.ClickException("--port is of one page: serve --page and --public by two commands.")
+        if self.port and not (self.page or self.public):
+            raise click.ClickException("--port is of a page: add --page or --public.")
+
+
+@dataclass
+class _Pages:
+    """What is served beside the terminal."""
+
+    watch: WatchPage | None = None
+    public: LeaderboardPage | None = None
+    links: tuple[str, ...] = ()
+
+    def show(self, standing: Standing, observer: Observer) -> None:
+        if self.watch is not None:
+            self.watch.show(standing)
+        if self.public is not None:
+            self.public.show(observer.document)
+
+
+@click.command(epilog=EPILOG)
+@click.option("--task-name", "task_name", help="The study. Without it, those that there are are listed.")
+@data_dir_option
+@click.option("--once", is_flag=True, help="Print how it stands, and end.")
+@json_option
+@click.option("--page", is_flag=True, help="Serve a page for this machine, with buttons; its link is a secret.")
+@click.option(
+    "--public", is_flag=True, help="Serve the leaderboard for everybody: read only, nothing of single raters."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Of the page; 0: any free one."
+)
+@click.option("--host", metavar="ADDRESS", help="Where --public is served. Default: 127.0.0.1, this machine alone.")
+@click.option("--blind-names", is_flag=True, help="With --public: models are Model A, B, …; which is which stays here.")
+@click.option("--title", metavar="TEXT", default="", help="With --public: of the page.")
+def watch(
+    task_name: str | None,
+    data_dir: str | None,
+    once: bool,
+    as_json: bool,
+    page: bool,
+    public: bool,
+    port: int,
+    host: str | None,
+    blind_names: bool,
+    title: str,
+) -> None:
+    """How a study stands: answers, who is inside, drop-outs, pay, and when it will be done.
+
+    On a terminal it is drawn anew every two seconds; elsewhere a line a minute.
+    """
+    wanted = Wanted(page=page, public=public, port=port, host=host, blind_names=blind_names, title=title)
+    wanted.check(ends=once or as_json)
+    directory = data_dir_of(data_dir)
+    with clear_errors(), ExitStack() as stack:
+        if task_name is None:
+            from mephisto_tasks.cli.report import list_tasks
+
+            list_tasks(directory, as_json)
+            return
+        with waiting_for(READING, on_screens_only=True), collector_off():
+            from mephisto_tasks.monitoring.observe import Observer
+
+            observer = Observer(directory, task_name)
+            standing = observer.standing()
+        if as_json:
+            say(standing.model_dump_json(indent=2, by_alias=True))
+            return
+        if once:
+            from mephisto_tasks.monitoring.terminal import shown, steering
+
+            screen = console()
+            screen.print(shown(standing, screen, once=True))
+            where = () if data_dir is None else ("--data-dir", data_dir)
+            screen.print(steering(task_name, where, is_decided=standing.deciding is not None))
+            return
+        pages = _serve(stack, directory, standing, observer, wanted)
+        for link in pages.links:
+            click.echo(link)
+        _follow(observer, standing, pages)
+
+
+def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Observer, wanted: Wanted) -> _Pages:
+    """Serve what is wanted until ``stack`` is closed."""
+    pages = _Pages()
+    if not (wanted.page or wanted.public):
+        return pages
+    from mephisto_tasks.monitoring.web import LOCAL, LeaderboardPage, WatchPage, serve
+    from mephisto_tasks.storage.locks import study_folder
+
+    if wanted.page:
+        pages.watch = WatchPage(standing, partial(given_by_page, data_dir, standing.task_name))
+        address, stop = serve(pages.watch.app(), wanted.port)
+        stack.callback(stop)
+        pages.links += (f"Page, with buttons; its link is a secret: {address}{pages.watch.path()}",)
+    if wanted.public:
+        blind_in = study_folder(data_dir, standing.task_name) if wanted.blind_names else None
+        pages.public = LeaderboardPage(observer.document, title=wanted.title, blind_in=blind_in)
+        address, stop = serve(pages.public.app(), wanted.port, wanted.host or LOCAL)
+        stack.callback(stop)
+        pages.links += (f"Leaderboard, for everybody: {address}/",)
+    return pages
+
+
+def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> Told:
+    """Gives an order as ``steer`` does: what became of it, or what it can cost, which is to be agreed to first."""
+    from mephisto_tasks.cli.steer import give_and_wait, price_of, refusals
+    from mephisto_tasks.monitoring.web import Told
+
+    for refused in refusals(data_dir, task_name, [order]):
+        return Told(refused)
+    cost = price_of(data_dir, task_name, [order])
+    if cost is not None and cost != agreed:
+        return Told(cost, asks=True)
+    return Told(give_and_wait(data_dir, task_name, [order])[0].text)
+
+
+def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
+    """Until Ctrl-C."""
+    from mephisto_tasks.launch.launch import stop_on_signals
+
+    stop = stop_on_signals()
+    if console().is_terminal:
+        _draw(observer, standing, pages, stop)
+    else:
+        _lines(observer, standing, pages, stop)
+
+
+def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
+    """Drawn again and again, in place, as much as the terminal holds; keys scroll."""
+    from rich.live import Live
+
+    from mephisto_tasks.monitoring.terminal import Window, pressed_keys, shown
+
+    screen = console()
+    with pressed_keys() as keys:
+        window = Window(shown(standing, screen, links=pages.links), keys=keys.can_be_read)
+        with Live(window, console=screen, auto_refresh=False) as live:
+            while not stop.is_set():
+                key = keys.wait(EVERY_S, stop)
+                if key == "quit":
+                    break
+                if key is None:
+                    standing = observer.standing()
+                    pages.show(standing, observer)
+                    window.content = shown(standing, screen, links=pages.links)
+                else:
+                    window.press(key)
+                live.refresh()
+
+
+def _lines(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
+    """A plain line a minute, and one whenever the state is another."""
+    from mephisto_tasks.monitoring.terminal import plain
+    from mephisto_tasks.monitoring.view import line
+
+    said, due = "", 0.0
+    while True:
+        if standing.state != said or time.monotonic() >= due:
+            click.echo(plain(line(standing)))
+            said, due = standing.state, time.monotonic() + LINE_S
+        if stop.wait(EVERY_S):
+            return
+        standing = observer.standing()
+        pages.show(standing, observer)

@@ -1,1 +1,0 @@
-"""Commands of parlai-humaneval that need Mephisto."""

@@ -1,0 +1,110 @@
+"""A conf file of settings by their short names, as they are typed on the command line.
+
+.. code-block:: yaml
+
+    conf: smith2022_size_humanness   # what it begins with; without it: local
+    models: [my_bot, eliza]
+    turns: 4
+    place: link
+    replies: {appearance: plain}
+
+Files with ``defaults`` or ``mephisto`` are hydra's, and are read by hydra.
+
+Where a task's confs and materials are: in ``presets``, or where the entry of its technique says.
+
+Values as they are typed for hydra.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval.techniques.registry import UnknownTechnique, technique
+
+PRESETS = Path(__file__).resolve().parents[1] / "presets"
+
+
+def task_dir(task: str) -> Path:
+    """Folder of a task's ``hydra_configs/conf`` and ``task_config``.
+
+    Raises:
+        ConfigError: there is no such task, or not the folder that its entry names.
+    """
+    try:
+        entry = technique(task)
+    except UnknownTechnique as error:
+        raise ConfigError(str(error).replace("technique", "task", 1)) from error
+    folder = entry.folder or PRESETS / task
+    if not (folder / "hydra_configs" / "conf").is_dir():
+        raise ConfigError(f"the folder of the technique {task!r} has no hydra_configs/conf: {folder}")
+    return folder
+
+
+_PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
+"""Words that need no quotes."""
+_OTHER_THAN_WORDS = frozenset({"null", "true", "false", "nan", "inf"})
+
+
+def in_quotes(value: str) -> str:
+    """As hydra's grammar has it, in which a backslash is one but before a quote."""
+    escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), value)
+    return f"'{escaped}'"
+
+
+def as_typed(value: Any) -> str:
+    """A value of YAML or JSON as hydra reads it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}: {as_typed(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(as_typed, value)) + "]"
+    if isinstance(value, (int, float)):
+        return str(value)
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _OTHER_THAN_WORDS else in_quotes(text)
+
+
+_HYDRAS = frozenset({"defaults", "mephisto", "hydra"})
+"""A file with one of these is read by hydra."""
+
+
+class ShortConf(NamedTuple):
+    """What a file says: the conf that it begins with, and settings as they could be typed."""
+
+    conf: str
+    overrides: list[str]
+
+
+def read_short_conf(conf: str) -> ShortConf | None:
+    """The settings of a file; None for the name of a conf, a file of hydra's, and one that cannot be read as YAML."""
+    path = Path(conf).expanduser()
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return None
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError):
+        return None  # hydra says what is wrong with it
+    if not isinstance(content, dict) or _HYDRAS & set(content):
+        return None
+    begins_with = content.pop("conf", "local")
+    if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
+        raise ConfigError(f"{path}: conf: {begins_with!r} is no conf of the task; name one of `--list-confs`")
+    return ShortConf(begins_with, list(_overrides("", content)))
+
+
+def _overrides(prefix: str, content: dict[Any, Any]) -> Iterator[str]:
+    """``NAME=VALUE`` of every setting; those of a block each by itself."""
+    for name, value in content.items():
+        if isinstance(value, dict) and value:
+            yield from _overrides(f"{prefix}{name}.", value)
+        else:
+            yield f"{prefix}{name}={as_typed(value)}"

@@ -1,0 +1,1 @@
+"""A running launch, seen and steered from outside."""

@@ -1,0 +1,1 @@
+"""Raters who are invited by link."""

@@ -1,0 +1,190 @@
+"""Who comes by an invitation: the door of a launch for them, and what they find at it before any page is shown."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.crowds.invitations.invitees import Person
+from mephisto_tasks.crowds.invitations.signing import Seal, link_seal, visitor_seal
+from mephisto_tasks.crowds.invitations.store import Book, Invitation, InvitationError, State
+from mephisto_tasks.crowds.panels.arrivals import Arrival, Parameters, TurnedAway
+from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.results import PSEUDONYM_KEY
+from parlai_humaneval.i18n.translate import in_words, phrase, t
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.schema.steps import Redirect
+
+logger = logging.getLogger(__name__)
+
+NAME = "invitation"
+INVITATION, VISITOR = "invitation", "visitor"
+"""Parameters of the address: the signed link, and, of a class's link, which of its visitors this is."""
+
+WRONG = (
+    phrase("Wrong link"),
+    phrase(
+        "This link is not a right one; a part of it may be missing. Please copy the whole link once more, or ask "
+        "whoever gave it to you."
+    ),
+)
+EXPIRED = (
+    phrase("This link has expired"),
+    phrase(
+        "It was good until {until}. If you would still like to take part, please ask whoever gave it to you for a new "
+        "one."
+    ),
+)
+REVOKED = (
+    phrase("This link is no longer good"),
+    phrase(
+        "The researchers have withdrawn it. If you believe that this is a mistake, please ask whoever gave it to you."
+    ),
+)
+FULL = (
+    phrase("This link has been used up"),
+    phrase(
+        "As many people have come by it as it is for. If you would like to take part, please ask whoever gave it to "
+        "you."
+    ),
+)
+BROKEN = (
+    phrase("We cannot check your link now"),
+    phrase(
+        "Something is broken on our side; your link may well be a good one. Please try again later, and tell whoever "
+        "gave it to you."
+    ),
+)
+MAILED = " .,;:!?)]}>'\"*»”’…"
+"""What writers and mail programs put behind a link, and take for a part of it; no token ends so."""
+AGAIN = phrase("Please open the link once more as it was given to you: this address is only a part of it.")
+
+
+class BadLink(TurnedAway):
+    """An invitation that lets nobody in. ``title`` and ``status``: of the page that says so."""
+
+    def __init__(self, words: tuple[str, str], status: int = HTTPStatus.FORBIDDEN, **values: str) -> None:
+        super().__init__(t(words[1], **values))
+        self.title = words[0]
+        self.status = int(status)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a browser needs before its page: the whole address for it, and what it is to remember who it is by."""
+
+    parameters: dict[str, str]
+    visitor: str
+
+
+class InvitationDoor:
+    """Lets in who has a signed link of this study."""
+
+    name = NAME
+
+    def __init__(self, data_dir: Path, task_name: str, book: Book | None = None) -> None:
+        """``book``: that of the study, with a clock of its own."""
+        self._book = book or Book(study_folder(data_dir, task_name))
+        self._links: Seal = link_seal(data_dir, task_name)
+        self._visitors: Seal = visitor_seal(data_dir)
+
+    def arrival(self, parameters: Parameters) -> Arrival | None:
+        """Who came, if they may; its ``study`` is the invitation.
+
+        Raises:
+            BadLink: forged, expired, withdrawn or used up.
+        """
+        if INVITATION not in parameters:
+            return None
+        with _no_fault_of_the_link():
+            invitation = self._invitation(parameters[INVITATION])
+            worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+            if worker is None:
+                raise BadLink((WRONG[0], AGAIN))
+            _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+        return Arrival(worker_name=worker, door=NAME, study=invitation.invitation_id, vouched=True)
+
+    def begins(self, arrival: Arrival) -> None:
+        """The link is used, and a place of a class's link is taken, by who begins; not by who only looks.
+
+        Raises:
+            BadLink: the last place was taken by somebody else meanwhile, or the link is over.
+        """
+        with _no_fault_of_the_link():
+            invitation = self._book.find(arrival.study)
+            if invitation is not None:
+                _let_in(invitation, self._book.come(invitation.invitation_id, arrival.worker_name))
+
+    def look(self, parameters: Parameters, remembered: str | None) -> Entry | None:
+        """What a browser that opens a link needs first; None: nothing, its address says it all, or is not for this door.
+
+        Raises:
+            BadLink: forged, expired, withdrawn or used up.
+        """
+        if INVITATION not in parameters:
+            return None
+        with _no_fault_of_the_link():
+            invitation = self._invitation(parameters[INVITATION])
+            worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+            token = None
+            if worker is None:
+                worker, token = self._visitor(remembered), remembered
+            if worker is None:
+                token = self._visitors.signed(secrets.token_hex(8))
+            _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+        return None if token is None else Entry({INVITATION: _bare(parameters[INVITATION]), VISITOR: token}, token)
+
+    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+        """Nowhere: who was invited closes the page."""
+        return None
+
+    def _invitation(self, token: str) -> Invitation:
+        invitation_id = self._links.opened(_bare(token))
+        invitation = None if invitation_id is None else self._book.find(invitation_id)
+        if invitation is None:
+            raise BadLink(WRONG)
+        return invitation
+
+    def _visitor(self, token: str | None) -> str | None:
+        """The worker whom a visitor's token names; None where it is none of ours."""
+        visitor = None if token is None else self._visitors.opened(_bare(token))
+        return None if visitor is None else f"{NAME}:{visitor}"
+
+
+def _bare(token: str) -> str:
+    """Without the end of the sentence in which a link stood."""
+    return token.rstrip(MAILED)
+
+
+@contextmanager
+def _no_fault_of_the_link() -> Iterator[None]:
+    """What is broken here, its owner reads in the log; the visitor, that their link may well be a good one."""
+    try:
+        yield
+    except (InvitationError, OSError) as error:
+        logger.error("%s", error)
+        raise BadLink(BROKEN, HTTPStatus.SERVICE_UNAVAILABLE) from error
+
+
+def _let_in(invitation: Invitation, refusal: State | None) -> None:
+    if refusal == "expired":
+        raise BadLink(EXPIRED, HTTPStatus.GONE, until=in_words(invitation.expires))
+    if refusal == "full":
+        raise BadLink(FULL, HTTPStatus.GONE)
+    if refusal is not None:
+        raise BadLink(REVOKED, HTTPStatus.GONE)
+
+
+def worker_namer(data_dir: Path) -> Callable[[Person], str]:
+    """What names people in Mephisto's database: the same person has one name in all studies of a data directory.
+
+    It is a pseudonym. Who sees the database learns neither names nor addresses, and exports hide it once more.
+    """
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    return lambda person: f"{NAME}:{pseudonyms.worker(f'{NAME}:{person.identity}')}"

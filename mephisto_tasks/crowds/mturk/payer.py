@@ -1,0 +1,503 @@
+"""Paying on MTurk: approvals for what was handed in, bonuses by an assignment of the same worker for the rest.
+
+MTurk pays a reward by approving an assignment that was handed in, and a bonus only by such an assignment: who left without
+handing anything in can be paid by another assignment of theirs, or by hand. Approving twice does nothing. A bonus carries a
+token, which MTurk knows for 24 hours; for good it stands in the reason that the worker reads, so that a bonus whose sending
+was cut off is found among those that MTurk lists.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks.crowds.mturk.client import balance, client_for
+from mephisto_tasks.crowds.mturk.cost import FEE_SHARE, fee, fee_share
+from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
+from mephisto_tasks.payments.ledger import Payment
+from mephisto_tasks.payments.payer import Note, Owed, Proposal, Remaining
+from mephisto_tasks.payments.policy import PayError
+from mephisto_tasks.storage.provider_names import SANDBOX, SANDBOX_SUFFIX
+from mephisto_tasks.storage.results import query, query_file
+from mephisto_tasks.storage.work import Outcome, Work
+from parlai_humaneval.statistics.core.formatting import counted
+
+AT_ONCE = 8
+"""HITs that are looked at side by side."""
+SLACK_S = 300.0
+"""By so much this machine's clock and MTurk's may differ."""
+GONE = ("AWS.MechanicalTurk.HITDoesNotExist", "AWS.MechanicalTurk.AssignmentDoesNotExist")
+NOT_HANDED_IN = "AWS.MechanicalTurk.InvalidAssignmentState"
+"""MTurk's answer to whoever looks at an assignment that a worker still has, or gave back."""
+USED_ALREADY = "AWS.MechanicalTurk.DuplicateRequest"
+OF_THE_ACCOUNT = (
+    "AWS.MechanicalTurk.ServiceFault",
+    "AWS.MechanicalTurk.InsufficientFunds",
+    "AWS.MechanicalTurk.NotAuthorized",
+    "AWS.MechanicalTurk.AWSAccountNotLinked",
+)
+"""Refusals of MTurk's own that have nothing to do with the payment itself."""
+INVALID = "ValidationException"
+"""AWS's own word for a payment that cannot be: all its other words are about the asking."""
+
+BY_HAND = (
+    "this worker has handed in no assignment, and MTurk sends a bonus only by one. Make a compensation HIT for them alone "
+    "(a qualification that only they hold, the reward as above), write to them with NotifyWorkers, and note it with "
+    "--settled {worker}"
+)
+REJECTED = (
+    "the assignment was rejected on MTurk's site. If that was a mistake, approve it there within 30 days (“override "
+    "rejection”) and run this again"
+)
+UNREAD = "{error}. Look at this work on MTurk's site, and run this again"
+STILL_OPEN = "the worker may still hand the assignment in, until {until}. Run this again after that"
+IN_SANDBOX = "Of this, ${amount} is in MTurk's sandbox, and no real money"
+WITHOUT_WORK = (
+    "Handed in without any work that was recorded: {assignments} ({ids}). They are not proposed; MTurk approves them by "
+    "itself after a while, unless you reject them there"
+)
+
+HANDED_IN: tuple[Outcome, ...] = ("complete", "partial", "stopped")
+"""Outcomes of work whose worker is gone; the rest of it may be owed later."""
+OWED_NOTHING = (
+    "Handed in, and owed nothing by these terms: {assignments} ({ids}). They are not proposed; MTurk approves them by "
+    "itself after a while, unless you reject them there"
+)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One that was handed in, as MTurk tells. ``status``: Submitted, Approved or Rejected. Times are since 1970."""
+
+    id: str
+    worker_name: str
+    status: str
+    accepted: float
+    submitted: float
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Assignment:
+        return cls(
+            id=str(answer["AssignmentId"]),
+            worker_name=str(answer["WorkerId"]),
+            status=str(answer["AssignmentStatus"]),
+            accepted=_seconds(answer.get("AcceptTime")),
+            submitted=_seconds(answer.get("SubmitTime")),
+        )
+
+
+@dataclass(frozen=True)
+class Hit:
+    """As the launch noted it: ``unit`` and ``assignment`` of the worker who has it still, ``seconds`` that one may take."""
+
+    id: str
+    run: str
+    unit: str
+    assignment: str
+    seconds: float
+
+
+def is_of_one(error: MTurkError) -> bool:
+    """Whether MTurk refuses this one request, so that all others may go well."""
+    if error.code in OF_THE_ACCOUNT:
+        return False
+    return error.code == INVALID or error.code.startswith("AWS.MechanicalTurk.")
+
+
+def _seconds(moment: datetime | None) -> float:
+    return 0.0 if moment is None else moment.timestamp()
+
+
+class MTurkPayer:
+    """Pays from one requester's account for what was done in the runs of a task."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        provider: str,
+        requester: str,
+        run_ids: Sequence[str],
+        *,
+        masters_only: bool = False,
+        client: Callable[[str, str], Any] = client_for,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``masters_only``: whose rewards MTurk takes more of; ``client``: makes a boto3 client of a requester's name and a
+        provider."""
+        self._fee_share = {"approval": fee_share(masters_only)}
+        self.account = f"{provider}:{requester}"
+        self._is_sandbox = provider == SANDBOX
+        site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
+        self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
+        self.witness = "the crowd's site"
+        self._store = data_dir / provider / "mturk.db"
+        self._data_dir = data_dir
+        self._runs = list(run_ids)
+        self._connect = partial(client, requester, provider)
+        self._now = now
+        self._unread: dict[str, str] = {}
+        """HITs of which MTurk does not tell what was handed in → its words."""
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._connect()
+
+    # What was handed in
+
+    @cached_property
+    def _handed_in(self) -> dict[str, Assignment]:
+        """Every assignment of the task's HITs that was handed in, by its id."""
+        hits = [hit.id for hit in self._hits.values() if hit.run in self._runs]
+        with asking("find the AWS keys"):
+            self._client.meta  # noqa: B018  # made here, and not by several threads at once
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="look-at-hits") as pool:
+            return {assignment.id: assignment for of_hit in pool.map(self._of_hit, hits) for assignment in of_hit}
+
+    def _of_hit(self, hit_id: str) -> list[Assignment]:
+        try:
+            with asking(f"list what was handed in of HIT {hit_id}"):
+                # One page: a HIT of ours is for one worker.
+                answer = self._client.list_assignments_for_hit(HITId=hit_id, MaxResults=100)
+                return [Assignment.of(assignment) for assignment in answer["Assignments"]]
+        except MTurkError as error:
+            if error.code not in GONE:
+                if not is_of_one(error):
+                    raise
+                self._unread[hit_id] = str(error)
+            return []
+
+    def _assignment(self, assignment_id: str) -> Assignment | None:
+        """As it stands now; None: it was never handed in, or is gone."""
+        try:
+            with asking(f"look at assignment {assignment_id}"):
+                return Assignment.of(self._client.get_assignment(AssignmentId=assignment_id)["Assignment"])
+        except MTurkError as error:
+            if error.code in (*GONE, NOT_HANDED_IN):
+                return None
+            raise
+
+    def _rows(self, sql: str) -> list[tuple[object, ...]]:
+        return query_file(self._store, sql) if self._store.is_file() else []
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Mephisto's worker id → MTurk's."""
+        rows = query(self._data_dir, "SELECT worker_id, worker_name FROM workers")
+        return {str(number): str(name).removesuffix(SANDBOX_SUFFIX) for number, name in rows}
+
+    @cached_property
+    def _noted(self) -> dict[str, tuple[str, str]]:
+        """Agent → the HIT and the assignment that it had, where a launch has noted that."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'agent_assignments'"):
+            return {}
+        rows = self._rows("SELECT agent_id, hit_id, assignment_id FROM agent_assignments")
+        return {str(agent): (str(hit), str(name)) for agent, hit, name in rows}
+
+    @cached_property
+    def _hits(self) -> dict[str, Hit]:
+        """Every HIT that launches of this data directory made, by its id."""
+        rows = self._rows(
+            "SELECT hits.hit_id, run_id, COALESCE(unit_id, ''), COALESCE(assignment_id, ''), "
+            "COALESCE(assignment_time_in_seconds, 0) FROM hits JOIN run_mappings USING (hit_id)"
+        )
+        return {
+            str(hit): Hit(str(hit), str(run), str(unit), str(assignment), float(str(seconds)))
+            for hit, run, unit, assignment, seconds in rows
+        }
+
+    @cached_property
+    def _of_units(self) -> dict[str, Hit]:
+        """Unit → the HIT of the worker who has it still."""
+        return {hit.unit: hit for hit in self._hits.values() if hit.unit and hit.assignment}
+
+    def _hit_of(self, work: Work) -> Hit | None:
+        """The HIT by which the worker came, where a launch has noted that."""
+        noted = self._noted.get(work.agent_id)
+        return self._of_units.get(work.unit_id) if noted is None else self._hits.get(noted[0])
+
+    def _may_take(self, work: Work) -> float:
+        """Seconds that the worker has for it: those of its HIT; of an unknown one, the most of any in its run."""
+        hit = self._hit_of(work)
+        of_run = [one.seconds for one in self._hits.values() if one.run == work.task_run_id]
+        return max(of_run, default=0.0) if hit is None else hit.seconds
+
+    def _unread_of(self, work: Work) -> str:
+        """Why nobody knows what the worker handed in, empty where it is known; an unknown HIT may be any of those."""
+        if not self._unread or not work.agent_id:
+            return ""
+        hit = self._hit_of(work)
+        return next(iter(self._unread.values())) if hit is None else self._unread.get(hit.id, "")
+
+    @cached_property
+    def _returned(self) -> set[str]:
+        """Agents whose worker has the HIT no more, as MTurk told the launch."""
+        return {
+            str(agent) for (agent,) in query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
+        }
+
+    def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
+        """Agent → what it handed in. No assignment is given to two.
+
+        By what the launch noted; what it did not (it was killed, or of an older version) by worker and time, and where
+        clocks differ too much by worker alone: a bonus for work that MTurk approves later would pay it twice. MTurk gives an
+        assignment that was returned to the next worker under the same id, so that the worker has to be the right one, and
+        of several visits the last.
+        """
+        matched: dict[str, Assignment] = {}
+        left = dict(self._handed_in)
+        works = sorted((one.due.work for one in owed if one.due.work.agent_id), key=lambda work: -work.begun)
+
+        def match(works: Iterable[Work], fits: Callable[[Assignment, Work], bool]) -> None:
+            for work in works:
+                own = (one for one in left.values() if one.worker_name == self._names.get(work.worker_id))
+                assignment = None if work.agent_id in matched else next((one for one in own if fits(one, work)), None)
+                if assignment is not None:
+                    matched[work.agent_id] = left.pop(assignment.id)
+
+        def is_noted(one: Assignment, work: Work) -> bool:
+            if work.agent_id in self._noted:
+                return one.id == self._noted[work.agent_id][1]
+            return work.unit_id in self._of_units and one.id == self._of_units[work.unit_id].assignment
+
+        match(works, is_noted)
+        unnoted = [work for work in works if work.agent_id not in self._noted]
+        match(unnoted, lambda one, work: one.accepted - SLACK_S <= work.begun <= one.submitted + SLACK_S)
+        unnoted.sort(key=lambda work: work.outcome not in ("complete", "stopped"))
+        match(unnoted, lambda one, work: True)
+        return matched
+
+    def _vehicle(self, work: Work, own: Assignment | None) -> str:
+        """An assignment by which a bonus can be sent to the worker: their first, so that it is always the same one."""
+        if own is not None:
+            return own.id
+        name = self._names.get(work.worker_id)
+        mine = [one for one in self._handed_in.values() if one.worker_name == name and one.status != "Rejected"]
+        if mine:
+            return min(mine, key=lambda one: (one.submitted, one.id)).id
+        rows = query(
+            self._data_dir,
+            "SELECT agent_id FROM agents WHERE worker_id = ? ORDER BY CAST(agent_id AS INTEGER)",
+            [work.worker_id],
+        )
+        for (agent_id,) in rows:  # of other tasks, for the same requester or another: MTurk knows only the own ones
+            noted = self._noted.get(str(agent_id))
+            other = None if noted is None else self._assignment(noted[1])
+            if other is not None and other.worker_name == name and other.status != "Rejected":
+                return other.id
+        return ""
+
+    # Proposing
+
+    def propose(self, owed: Sequence[Owed]) -> Proposal:
+        proposal = Proposal()
+        matched = self._matched(owed)
+        for one in owed:
+            if one.left > 0:
+                self._propose(one, matched.get(one.due.work.agent_id), proposal)
+        known = {assignment.id for assignment in matched.values()}
+        due = [one.due for one in owed if one.due.work.agent_id in matched]
+        unpaid = {matched[one.work.agent_id].id for one in due if not one.amount and one.work.outcome in HANDED_IN}
+        waiting = {one.id for one in self._handed_in.values() if one.status == "Submitted"}
+        for words, ids in ((WITHOUT_WORK, waiting - known), (OWED_NOTHING, waiting & unpaid)):
+            if ids:
+                proposal.notes.append(
+                    words.format(assignments=counted(len(ids), "assignment"), ids=", ".join(sorted(ids)))
+                )
+        if self._is_sandbox and proposal.payments:
+            amount = sum(payment.amount for payment in proposal.payments)
+            proposal.notes.append(IN_SANDBOX.format(amount=amount))
+        return proposal
+
+    def _propose(self, owed: Owed, own: Assignment | None, proposal: Proposal) -> None:
+        work, left = owed.due.work, owed.left
+        if own is None and (unread := self._unread_of(work)):
+            proposal.remaining.append(Remaining(owed, left, UNREAD.format(error=unread), refused=True))
+            return
+        if own is not None and own.status == "Rejected":
+            proposal.remaining.append(Remaining(owed, left, REJECTED))
+            return
+        if own is not None and not owed.paid.get("approval"):
+            approval = owed.payment(self.account, "approval", own.id, work.reward)
+            (proposal.payments if own.status == "Submitted" else proposal.found).append(approval)
+            left = max(left - work.reward, Decimal("0.00"))
+        until = work.begun + self._may_take(work)
+        if own is None and work.agent_id and work.agent_id not in self._returned and self._now() < until:
+            proposal.remaining.append(
+                Remaining(owed, left, STILL_OPEN.format(until=f"{datetime.fromtimestamp(until):%H:%M}"))
+            )
+            return
+        if left:
+            try:
+                self._propose_bonus(owed, left, own, proposal)
+            except MTurkError as error:
+                if not is_of_one(error):
+                    raise
+                proposal.remaining.append(Remaining(owed, left, UNREAD.format(error=error), refused=True))
+
+    def _propose_bonus(self, owed: Owed, left: Decimal, own: Assignment | None, proposal: Proposal) -> None:
+        vehicle = self._vehicle(owed.due.work, own)
+        if vehicle:
+            bonus = owed.payment(self.account, "bonus", vehicle, left)
+            (proposal.found if self._listed(bonus) else proposal.payments).append(bonus)
+        else:
+            proposal.remaining.append(Remaining(owed, left, BY_HAND.format(worker=owed.due.work.worker)))
+
+    def cost(self, payments: Sequence[Payment]) -> Decimal:
+        """MTurk's fees; of bonuses for Masters what it takes of all others."""
+        shares = (self._fee_share.get(payment.kind, FEE_SHARE) for payment in payments)
+        return sum(
+            (fee(payment.amount, share) for payment, share in zip(payments, shares, strict=True)), Decimal("0.00")
+        )
+
+    def check(self, payments: Sequence[Payment]) -> None:
+        """Enough money for the bonuses: that of the rewards was put aside when their HITs were made."""
+        bonuses = [payment for payment in payments if payment.kind == "bonus"]
+        needed = sum((payment.amount for payment in bonuses), self.cost(bonuses))
+        there = balance(self._client)
+        if needed > there:
+            raise PayError(
+                f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees: nothing was sent. "
+                "Add money at requester.mturk.com/account, and run this again"
+            )
+
+    # Sending
+
+    def send(self, payments: Sequence[Payment], note: Note) -> None:
+        for payment in payments:
+            try:
+                (self._approve if payment.kind == "approval" else self._send_bonus)(payment, note)
+            except MTurkError as error:
+                if not is_of_one(error):
+                    raise
+                # What an earlier run may have sent must not be paid anew because MTurk has forgotten the work.
+                uncertain = error.code in GONE and payment.intended_at > 0
+                note(payment, payment.state if uncertain else "failed", str(error))
+
+    def _approve(self, payment: Payment, note: Note) -> None:
+        if self._confirmed(payment, note, "was approved already"):
+            return
+        try:
+            with asking(f"approve assignment {payment.assignment}"):
+                self._client.approve_assignment(AssignmentId=payment.assignment)
+        except MTurkError:
+            if self._confirmed(payment, note, "was approved meanwhile"):
+                return
+            raise
+        note(payment, "sent", "")
+        self._confirmed(payment, note, "approved")
+
+    def _confirmed(self, payment: Payment, note: Note, words: str) -> bool:
+        assignment = self._assignment(payment.assignment)
+        if assignment is None or assignment.status != "Approved":
+            return False
+        note(payment, "confirmed", words)
+        return True
+
+    def _send_bonus(self, payment: Payment, note: Note) -> None:
+        if self._listed(payment):
+            note(payment, "confirmed", "was sent already")
+            return
+        words = ""
+        try:
+            with asking(f"send a bonus by assignment {payment.assignment}"):
+                self._client.send_bonus(
+                    WorkerId=self._names[payment.worker_id],
+                    AssignmentId=payment.assignment,
+                    BonusAmount=f"{payment.amount:.2f}",
+                    Reason=reason(payment),
+                    UniqueRequestToken=payment.token,
+                )
+        except MTurkError as error:
+            if error.code != USED_ALREADY:
+                raise
+            words = str(error)
+        note(payment, "sent", words)
+        if self._listed(payment):
+            note(payment, "confirmed", "sent")
+
+    def _listed(self, payment: Payment) -> bool:
+        """Whether MTurk lists the bonus."""
+        return any(reference(payment) in bonus["Reason"] for bonus in self._bonuses(payment.assignment))
+
+    def _bonuses(self, assignment_id: str) -> Iterator[dict[str, Any]]:
+        try:
+            with asking(f"list the bonuses by assignment {assignment_id}"):
+                pages = self._client.get_paginator("list_bonus_payments").paginate(AssignmentId=assignment_id)
+                for page in pages:
+                    yield from page["BonusPayments"]
+        except MTurkError as error:
+            if error.code not in (*GONE, NOT_HANDED_IN):
+                raise
+
+    # Checking the books
+
+    def audit(self, payments: Sequence[Payment]) -> list[str]:
+        differences = [*self._audit_approvals(payments), *self._audit_bonuses(payments)]
+        return [*self._unread.values(), *differences]
+
+    def _audit_approvals(self, payments: Sequence[Payment]) -> Iterator[str]:
+        approvals = [
+            payment.assignment for payment in payments if payment.kind == "approval" and payment.state in _PAID
+        ]
+        forgotten = approvals.count("")
+        noted = {*approvals} - {""}
+        approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
+        for name in sorted(noted - approved):
+            yield f"the ledger has assignment {name} as approved, and MTurk does not"
+        # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
+        for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
+            yield f"MTurk has assignment {name} as approved, and the ledger does not: by hand, or by itself after a while"
+
+    def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
+        noted: dict[str, list[Payment]] = defaultdict(list)
+        for payment in payments:
+            if payment.kind == "bonus" and payment.assignment:  # not one that was paid by hand
+                noted[payment.assignment].append(payment)
+        for assignment in sorted({*noted, *self._handed_in}):
+            try:
+                listed = list(self._bonuses(assignment))
+            except MTurkError as error:
+                if not is_of_one(error):
+                    raise
+                yield str(error)
+                continue
+            for payment in noted[assignment]:
+                amounts = [Decimal(bonus["BonusAmount"]) for bonus in listed if reference(payment) in bonus["Reason"]]
+                yield from _compared(payment, amounts)
+            ours = [reference(payment) for payment in payments]
+            for bonus in listed:
+                if not any(name in bonus["Reason"] for name in ours):
+                    yield f"MTurk has a bonus of ${bonus['BonusAmount']} by assignment {assignment}, and the ledger does not"
+
+
+_PAID = ("sent", "confirmed")
+
+
+def _compared(payment: Payment, amounts: Sequence[Decimal]) -> Iterator[str]:
+    what = f"the bonus of ${payment.amount:.2f} by assignment {payment.assignment} ({reference(payment)})"
+    if len(amounts) > 1:
+        yield f"{what} was sent {len(amounts)} times"
+    elif amounts and amounts[0] != payment.amount:
+        yield f"{what} is one of ${amounts[0]:.2f} on MTurk"
+    elif not amounts and payment.state in _PAID:
+        yield f"{what} stands in the ledger as {payment.state}, and MTurk does not list it"
+    elif amounts and payment.state not in _PAID:
+        yield f"{what} was sent, and stands in the ledger as {payment.state}: run --send, which will find it"
+
+
+def reference(payment: Payment) -> str:
+    """What tells a bonus from every other, in the reason that its worker reads."""
+    return f"reference {payment.token}"
+
+
+def reason(payment: Payment) -> str:
+    """What the worker reads."""
+    return f"Thank you for your work in our study ({payment.why}). This pays for it; {reference(payment)}."

@@ -1,0 +1,251 @@
+"""A panel that sends raters by link: the names of its parameters, and where it wants them back, out of a YAML file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Formatter
+from typing import Annotated, Literal
+from urllib.parse import quote, urlsplit
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from typing_extensions import Self
+
+from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.config.task import ConfigError
+from mephisto_tasks.crowds.panels.arrivals import Arrival, Parameters, TurnedAway
+from mephisto_tasks.crowds.panels.panel_statuses import PanelStatuses
+from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.schema.steps import Redirect
+
+FOLDER = Path(__file__).parent / "panels"
+NO_PANEL = "none"
+CODE = "code"
+OF_VISITOR = ("worker", "study", "session")
+"""What a redirect may hold of the visitor."""
+CODES: dict[Outcome, str] = {
+    "complete": "completion_code",
+    "screened_out": "screen_out_code",
+    "no_consent": "no_consent_code",
+    "timed_out": "time_out_code",
+}
+"""Outcome → the setting below ``mephisto.provider`` with its code."""
+OUR_DOORS = ("invitation", "open")
+OUR_PARAMETERS = ("invitation", "visitor")
+"""By these an invitation is known, which goes beside any panel."""
+
+NO_ID = phrase(
+    "{panel} did not say who you are: the link has no id of yours. Please open the study from its page on {panel}. If "
+    "that is what you did, please tell the researchers, and return the task."
+)
+NOT_FILLED_IN = phrase(
+    "The link holds a placeholder where your id from {panel} should stand. Please open the study from its page on "
+    "{panel}. If that is what you did, please tell the researchers that their link is not filled in, and return the "
+    "task."
+)
+ODD_ID = phrase(
+    "The link holds something that is no id of {panel}. Please open the study from its page on {panel}. If that is "
+    "what you did, please tell the researchers, and return the task."
+)
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")
+_HOST_PART = re.compile(r"[A-Za-z0-9-]{1,63}")
+_LOOPBACK = ("127.0.0.1", "localhost")
+
+
+class PanelParameters(BaseModel):
+    """Names of the parameters in the address; ``session`` is one participation, of which each has one unit."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    worker: Annotated[str, Field(min_length=1)]
+    study: str | None = None
+    session: str | None = None
+
+
+class PanelFile(BaseModel):
+    """What stands in a panel's YAML file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="Stands before each worker's id.")]
+    title: Annotated[str, Field(min_length=1, max_length=60, description="What raters call the panel.")]
+    parameters: PanelParameters
+    link: Annotated[str, Field(description="The query of the link as it is entered at the panel.")] = ""
+    values: Annotated[list[str], Field(description="What a study gives as values.NAME.")] = []
+    redirects: dict[Literal["complete", "screened_out", "no_consent", "timed_out", "returned"], str] = {}
+    statuses: Annotated[PanelStatuses, Field(description="The panel's words for the states of a submission.")] = (
+        PanelStatuses()
+    )
+    show_code: Annotated[bool, Field(description="The last page shows the completion code, to be copied.")] = False
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if self.name in OUR_DOORS:
+            raise ValueError(f"name: {self.name!r} is taken by this package; choose another")
+        for parameter in self.parameters.model_dump(exclude_none=True).values():
+            if parameter in OUR_PARAMETERS:
+                raise ValueError(f"parameters: {parameter!r} is taken by this package's invitations; choose another")
+        allowed = {CODE, *OF_VISITOR, *self.values}
+        for outcome, template in self.redirects.items():
+            unknown = _checked_fields(outcome, template) - allowed
+            if unknown:
+                raise ValueError(
+                    f"redirects.{outcome}: {{{sorted(unknown)[0]}}} is unknown; there is "
+                    + ", ".join(f"{{{name}}}" for name in sorted(allowed))
+                )
+            if fields_of(_authority(template)) - set(self.values):
+                raise ValueError(f"redirects.{outcome}: the host must not depend on the visitor")
+            _check_scheme(outcome, template)
+        return self
+
+
+def _checked_fields(outcome: str, template: str) -> set[str]:
+    try:
+        plain = all(not (spec or conversion) for _, _, spec, conversion in Formatter().parse(template))
+        fields = fields_of(template)
+    except ValueError as error:
+        raise ValueError(f"redirects.{outcome}: braces stand around names only ({error})") from error
+    if not plain:
+        raise ValueError(f"redirects.{outcome}: braces hold a name and nothing else, as {{worker}}")
+    return fields
+
+
+def _check_scheme(outcome: str, template: str) -> None:
+    parts = urlsplit(template)
+    here = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    if not (parts.scheme == "https" or here) or not parts.hostname or "@" in parts.netloc:
+        raise ValueError(f"redirects.{outcome}: an https:// address is expected, not {template!r}")
+
+
+def _authority(template: str) -> str:
+    return template.partition("://")[2].partition("/")[0].partition("?")[0]
+
+
+def fields_of(template: str) -> set[str]:
+    """Names in braces. Raises ValueError for braces that do not match."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+@dataclass(frozen=True)
+class PanelDoor:
+    """The way in for those whom a panel sends, and their way back. It is a :class:`.arrivals.Door`."""
+
+    panel: PanelFile
+    codes: Mapping[Outcome, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.panel.name
+
+    def arrival(self, parameters: Parameters) -> Arrival | None:
+        """Who the panel sent; see :class:`.arrivals.Door`."""
+        names = self.panel.parameters
+        if not {names.worker, names.study, names.session} & set(parameters):
+            return None
+        worker = self._id(parameters, names.worker)
+        session = "" if names.session is None else self._id(parameters, names.session)
+        study = "" if names.study is None or names.study not in parameters else self._id(parameters, names.study)
+        return Arrival(worker_name=f"{self.name}:{worker}", door=self.name, study=study, session=session)
+
+    def _id(self, parameters: Parameters, name: str) -> str:
+        value = clean_label(parameters.get(name, ""))
+        if not value:
+            raise TurnedAway(t(NO_ID, panel=self.panel.title))
+        if _PLACEHOLDER.search(value):
+            raise TurnedAway(t(NOT_FILLED_IN, panel=self.panel.title))
+        if not _ID.fullmatch(value):
+            raise TurnedAway(t(ODD_ID, panel=self.panel.title))
+        return value
+
+    def begins(self, arrival: Arrival) -> None:
+        """Nothing to note: the panel counts its participants."""
+
+    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+        """Back to the panel, with the code for this outcome; None where the study has none for it."""
+        template = self.panel.redirects.get(outcome)
+        code = self.codes.get(outcome, "")
+        if self.panel.show_code and code:
+            return Redirect(site=self.panel.title, code=code)
+        if template is None or (CODE in fields_of(template) and not code):
+            return None
+        worker = arrival.worker_name.removeprefix(f"{self.name}:")
+        told = {**self.values, CODE: code, "worker": worker, "study": arrival.study, "session": arrival.session}
+        url = template.format(**{name: quote(value, safe="") for name, value in told.items()})
+        return Redirect(site=self.panel.title, url=url)
+
+    @property
+    def may_decline(self) -> bool:
+        """Whether those who do not want to take part are sent back with a code for that."""
+        template = self.panel.redirects.get("no_consent")
+        return template is not None and (CODE not in fields_of(template) or bool(self.codes.get("no_consent")))
+
+
+def panel_names() -> list[str]:
+    """Panels that this package knows."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, str]) -> PanelDoor:
+    """The door of a panel: one of :func:`panel_names`, or a YAML file of yours.
+
+    Raises:
+        ConfigError: there is no such panel, its file is wrong, or the study lacks a code or value that it needs.
+    """
+    file = read_panel(panel)
+    for name in file.values:
+        if not values.get(name):
+            raise ConfigError(f"the panel {file.name} needs values.{name}=…")
+    if unknown := set(values) - set(file.values):
+        raise ConfigError(f"the panel {file.name} has no value {sorted(unknown)[0]!r}; it has: {file.values}")
+    for template in file.redirects.values():
+        for name in fields_of(_authority(template)):
+            if not _HOST_PART.fullmatch(values[name]):
+                raise ConfigError(f"values.{name}={values[name]!r} cannot be part of a host's name")
+    asks_for_code = file.show_code or CODE in fields_of(file.redirects.get("complete", ""))
+    if asks_for_code and not codes.get("complete"):
+        raise ConfigError(f"the panel {file.name} needs {CODES['complete']}=…")
+    return PanelDoor(file, codes, values)
+
+
+def panel_named(name: str, launched_with: str) -> PanelFile | None:
+    """The panel by which raters came: that of a launch, where its file has the name, else one that this package knows.
+
+    None: its file is gone, or cannot be read any more.
+    """
+    for panel in (launched_with, name):
+        try:
+            file = read_panel(panel)
+        except ConfigError:
+            continue
+        if file.name == name:
+            return file
+    return None
+
+
+def read_panel(panel: str) -> PanelFile:
+    """A panel's file. Raises ConfigError."""
+    is_file = panel.endswith((".yaml", ".yml"))
+    path = Path(panel).expanduser() if is_file else FOLDER / f"{panel}.yaml"
+    if not path.is_file() or (path.parent == FOLDER and panel not in panel_names()):
+        missing = f"file {path.absolute()}" if is_file else f"panel {panel!r}"
+        raise ConfigError(
+            f"there is no {missing}; panel is one of: {', '.join(panel_names())}, {NO_PANEL}, or a .yaml file"
+        )
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ConfigError(f"{path} holds no settings of a panel; begin with a copy of one of those in {FOLDER}")
+        return PanelFile.model_validate(content)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = "".join(f"{part}: " for part in problem["loc"])
+        raise ConfigError(f"{path}: {where}{problem['msg'].removeprefix('Value error, ')}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no YAML file: {' '.join(str(error).split())}") from error

@@ -1,0 +1,329 @@
+"""Where everybody who comes by a link is received: new visitors, those who come back, and those who leave.
+
+What a browser gets that opens a study to which people come by link: its page, or a plain one in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from mephisto_tasks.admission.eligibility import Refusal
+from mephisto_tasks.admission.exits import Outcome, instead_of_returning
+from mephisto_tasks.crowds.invitations.entry import INVITATION, VISITOR, BadLink, Entry, InvitationDoor
+from mephisto_tasks.crowds.invitations.entry import NAME as INVITED
+from mephisto_tasks.crowds.panels.arrivals import (
+    NO_LINK,
+    Arrival,
+    Door,
+    Parameters,
+    TurnedAway,
+    arrival_by,
+    read_parameters,
+)
+from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE, LinkDatastore, Visit
+from mephisto_tasks.crowds.panels.provider import VISIT
+from mephisto_tasks.server.static import plain_page
+from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.schema.steps import Redirect
+
+COOKIE = "humaneval_visitor"
+REMEMBERED = "Visitor-Remembered"
+"""Header of what the page asks for: the browser keeps the cookie of the visitor whom the address names."""
+COOKIE_S = 400 * 24 * 60 * 60
+"""As long as browsers keep one."""
+_OF_STUDY = frozenset({"/", "/index.html", "/task_config.json"})
+"""What shows anything of the study; all else is the same for every study, or asks who is there."""
+_BY_INVITATION = phrase("This study is by invitation")
+_WRONG = phrase("Wrong link")
+
+
+class Gate:
+    """Shows nothing of the study to who has a bad link, or none.
+
+    Args:
+        invitations: the door whose links are looked at.
+        only_invited: nobody comes in another way.
+        secure: the study is reached by https only.
+    """
+
+    def __init__(self, invitations: InvitationDoor, *, only_invited: bool, secure: bool) -> None:
+        self._invitations = invitations
+        self._only_invited = only_invited
+        self._secure = secure
+
+    def guarded(self, handler: Handler) -> Handler:
+        """``handler`` for those who may see what it serves."""
+
+        async def only_with_link(request: web.Request) -> web.StreamResponse:
+            if request.path not in _OF_STUDY or _is_websocket(request):
+                return await handler(request)
+            if (instead := await self._instead(request)) is not None:
+                return instead
+            response = await handler(request)
+            if COOKIE in request.cookies and request.cookies[COOKIE] == request.query.get(VISITOR):
+                response.headers[REMEMBERED] = "yes"
+            return response
+
+        return only_with_link
+
+    async def _instead(self, request: web.Request) -> web.Response | None:
+        try:
+            parameters = read_parameters(list(request.query.items()))
+            entry = await asyncio.to_thread(self._look, parameters, request.cookies)
+        except BadLink as bad:
+            return plain_page(bad.status, bad.title, str(bad))
+        except TurnedAway as turned_away:
+            return plain_page(403, _WRONG, str(turned_away))
+        if entry is not None:
+            return self._sent_on(entry)
+        if self._only_invited and INVITATION not in parameters:
+            return plain_page(403, _BY_INVITATION, NO_LINK)
+        return None
+
+    def _look(self, parameters: Parameters, cookies: Mapping[str, str]) -> Entry | None:
+        return self._invitations.look(parameters, cookies.get(COOKIE))
+
+    def _sent_on(self, entry: Entry) -> web.Response:
+        """To the same page, under an address that says which visitor this is; the browser remembers it."""
+        headers = {hdrs.LOCATION: f"?{urlencode(entry.parameters)}", hdrs.CACHE_CONTROL: "no-store"}
+        response = web.Response(status=302, headers=headers)
+        response.set_cookie(COOKIE, entry.visitor, max_age=COOKIE_S, httponly=True, samesite="Lax", secure=self._secure)
+        return response
+
+
+def _is_websocket(request: web.Request) -> bool:
+    """Whether it asks for the line on which a page says who it is, and not for a file."""
+    return request.path == "/" and request.headers.get(hdrs.UPGRADE, "").lower() == "websocket"
+
+
+OTHER_PERSON = phrase(
+    "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
+    "sent you here."
+)
+WRONG_LINK = phrase("This link does not work")
+DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, and everything is saved."))
+RETURNED_ALREADY = (
+    phrase("This task is closed"),
+    phrase(
+        "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
+        "saved. If you want to take part after all, please open the study anew from the site that sent you here."
+    ),
+)
+RETURNED_NOW = (
+    phrase("You have returned the task"),
+    phrase(
+        "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your "
+        "interest!"
+    ),
+)
+GIVEN_BACK = (
+    phrase("You have given the task back"),
+    phrase(
+        "What you did until then is saved. If you change your mind, open your link again. Thank you for your interest!"
+    ),
+)
+DECLINED = (
+    phrase("You do not take part"),
+    phrase("That is all right: nothing about you was stored here. Thank you for your time!"),
+)
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """The visitor comes in: ``provider_data`` is what Mephisto is told in the place of what the page sent.
+
+    ``vouched``: their address is a secret of theirs.
+    """
+
+    provider_data: dict[str, Any]
+    visit: Visit
+    vouched: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The visitor does not come in now.
+
+    ``reason`` is a sentence for them, with a title; None: all is well, and the page shows what the task is before anything
+    begins; ``looks`` is then the worker who looks. ``released``: the registration whose work they give back.
+    ``kind``: the reason in a word, for whoever watches the study.
+    """
+
+    title: str | None = None
+    reason: str | None = None
+    redirect: Redirect | None = None
+    released: str | None = None
+    looks: str | None = None
+    kind: str = ""
+
+    def details(self) -> dict[str, Any]:
+        """As the page is told, in the language in force."""
+        redirect = None if self.redirect is None else self.redirect.model_dump(mode="json")
+        return {
+            "failure_reason": None if self.reason is None else t(self.reason),
+            "title": None if self.title is None else t(self.title),
+            "redirect": redirect,
+            "preview": self.reason is None,
+        }
+
+
+class Doorman(Protocol):
+    """What the reception asks of a visitor's page."""
+
+    def is_open(self, registration: str) -> bool:
+        """Whether a registration is one of a page that can go on."""
+
+    def stranger(self, arrival: Arrival, visits: Sequence[Visit]) -> Refusal | None:
+        """Why these visits are not this page's, whatever its address says; None where they are, or nobody's."""
+
+    def full(self, worker_name: str) -> Refusal | None:
+        """Why nobody new can come in just now; None where they can."""
+
+    def consent(self, worker_name: str) -> Refusal | None:
+        """What the visitor must agree to before anything is kept of them; None: they do, or did."""
+
+
+class Reception:
+    """Receives the visitors of one launch.
+
+    Args:
+        store: of the provider.
+        doors: in which order they are asked.
+        task_name: visits of one task go on over its launches.
+    """
+
+    def __init__(self, store: LinkDatastore, doors: Sequence[Door], task_name: str) -> None:
+        self._store = store
+        self._doors = doors
+        self._task_name = task_name
+
+    def receive(self, sent: dict[str, Any], doorman: Doorman) -> Welcome | Answer | Refusal:
+        """What becomes of a registration.
+
+        Args:
+            sent: the page's data: ``parameters`` of its address, and what it is ``here_to`` do: ``look`` at what there is
+                (who is at work already goes on at once), ``begin``, ``decline``, or ``give_back``.
+            doorman: asked before anything of the visitor's is told, or changed.
+        """
+        try:
+            return self._received(sent, doorman)
+        except TurnedAway as turned_away:
+            return Answer(WRONG_LINK, str(turned_away), kind="wrong_link")
+
+    def _received(self, sent: dict[str, Any], doorman: Doorman) -> Welcome | Answer | Refusal:
+        arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
+        if (stranger := doorman.stranger(arrival, self._claimed_by(arrival))) is not None:
+            return stranger
+        visit = self._visit_of(arrival, doorman.is_open)
+        at_work = visit is not None and visit.status == "here" and doorman.is_open(visit.registration)
+        match sent.get("here_to", "begin"):
+            case "decline" if not at_work:
+                return Answer(*DECLINED, self._way_out(arrival, "no_consent"), kind="declined")
+            case "give_back" if visit is not None and at_work:
+                self._store.end(visit, "returned")
+                words = GIVEN_BACK if arrival.door == INVITED else RETURNED_NOW
+                return Answer(*words, self._way_out(arrival, "returned"), visit.registration, kind="gave_back")
+        if visit is not None and visit.status == "complete":
+            return Answer(*DONE_ALREADY, self._way_out(arrival, "complete"), kind="done_already")
+        if visit is not None and visit.status == "returned":
+            return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"), kind="returned_already")
+        if sent.get("here_to") == "look" and not at_work:
+            return Answer(looks=arrival.worker_name)
+        if not at_work and (full := doorman.full(arrival.worker_name)) is not None:
+            return full
+        if not at_work and (asked := doorman.consent(arrival.worker_name)) is not None:
+            return asked
+        if not at_work and (door := self._door_of(arrival)) is not None:
+            door.begins(arrival)
+        begun = self._begin(arrival, visit, at_work)
+        return Welcome(_provider_data(begun), begun, arrival.vouched)
+
+    def _claimed_by(self, arrival: Arrival) -> list[Visit]:
+        """What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished."""
+        newest = self._store.newest_of(self._task_name, arrival.worker_name)
+        claimed = [newest] if newest is not None and newest.status in ("here", "timed_out") else []
+        known = self._store.of_session(self._task_name, arrival.door, arrival.session) if arrival.session else None
+        is_theirs = known is not None and known.worker_name == arrival.worker_name
+        return [*claimed, known] if known is not None and is_theirs and known not in claimed else claimed
+
+    def _visit_of(self, arrival: Arrival, is_open: Callable[[str], bool]) -> Visit | None:
+        """The visit that this arrival goes on with, if there is one; where sessions are counted, that of the session.
+
+        Raises:
+            TurnedAway: the session is somebody else's.
+        """
+        newest = self._store.newest_of(self._task_name, arrival.worker_name)
+        if newest is not None and not (newest.status == "here" and is_open(newest.registration)):
+            newest = None
+        if not arrival.session:
+            return newest
+        known = self._store.of_session(self._task_name, arrival.door, arrival.session)
+        if known is not None and known.worker_name != arrival.worker_name:
+            raise TurnedAway(OTHER_PERSON)
+        if known is not None and known.status in ("complete", "returned"):
+            return known
+        return newest or known
+
+    def _begin(self, arrival: Arrival, visit: Visit | None, at_work: bool) -> Visit:
+        if visit is None:
+            return self._store.add(self._task_name, arrival)
+        if visit.session == arrival.session and visit.arrival.door == arrival.door:
+            return visit if at_work else self._store.begin_again(visit)
+        # The worker is at work under another session: that work goes on, under the one that they came with now.
+        known = arrival.session and self._store.of_session(self._task_name, arrival.door, arrival.session)
+        return self._store.go_on_as(visit, known or self._store.add(self._task_name, arrival))
+
+    def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+        """Where a worker goes whose newest visit ends so. Mephisto tells how units end; who had none yet, ends here."""
+        visit = self._store.newest_of(self._task_name, worker_name)
+        if visit is None:
+            return None
+        if visit.status == "here" and visit.agent_id is None and outcome != "complete":
+            self._store.end(visit, outcome)
+        return self._way_out(visit.arrival, outcome)
+
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
+        if redirect is not None:
+            return instead_of_returning(text, t("go back to {site}", site=redirect.site))
+        visit = self._store.newest_of(self._task_name, worker_name)
+        is_invited = visit is not None and visit.arrival.door == INVITED
+        return instead_of_returning(text, t("close this page")) if is_invited else text
+
+    def work_done(self, agent_id: str) -> None:
+        """The unit is done; from now on its visitor is only sent back."""
+        self._store.end_of_agent(agent_id, "complete")
+
+    def screened_out(self, worker_name: str) -> Redirect | None:
+        """A worker may not take part, or not any more: where they go."""
+        visit = self._store.newest_of(self._task_name, worker_name)
+        was_away = visit is not None and visit.status == "timed_out"
+        return self.way_out(worker_name, "timed_out" if was_away else "screened_out")
+
+    def given_back(self, agent_ids: list[str]) -> set[str]:
+        """Those of these units' agents that were given back at the panel, as another process read."""
+        return self._store.returned_agents(agent_ids)
+
+    def _way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+        door = self._door_of(arrival)
+        return None if door is None else door.way_out(arrival, outcome)
+
+    def _door_of(self, arrival: Arrival) -> Door | None:
+        return next((door for door in self._doors if door.name == arrival.door), None)
+
+
+def _provider_data(visit: Visit) -> dict[str, Any]:
+    return {
+        "worker_name": visit.worker_name,
+        "agent_registration_id": visit.registration,
+        "assignment_id": visit.session or visit.registration,
+        "provider_type": PROVIDER_TYPE,
+        VISIT: visit.visit_id,
+    }

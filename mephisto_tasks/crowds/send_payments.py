@@ -1,0 +1,113 @@
+"""Sending what was proposed: into the ledger first, then to the crowd's site, then into Mephisto's database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from mephisto_tasks.payments.ledger import Ledger, Payment, State
+from mephisto_tasks.payments.policy import PayError
+from mephisto_tasks.payments.statement import Books
+from mephisto_tasks.storage.results import ResultsError, database_file, query
+
+APPROVED, ACCEPTED = "approved", "accepted"
+"""Mephisto's statuses of an agent whose work was approved, and of its unit."""
+
+_STATUSES = """
+    SELECT agents.agent_id, agents.status, units.unit_id, units.status
+      FROM agents LEFT JOIN units ON units.agent_id = agents.agent_id
+"""
+
+
+def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = lambda payment, state: None) -> None:
+    """Send everything that the books propose. The caller holds :func:`~mephisto_tasks.payments.ledger.only_payer`.
+
+    Killed anywhere, it can be run again: what was not sent is sent then, and what was is found.
+
+    Args:
+        data_dir: of Mephisto.
+        books: just opened, while the lock was held.
+        done: told of each step of each payment.
+
+    Raises:
+        PayError: there is not enough money, say; then nothing was sent.
+        CrowdError: a crowd's site could not be asked any more; the rest waits for the next run.
+    """
+    ledger = Ledger(data_dir, books.task_name)
+    for account in books.accounts:
+        if account.to_send:  # a site that has closed is asked nothing
+            account.payer.check(account.to_send)
+
+    def note(payment: Payment, state: State, words: str) -> None:
+        ledger.note(payment.token, state, words)
+        done(payment, state)
+
+    try:
+        for account in books.accounts:
+            ledger.intend([*account.proposal.found, *account.proposal.payments])
+            for payment in account.proposal.found:
+                note(payment, "confirmed", "was paid already, not by this program")
+            for payment in account.proposal.confirmed:
+                note(payment, "confirmed", payment.words)
+            account.payer.send(account.to_send, note)
+    finally:
+        _tell_mephisto(data_dir, ledger.payments())
+
+
+def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
+    """Approved is in Mephisto's database what the crowd's site says is approved, for Mephisto's own tools."""
+    paid = {payment.agent_id for payment in payments if payment.kind == "approval" and payment.state == "confirmed"}
+    try:
+        rows = [row for row in query(data_dir, _STATUSES) if str(row[0]) in paid]
+        agents = [str(agent) for agent, status, *_ in rows if status != APPROVED]
+        units = [str(unit) for *_, unit, status in rows if status in ("completed", "assigned")]
+        if not agents and not units:
+            return
+        from mephisto_tasks.crowds.database import opened  # loads Mephisto, which a look at the books need not wait for
+
+        with opened(database_file(data_dir)) as db:
+            for agent in agents:
+                db.update_agent(agent, status=APPROVED)
+            for unit in units:
+                db.update_unit(unit, status=ACCEPTED)
+    except (sqlite3.OperationalError, ResultsError) as error:
+        raise PayError(
+            f"what was sent stands in the ledger, but Mephisto's database could not be told ({error}). Run this again: "
+            "nothing is sent twice"
+        ) from error
+
+
+def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payment]:
+    """Note that what remains for these workers, or was written into a file for them, is paid. The caller holds the lock.
+
+    Raises:
+        PayError: nothing remains for one of them; then nothing was noted.
+    """
+    settled: list[Payment] = []
+    written: list[Payment] = []
+    for worker in workers:
+        of_files = [one for one in books.payments if one.worker == worker and one.state == "written"]
+        remaining = [
+            (account, one) for account in books.accounts for one in account.proposal.remaining if one.worker == worker
+        ]
+        if not remaining and not of_files:
+            claimed = {one.worker for one in books.payments if one.state == "written"}
+            known = ", ".join(sorted({one.worker for one in books.remaining} | claimed))
+            others = (
+                f"Something does to: {known}"
+                if known
+                else "Nor does anything to anybody else: there is nothing to note"
+            )
+            raise PayError(f"nothing remains to be paid to {worker}. {others}")
+        written += of_files
+        settled += [
+            one.owed.payment(account.payer.account, "bonus", "", one.amount)
+            for account, one in remaining
+            if one.written is None
+        ]
+    ledger = Ledger(data_dir, books.task_name)
+    ledger.intend(settled)
+    for payment in (*settled, *written):
+        ledger.note(payment.token, "by_hand", "noted with --settled")
+    return [*settled, *written]

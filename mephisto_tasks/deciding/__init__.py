@@ -1,1 +1,0 @@
-"""Launches that end when their answer is reached (``stop=decided``)."""

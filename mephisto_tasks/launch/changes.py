@@ -1,0 +1,191 @@
+"""A second launch of a task that runs: what it asks for otherwise than the running one, as orders to that.
+
+What orders can cost on MTurk: more dialogues are more HITs than were agreed to at the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from pydantic import JsonValue
+
+from mephisto_tasks.config.names import short_name
+from mephisto_tasks.config.stopping import StoppingSettings
+from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
+from mephisto_tasks.control.snapshot import GroupNow
+from mephisto_tasks.storage.provider_names import MTURK
+from mephisto_tasks.storage.run_settings import Settings
+from parlai_humaneval.allocation.groups import units_needed
+
+
+def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow]) -> str | None:
+    """In a sentence, at most; None where nothing real is spent."""
+    if settings.get("provider._provider_type") != MTURK:
+        return None
+    missing = [0 if group.stopped else max(0, (group.wanted or 0) - group.completed) for group in groups]
+    further = [_further(group, orders) for group in groups]
+    if not any(further):
+        return None
+    from mephisto_tasks.crowds.mturk.cost import LaunchTotal, fee_share
+
+    after = [there + more for there, more in zip(missing, further, strict=True)]
+    units = _units(after, settings) - _units(missing, settings)
+    total = LaunchTotal(
+        provider=MTURK,
+        requester=str(settings.get("provider.requester_name")),
+        endpoint="",
+        units=units,
+        reward=Decimal(str(settings.get("task.task_reward"))),
+        fee_share=fee_share(bool(settings.get("blueprint.workers.masters"))),
+        most_open=units,
+        balance=Decimal(0),
+    )
+    hits = "1 more HIT" if units == 1 else f"{units:,} more HITs"
+    return f"This spends real money on MTurk: up to ${total.total:.2f} for {hits}, MTurk's fee included."
+
+
+def _further(group: GroupNow, orders: Sequence[Order]) -> int:
+    """So many more of a group; none where it is stopped."""
+    return sum(
+        order.number
+        for order in orders
+        if isinstance(order, More)
+        and group.stopped is None
+        and (not order.models or set(group.models) == set(order.models))
+        and order.setting in (None, group.setting)
+    )
+
+
+def _units(missing: Sequence[int], settings: Settings) -> int:
+    """HITs for so many dialogues (judgements), counted as the launch counts them."""
+    if (items := settings.get("blueprint.items_per_unit")) is not None:
+        most = settings.get("blueprint.items_per_worker_and_group")
+        return units_needed(missing, int(str(items)), None if most is None else int(str(most)))
+    control = bool(settings.get("blueprint.quality_control_model"))
+    conversations = int(str(settings.get("blueprint.conversations_per_unit") or 1)) - control
+    return units_needed(missing, max(1, conversations), 1)
+
+
+_FULL = "mephisto."
+_BLUEPRINT = "blueprint."
+_MODELS = _BLUEPRINT + "models"
+_GROUPS = _BLUEPRINT + "groups"
+_SEED = _BLUEPRINT + "seed"
+_PER_ITEM = _BLUEPRINT + "judgements_per_item"
+_AMOUNTS = (_BLUEPRINT + "dialogues_per_group", _BLUEPRINT + "judgements_per_group", _PER_ITEM)
+_OF_THE_RULE = {_BLUEPRINT + name for name in StoppingSettings.model_fields} - {
+    _BLUEPRINT + name for name in ("max_dialogues", "raters_at_a_time")
+}
+_OF_THE_LAUNCH_ALONE = {"log_level"}
+"""What says nothing of the study."""
+
+
+class CannotChange(ValueError):
+    """A setting that a running launch cannot change; the message names it."""
+
+
+def changes(before: Settings, now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[Order]:
+    """Orders that make of the running launch what ``now`` asks for; empty where it asks for nothing else.
+
+    Args:
+        before: settings of the running launch, as they were asked for.
+        now: those of the second.
+        groups: of the running launch.
+        task_name: of both.
+
+    Raises:
+        CannotChange: more than orders can do.
+    """
+    differing = {name for name in {*before, *now} if before.get(name) != now.get(name)} - _OF_THE_LAUNCH_ALONE
+    if now.get(_SEED) is None:  # the seed is drawn at the first launch
+        differing.discard(_SEED)
+    for name in sorted(differing - {_MODELS, _GROUPS, *_AMOUNTS}):
+        raise _unchangeable(name, before.get(name), now.get(name), task_name)
+    kept = _kept(now, groups, task_name) if differing & {_MODELS, _GROUPS} else list(groups)
+    orders = _fewer(groups, kept)
+    for name in sorted(differing & set(_AMOUNTS)):
+        more = _more(name, before.get(name), now.get(name), kept, task_name)
+        alike = {order.number for order in more}
+        whole = len(more) == len(groups) == len(kept) and len(alike) == 1
+        orders += [More(number=alike.pop(), by="launch")] if whole else more
+    return orders
+
+
+def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> CannotChange:
+    if name in _OF_THE_RULE:
+        return CannotChange(
+            f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: "
+            "no launch can change by what a study ends once it has begun, as its error rates would no longer hold. Leave it "
+            "as it is, or begin another study: task_name=…"
+        )
+    return CannotChange(
+        f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: a "
+        "launch that runs cannot change that. Stop it and launch again (it goes on with its counts), or give this one "
+        "another task_name=…"
+    )
+
+
+def _shown(value: JsonValue) -> str:
+    return "not set" if value in (None, "", []) else f"{value!r}"
+
+
+def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[GroupNow]:
+    """The groups of the running launch that the settings name. Raises CannotChange for what is new, or if none is left."""
+    named, models = _sets(now.get(_GROUPS)), _names(now.get(_MODELS))
+    there = {model for group in groups for model in group.models}
+    strange = sorted({*models, *(model for group in named for model in group)} - there)
+    if strange:
+        raise CannotChange(
+            f"{', '.join(strange)}: the running launch of {task_name!r} has no such model, and cannot take in any. Stop it "
+            "and launch again: it goes on with its counts."
+        )
+    new = [group for group in named if group not in [set(known.models) for known in groups]]
+    if new:
+        raise CannotChange(
+            f"groups: {' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that "
+            "runs, and it cannot take in any. Stop it and launch again: it goes on with its counts."
+        )
+    if named:
+        kept = [group for group in groups if set(group.models) in named]
+    else:
+        kept = [group for group in groups if not models or set(group.models) <= set(models)]
+    if not kept:
+        raise CannotChange(f"with these models nothing is left of the running launch of {task_name!r}: stop it instead")
+    return kept
+
+
+def _sets(value: JsonValue) -> list[set[str]]:
+    return [set(_names(group)) for group in value] if isinstance(value, list) else []
+
+
+def _names(value: JsonValue) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []
+
+
+def _fewer(groups: Sequence[GroupNow], kept: Sequence[GroupNow]) -> list[Order]:
+    """A model of which nothing is kept is retired; other groups are stopped."""
+    left = [group for group in groups if group not in kept and group.stopped is None]
+    staying = {model for group in kept for model in group.models}
+    retired = sorted({model for group in left for model in group.models} - staying)
+    stopped = [group for group in left if not set(group.models) & set(retired)]
+    return [
+        *(RetireModel(model=model, by="launch") for model in retired),
+        *(StopGroup(models=group.models, setting=group.setting, by="launch") for group in stopped),
+    ]
+
+
+def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupNow], task_name: str) -> list[More]:
+    if not isinstance(before, int) or not isinstance(now, int):
+        raise _unchangeable(name, before, now, task_name)
+    if now < before:
+        raise CannotChange(
+            f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: it "
+            "cannot ask for fewer. Stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch."
+        )
+    orders = []
+    for group in groups:
+        wanted = group.asked * now // before if name == _PER_ITEM else now
+        if group.stopped is None and group.wanted is not None and wanted > group.wanted:
+            orders.append(More(number=wanted - group.wanted, models=group.models, setting=group.setting, by="launch"))
+    return orders

@@ -1,0 +1,410 @@
+"""Settings of a task: the named confs, files of yours, and overrides of the command line, composed and checked."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
+import pydantic
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException, ValidationError
+from pydantic import BaseModel
+
+from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
+from mephisto_tasks.adapter.task_launcher import MOCK_PROVIDER
+from mephisto_tasks.config.files import in_quotes, read_short_conf, task_dir
+from mephisto_tasks.config.names import (
+    BLUEPRINT,
+    OPEN,
+    ROOT,
+    SECTIONS,
+    in_full,
+    in_short,
+    meanings,
+    name_of,
+    no_setting,
+    short_name,
+)
+from mephisto_tasks.config.task import ConfigError, explained
+from mephisto_tasks.crowds.mturk.client import asks_this_machine, endpoint, is_loopback
+from mephisto_tasks.crowds.panels.crowd import panel_of
+from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE as LINK_PROVIDER
+from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL
+from mephisto_tasks.launch.blueprints import blueprint_of
+from mephisto_tasks.launch.config_options import (
+    DOCUMENTED,
+    SHARED_CONFS,
+    WORDS,
+    choices,
+    names_beside_blueprint,
+    where_it_goes,
+)
+from mephisto_tasks.server.hosts import is_web_address, public_names
+from mephisto_tasks.server.security import origin, trusted_networks
+from parlai_humaneval._util.text import choose_of
+from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.techniques.registry import technique, techniques
+
+EMBEDDED_WORD = "embedded"
+"""A setting of its own: ``embedded=true`` puts models that need no download in the place of a conf's own."""
+OLD_EMBEDDED = ("models=embedded", "mephisto.blueprint.models=embedded")
+"""As it was said at first; a list of one model of that name is ``models=[embedded]``."""
+EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
+"""The better ones first."""
+PANEL_VALUES = "mephisto.provider.values."
+"""Before the names of what a panel's file asks for."""
+_PANEL_CODES = tuple(f"mephisto.provider.{name}" for name in CODES.values())
+_PARTS = ("base", "live", "static")
+"""Confs that others are made of."""
+_OPTIONAL = ("block_qualification", "server_source_path", "server_type")
+"""Settings that Mephisto declares as missing and does without."""
+_QUOTED = re.compile(r"""(["']).*\1""", re.DOTALL)
+_NO_LIST = "str is not a ListConfig, list or tuple."
+"""OmegaConf's words for a setting that wants a list."""
+_NO_SUCH = re.compile(r"Could not override '([^']+)'")
+"""Hydra's words for a setting that there is not; its advice, a plus sign, would make one that nothing reads."""
+_CONVERTED = re.compile(r"could not be converted to (\w+)")
+"""OmegaConf's words for a value of another kind."""
+_KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or false"}
+
+
+def conf_names(task: str) -> list[str]:
+    """The confs of a task that can be launched by name."""
+    folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
+    return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
+
+
+def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
+    """Settings of a task: a named conf (or the path of a YAML file of yours), and what is said besides.
+
+    Args:
+        task: the technique.
+        conf: one of :func:`conf_names`, or a file: hydra's (with ``defaults`` or ``mephisto``), or of settings by their
+            short names.
+        overrides: ``NAME=VALUE`` by short or full names, as hydra reads them; they rule over all others.
+        beneath: the same of the command, over which those go.
+
+    Raises:
+        ConfigError: unknown conf, unknown setting, or a required setting that is missing.
+    """
+    model = blueprint_of(task).CONFIG
+    known = [*blueprint_names(model), *sorted(names_beside_blueprint())]
+    of_file = read_short_conf(conf)
+    if of_file is not None:
+        conf, beneath = of_file.conf, [*of_file.overrides, *beneath]
+    embedded = _wants_embedded([*beneath, *overrides])
+    typed, given = (
+        in_full([override for override in part if not _is_about_embedded(override)], known, WORDS)
+        for part in (overrides, beneath)
+    )
+    for override in (*given, *typed):
+        _check_name(override, known, task)
+    overrides = [*given, *typed]
+    composed = _composed(task, conf, overrides, known)
+    _check_sections(composed, conf)
+    if embedded:
+        _check_embedded(typed)
+        use_embedded(composed)
+    _let_overrides_rule(composed, overrides)
+    needed = sorted(key for key in OmegaConf.missing_keys(composed) if not key.endswith(_OPTIONAL))
+    needed += _needed_by_crowd(composed)
+    if needed:
+        place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
+        lacking = " ".join(f"{short_name(key)}=…" for key in needed)
+        raise ConfigError(f"conf {conf!r}{place} needs more settings: add {lacking}")
+    _check_bounds(composed, task)
+    _check_address(composed)
+    _check_sites(composed)
+    if composed.mephisto.provider._provider_type == LINK_PROVIDER:
+        panel_of(composed.mephisto.provider)
+    return composed
+
+
+def blueprint_names(model: type[BaseModel]) -> list[str]:
+    """Full names of a technique's settings; a block may be set as a whole."""
+    return [BLUEPRINT + name for name in {**all_settings(model), **model.model_fields}]
+
+
+def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[str]) -> DictConfig:
+    config_dir, config_name = _file_of(task, conf)
+    confs = task_dir(task) / "hydra_configs" / "conf"
+    search = f"hydra.searchpath=['file://{confs}','file://{SHARED_CONFS}']"
+    try:
+        with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
+            warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
+            composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
+        _on_this_machine(composed)
+        OmegaConf.missing_keys(composed)
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+        raise _in_our_words(error, conf, overrides, known) from error
+    return composed
+
+
+def _file_of(task: str, conf: str) -> tuple[Path, str]:
+    """Folder and name of a conf's file, as hydra takes them."""
+    confs = task_dir(task) / "hydra_configs" / "conf"
+    if conf.endswith((".yaml", ".yml")):
+        own = Path(conf).expanduser().resolve()
+        if not own.is_file():
+            raise ConfigError(f"there is no file {own}")
+        return own.parent, own.stem
+    names = conf_names(task)
+    if conf not in names:
+        raise ConfigError(f"{task} has no conf {conf!r}{choose_of(conf, names)}, or a .yaml file")
+    return (confs if (confs / f"{conf}.yaml").is_file() else SHARED_CONFS), conf
+
+
+def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: Sequence[str]) -> ConfigError:
+    """What hydra refuses, as whoever typed it would say it."""
+    if unknown := _NO_SUCH.search(str(error)):
+        where = where_it_goes(unknown[1])
+        if unknown[1] in known and where:
+            return ConfigError(
+                f"{short_name(unknown[1])} is no setting of this place: add {' or '.join(where)}, or leave it out"
+            )
+        return no_setting(unknown[1], [name for name in known if name != unknown[1]])
+    for override in overrides:
+        name, value = short_name(name_of(override)), override.partition("=")[2]
+        if override in str(error) and "Ambiguous value" in str(error):
+            return ConfigError(
+                f"{name}={value} is read as no list: put it into brackets, and quote it: '{name}=[{value}]'"
+            )
+        if override in str(error) and str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
+            return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
+        if override in str(error) and (wanted := _CONVERTED.search(str(error.__cause__ or error))):
+            return ConfigError(f"{name}={value}: {_KINDS.get(wanted[1], wanted[1])} is expected, not {value!r}")
+    if (unreadable := _unreadable(overrides)) is not None:
+        return ConfigError(
+            f"{in_short(unreadable)} cannot be read: close all brackets, and put a value with signs beyond letters, digits "
+            "and _ - . : / in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'"
+        )
+    said = " ".join(str(error).strip().splitlines()[:3])
+    why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
+    return ConfigError(in_short(f"conf {conf!r}: {said}{why}"))
+
+
+def _is_about_embedded(override: str) -> bool:
+    return override in OLD_EMBEDDED or name_of(override) == EMBEDDED_WORD
+
+
+def _wants_embedded(overrides: Sequence[str]) -> bool:
+    """Whether embedded models are to speak; the last word counts.
+
+    Raises:
+        ConfigError: it is neither true nor false.
+    """
+    for override in reversed(overrides):
+        if override in OLD_EMBEDDED:
+            return True
+        if name_of(override) == EMBEDDED_WORD:
+            value = override.partition("=")[2]
+            if value.lower() not in ("true", "false"):
+                raise ConfigError(f"embedded is true or false, not {value!r}: write embedded=true, or leave it out")
+            return value.lower() == "true"
+    return False
+
+
+def _check_embedded(overrides: Sequence[str]) -> None:
+    """Raises ConfigError where models are named besides."""
+    for override in overrides:
+        if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
+            raise ConfigError(
+                f"embedded=true puts embedded models in the place of others, and {short_name(override)} names some: "
+                "leave one of them out"
+            )
+
+
+def _unreadable(overrides: Sequence[str]) -> str | None:
+    """The first setting that is written as hydra cannot read it, if one is."""
+    parser = OverridesParser.create()
+    for override in overrides:
+        try:
+            parser.parse_override(_letter_by_letter(override))
+        except HydraException:
+            return override
+    return None
+
+
+def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
+    """A setting of the command line rules over the variants of the technique, which would set it again."""
+    for override in overrides:
+        name = name_of(override).removeprefix(BLUEPRINT)
+        for variant in config.mephisto.blueprint.get("variants", {}).values():
+            if name in variant:
+                variant[name] = config.mephisto.blueprint[name]
+
+
+def _check_bounds(config: DictConfig, task: str) -> None:
+    """Raises ConfigError where a setting besides those of the technique is out of its bounds: Mephisto knows none."""
+    for section, model in DOCUMENTED.items():
+        there = config.mephisto[section]
+        bounded = [
+            name for name, info in model.model_fields.items() if info.metadata and name != "port"
+        ]  # of which the server says what it is
+        values = {name: there[name] for name in bounded if name in there and not OmegaConf.is_missing(there, name)}
+        try:
+            model.model_validate(values)
+        except pydantic.ValidationError as error:
+            raise explained(error, task) from error
+
+
+def _needed_by_crowd(config: DictConfig) -> list[str]:
+    """What a launch on a crowd lacks, whose defaults are for this machine."""
+    if _is_local(config):
+        return []
+    architect = config.mephisto.architect
+    here = asks_this_machine(str(config.mephisto.provider._provider_type))
+    needed = [] if here or architect.public_url else ["mephisto.architect.public_url"]
+    blueprint = config.mephisto.blueprint
+    if PACKAGED in (blueprint.get("dialogues") or ()):
+        needed.append(BLUEPRINT + "dialogues")  # nobody pays for judgements of our samples
+    live = "group_size" in blueprint  # who judges finished dialogues judges the models that speak in them
+    return [*needed, BLUEPRINT + "models"] if live and not (blueprint.models or blueprint.groups) else needed
+
+
+def _is_local(config: DictConfig) -> bool:
+    provider = config.mephisto.provider
+    # Invitations may go to people in the same room, or the same network.
+    invited = provider._provider_type == LINK_PROVIDER and provider.panel == NO_PANEL
+    local_provider = provider._provider_type == MOCK_PROVIDER or invited
+    return bool(local_provider or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
+
+
+def _on_this_machine(config: DictConfig) -> None:
+    """A stand-in for MTurk on this machine finds the page on this machine: it needs no public address, nor https."""
+    mephisto = config.get("mephisto")
+    provider = None if mephisto is None else mephisto.get("provider")
+    if provider is None or not asks_this_machine(str(provider._provider_type)):
+        return
+    if OmegaConf.is_missing(mephisto.architect, "public_url"):
+        mephisto.architect.public_url = ""
+    sites = list(mephisto.architect.get("frame_sites") or ())
+    mephisto.architect.frame_sites = [*sites, endpoint(str(provider._provider_type)).rstrip("/")]
+
+
+def _check_address(config: DictConfig) -> None:
+    """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
+    architect = config.mephisto.architect
+    try:
+        trusted_networks(architect.get("trusted_proxies") or ())
+        public_names(architect.get("public_names") or ())
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    if _is_local(config):
+        public = str(architect.get("public_url") or "")
+        if public and not is_web_address(public):
+            raise ConfigError(f"public_url={public} is no address: https://study.example.org is one")
+        return
+    here = not architect.public_url or is_loopback(str(architect.public_url))
+    if here and asks_this_machine(str(config.mephisto.provider._provider_type)):
+        return
+    if not str(architect.public_url).startswith("https://"):
+        raise ConfigError(
+            "crowd workers need an https address that reaches this machine: set "
+            f"public_url=https://… (now {str(architect.public_url)!r})"
+        )
+
+
+def _check_sites(config: DictConfig) -> None:
+    try:
+        for site in config.mephisto.architect.get("frame_sites") or ():
+            origin(site)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def all_settings(config: type[BaseModel]) -> dict[str, str]:
+    """Name → what it is, of every setting; those of a block by the block's name, a dot and their own."""
+    found: dict[str, str] = {}
+    for name, info in config.model_fields.items():
+        block = info.annotation
+        if isinstance(block, type) and issubclass(block, BaseModel):
+            found |= {f"{name}.{inner}": what for inner, what in all_settings(block).items()}
+        else:
+            found[name] = info.description or ""
+    return found
+
+
+def _check_name(override: str, known: Sequence[str], task: str) -> None:
+    """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
+    name, value = name_of(override), override.partition("=")[2]
+    if name in WORDS:
+        words = choices(name)
+        if value not in words:
+            more = "" if name != "workers" else ", or say more by the rules workers.…"
+            raise ConfigError(f"there is no {name} {value!r}{choose_of(value, words)}{more}")
+        return
+    open_ended = name.startswith(tuple(f"{part}." for part in OPEN))
+    if open_ended or name in known or (name.startswith(ROOT) and not name.startswith(BLUEPRINT)):
+        return
+    raise of_another_technique(task, name) or no_setting(name, [*known, *WORDS, EMBEDDED_WORD])
+
+
+def of_another_technique(task: str, name: str) -> ConfigError | None:
+    """The error for a setting that only the techniques of the other engine have."""
+    engine = technique(task).engine
+    for other, entry in techniques().items():
+        if entry.engine != engine and meanings(name, blueprint_names(blueprint_of(other).CONFIG)):
+            whose = "talk to models" if entry.engine == "live" else "judge finished dialogues"
+            return ConfigError(
+                f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as {other}; "
+                f"see `parlai-humaneval launch {task} --list-settings`"
+            )
+    return None
+
+
+def _letter_by_letter(override: str) -> str:
+    """What a panel takes is no number, though it may look like one: hydra would read the code 73E91204 as infinity.
+
+    Its values are new names to hydra, one set for each panel.
+    """
+    name, _, value = override.partition("=")
+    plain = name.lstrip("+")
+    is_value = plain.startswith(PANEL_VALUES)
+    if not (is_value or plain in _PANEL_CODES) or name.startswith("~"):
+        return override
+    if is_value:
+        name = f"++{plain}"
+    return f"{name}={value if _QUOTED.fullmatch(value) else in_quotes('' if value == 'null' else value)}"
+
+
+def _check_sections(config: DictConfig, conf: str) -> None:
+    missing = [section for section in SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
+    if missing:
+        raise ConfigError(
+            f"conf {conf!r} lacks mephisto.{missing[0]}. A file of yours begins with a conf of the task:\n"
+            "  #@package _global_\n  defaults: [local, _self_]"
+        )
+
+
+def use_embedded(config: DictConfig) -> None:
+    """Put embedded models in the place of a conf's own, as many as stand together there.
+
+    Groups become all that these models make; models lose their personas; fewer speak in a dialogue, and a unit holds
+    fewer conversations, where there are not enough of them.
+    """
+    blueprint = config.mephisto.blueprint
+    if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
+        in_samples = PACKAGED in blueprint.dialogues and not blueprint.generate
+        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if in_samples else 3]), []
+        return
+    control = str(blueprint.quality_control_model)
+    free = [name for name in EMBEDDED if name != control]
+    size = min(int(blueprint.group_size), len(free))
+    models = free[: size if size > 1 else 3]
+    blueprint.models, blueprint.groups, blueprint.bot_persona = models, [], False
+    blueprint.group_size = size
+    most = len(models) + bool(control) if size == 1 else 1
+    blueprint.conversations_per_unit = min(int(blueprint.conversations_per_unit), most)

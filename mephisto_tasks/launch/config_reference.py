@@ -1,0 +1,260 @@
+"""What settings there are: by topic, a line each; or one of them with all that is known of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+import yaml
+from annotated_types import Ge, Gt, Le, Lt
+from omegaconf import DictConfig, OmegaConf
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
+from mephisto_tasks.launch.blueprints import blueprint_of
+from mephisto_tasks.launch.config import EMBEDDED, EMBEDDED_WORD, compose_config, of_another_technique
+from mephisto_tasks.launch.config_options import DOCUMENTED, Words, choices
+from parlai_humaneval.techniques.registry import technique
+
+TOPICS: Mapping[str, tuple[str, ...]] = {
+    "The study": (
+        "task_name", "setting", "metric", "dialogues", "human_dialogues", "human_share",
+        "dialogues_per_group", "dialogues_per_worker", "conversations_per_unit", "judgements_per_group",
+        "judgements_per_item", "items_per_unit", "units_per_worker", "items_per_worker_and_group", "sample", "seed",
+        "cut_off", "planned_for_looking", "technique", "variants",
+    ),
+    "When it ends": ("stop", "margin", "alpha", "max_dialogues", "raters_at_a_time", "time_out_minutes", "transitive"),
+    "Models": (
+        "models", "embedded", "groups", "group_size", "quality_control_model", "zoo_files", "engine", "replicas",
+        "ray_address", "model_timeout_s", "model_retries", "model_outage_s", "generate", "num_dialogues", "exchanges",
+        "start", "start_file", "batch_size",
+    ),
+    "The chat": (
+        "turns", "rater_ends", "max_turns", "history", "first_message", "openers", "opener_speaker", "persona",
+        "persona_file", "bot_persona", "context_kind", "context_file", "topic", "ask_opinion", "topic_changes",
+        "offer_topics", "topics_file", "min_message_words", "max_message_chars",
+    ),
+    "How replies look": ("replies",),
+    "Raters and practice": (
+        "workers", "language", "languages_dir", "minutes",
+        "onboarding_file", "onboarding_tries", "onboarding_feedback", "onboarding_qualification",
+        "instructions_file", "consent_file", "block_qualification", "blocking_checks", "reading_speed_wpm", "gold_file",
+        "golds_per_unit", "answer_timeout_s",
+    ),
+    "Pay": (
+        "task_reward", "pay", "payment", "bonus_budget", "auto_approval_delay_in_seconds",
+    ),
+    "Where raters come from": (
+        "place", "requester_name", "panel", "completion_code", "screen_out_code", "no_consent_code", "time_out_code",
+        "values", "assignment_duration_in_seconds", "task_lifetime_in_seconds", "max_num_concurrent_units",
+    ),
+    "The server": (
+        "server", "hostname", "port", "public_url", "trusted_proxies", "public_names", "frame_sites", "disconnect_after_s",
+        "max_concurrent", "stop_after_failures",
+    ),
+}  # fmt: skip
+"""Topic → settings, and blocks of them, in the order in which they are shown."""
+ELSE = "What raters are asked"
+"""The topic of all others."""
+_SENTENCE_ENDS = re.compile(r"(?<=\.) (?=[A-Z`])")
+_BOUNDS: dict[type, str] = {Ge: "from", Gt: "above", Le: "to", Lt: "below"}
+_KINDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+class Setting(BaseModel):
+    """One setting, as it is listed; every name is a key of the JSON for programs."""
+
+    name: str
+    """As it is typed."""
+    full_name: str
+    """As it is stored."""
+    topic: str
+    default: str
+    """With the conf that was named."""
+    description: str
+    allowed: str
+    example: str
+
+    @property
+    def in_a_sentence(self) -> str:
+        """The first sentence of the description."""
+        return _SENTENCE_ENDS.split(self.description.replace("\n", " "), 1)[0]
+
+
+def list_settings(task: str, conf: str = "local") -> list[Setting]:
+    """All settings of a task, by topic, with the defaults of a conf.
+
+    Raises:
+        ConfigError: as :func:`~mephisto_tasks.launch.config.compose_config` does.
+    """
+    composed = compose_config(task, conf)
+    listed = [
+        *(_with_metrics(task, setting) for setting in _of_model(blueprint_of(task).CONFIG, BLUEPRINT, composed)),
+        *(_with_choices(setting) for setting in _of_model(Words, "", composed)),
+        *(each for section, model in DOCUMENTED.items() for each in _of_model(model, f"{ROOT}{section}.", composed)),
+        _EMBEDDED,
+    ]
+    order = [name for names in TOPICS.values() for name in names]
+    topics = [*TOPICS, ELSE]
+    return sorted(listed, key=lambda setting: (topics.index(setting.topic), _rank(setting, order)))
+
+
+def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
+    """The setting of this name, or those of a block. Raises ConfigError: there is none; it names the nearest."""
+    full = {setting.full_name: setting for setting in listed}
+    if name in full:
+        return [full[name]]
+    meant = [full[each] for each in meanings(name, full)]
+    of_block = [setting for setting in listed if setting.name.startswith(f"{short_name(name)}.")]
+    if not meant and not of_block:
+        raise of_another_technique(task, name) or no_setting(name, full)
+    return [*meant, *of_block]
+
+
+def _rank(setting: Setting, order: list[str]) -> int:
+    block = _block(setting.name)
+    return order.index(block) if block in order else len(order)
+
+
+def _block(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _topic(name: str) -> str:
+    return next((topic for topic, names in TOPICS.items() if _block(name) in names), ELSE)
+
+
+def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iterator[Setting]:
+    """Those of a model and of its blocks; what is composed says the defaults, and the model where that is silent."""
+    for name, info in model.model_fields.items():
+        block = info.annotation
+        if isinstance(block, type) and issubclass(block, BaseModel):
+            yield from _of_model(block, f"{prefix}{name}.", composed)
+            continue
+        full = prefix + name
+        there = OmegaConf.select(composed, full, default=info.get_default(call_default_factory=True))
+        default = as_text(None if OmegaConf.is_missing(composed, full) else there)
+        yield Setting(
+            name=short_name(full),
+            full_name=full,
+            topic=_topic(short_name(full)),
+            default=default,
+            description=in_short((info.description or "").replace("``", "")),
+            allowed=_allowed(info),
+            example=_example(short_name(full), info, default),
+        )
+
+
+def _with_choices(setting: Setting) -> Setting:
+    known = choices(setting.name)
+    other = next(word for word in known if word != setting.default)
+    return setting.model_copy(update={"allowed": f"one of: {', '.join(known)}", "example": f"{setting.name}={other}"})
+
+
+def _with_metrics(task: str, setting: Setting) -> Setting:
+    """That of the metric with those that the technique has a published question for."""
+    if setting.name != "metric":
+        return setting
+    entry = technique(task)
+    known = list(
+        dict.fromkeys([*entry.questions, *(metric for those in entry.questions_of.values() for metric in those)])
+    )
+    other = next((metric for metric in known if metric != setting.default), setting.default)
+    return setting.model_copy(
+        update={
+            "allowed": f"one of: {', '.join(known)}; or any other with a question of your own",
+            "example": f"metric={other}",
+        }
+    )
+
+
+_EMBEDDED = Setting(
+    name=EMBEDDED_WORD,
+    full_name=EMBEDDED_WORD,
+    topic="Models",
+    default="false",
+    description=f"Models that need no download ({', '.join(EMBEDDED)}) in the place of a conf's own. "
+    "So any conf can be tried before its models are there.",
+    allowed=_KINDS[bool],
+    example=f"{EMBEDDED_WORD}=true",
+)
+
+
+def as_text(value: object) -> str:
+    """As it is written on the command line."""
+    plain = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    if plain == "":
+        return ""
+    return (
+        str(yaml.safe_dump(plain, default_flow_style=True, width=10_000, allow_unicode=True))
+        .removesuffix("...\n")
+        .strip()
+    )
+
+
+def _allowed(info: FieldInfo) -> str:
+    """In words, from the type and the bounds."""
+    parts = _parts(info.annotation)
+    words = " or ".join(dict.fromkeys(_kind(part) for part in parts if part is not NoneType))
+    bounds = [f" {_BOUNDS[type(rule)]} {_bound(rule):g}" for rule in info.metadata if type(rule) in _BOUNDS]
+    return words + "".join(bounds) + (", or null" if NoneType in parts else "")
+
+
+def _bound(rule: Any) -> float:
+    return float(getattr(rule, type(rule).__name__.lower()))
+
+
+def _parts(annotation: Any) -> list[Any]:
+    """Those of a union; anything else by itself."""
+    if get_origin(annotation) in (None, list, dict, Literal):
+        return [annotation]
+    return list(get_args(annotation))
+
+
+def _kind(annotation: Any) -> str:
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return "one of: " + ", ".join(str(word) or "nothing" for word in get_args(annotation))
+    if origin is list:
+        return "a list, such as [a,b]"
+    if origin is dict:
+        return "names and values, such as {a: b}"
+    return _KINDS.get(annotation, "text")
+
+
+def _example(name: str, info: FieldInfo, default: str) -> str:
+    """Something other than the default, as it is typed in a shell, in which brackets need quotes."""
+    value = str(info.examples[0]) if info.examples else _other_than(info, default)
+    if value == "TEXT" and name.endswith(("_file", "_list")):
+        value = "FILE"
+    if "=" in value:
+        return value  # with its name, and others that go with it
+    typed = f"{name}={value}"
+    return f"'{typed}'" if set(typed) & set("[]{}() !") else typed
+
+
+def _other_than(info: FieldInfo, default: str) -> str:
+    first = next(part for part in _parts(info.annotation) if part is not NoneType)
+    origin = get_origin(first)
+    if origin is Literal:
+        return next(str(word) for word in get_args(first) if str(word) not in ("", default))
+    if origin is list:
+        return "[[a,b],[a,c]]" if get_origin(get_args(first)[0]) is list else "[a,b]"
+    if first is bool:
+        return "false" if default == "true" else "true"
+    if first in (int, float):
+        return _other_number(info, default)
+    return "TEXT"
+
+
+def _other_number(info: FieldInfo, default: str) -> str:
+    most = next((_bound(rule) for rule in info.metadata if isinstance(rule, Le)), None)
+    try:
+        number = float(default)
+    except ValueError:
+        return "3"
+    other = number + 1 if most is None or number + 1 <= most else number / 2
+    return str(int(other)) if other == int(other) else str(other)

@@ -1,0 +1,452 @@
+"""Records, the launch's own word and what was worked → :class:`.status.Standing`, again and again at little cost.
+
+The statistics are the report's own, taken from its document; nothing is estimated here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+
+from mephisto_tasks.control.snapshot import DecidingNow, Snapshot, is_alive, read_snapshot
+from mephisto_tasks.monitoring.forecast import estimated_end
+from mephisto_tasks.monitoring.status import (
+    Answer,
+    DropOuts,
+    GroupStanding,
+    LeftAfter,
+    LookedAt,
+    Pay,
+    Raters,
+    Standing,
+    State,
+)
+from mephisto_tasks.payments.ledger import Ledger
+from mephisto_tasks.payments.policy import PayError, due
+from mephisto_tasks.payments.statement import Books, terms_of
+from mephisto_tasks.storage.locks import running_task_run
+from mephisto_tasks.storage.logs import deciding_events, log_file, stopping_logs
+from mephisto_tasks.storage.results import (
+    ONBOARDINGS,
+    ResultsError,
+    StateFiles,
+    practice_count,
+    practice_logs,
+    query,
+    read_records,
+    stored_states,
+    technique_of,
+)
+from mephisto_tasks.storage.retry import WORDS
+from mephisto_tasks.storage.work import Work, work_done
+from parlai_humaneval.allocation.groups import Cell
+from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.conclusions import DECIDED
+from parlai_humaneval.report.document import Document, Facts, PracticeCount, TaskFacts
+from parlai_humaneval.report.facts_text import qualifying
+from parlai_humaneval.report.section import Options, Summary
+from parlai_humaneval.report.sections.crowd_time import CrowdTime
+from parlai_humaneval.report.sections.stopping import own_dialogues
+from parlai_humaneval.report.summary import leading, name_of
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
+from parlai_humaneval.statistics.core.formatting import counted, sentence
+from parlai_humaneval.stopping.study import ReplayError, replay
+from parlai_humaneval.tables.build import tables
+from parlai_humaneval.tables.columns import TableError
+
+SHARE_OF_TIME = 0.1
+"""At most so much of the processor's time goes into reading and estimating, however large a study is …"""
+MOST_WAIT_S = 60.0
+"""… unless more would lie between two of them."""
+SILENT_S = 15.0
+"""A launch writes its snapshot about once a second."""
+QUIET_S = 3.0
+"""After how long of its silence it is looked whether its disk is full."""
+LEAST_FREE = 16 * 1024
+"""Bytes that a launch needs to write anything at all."""
+
+COSTS = (
+    "Looking costs: who reads these intervals again and again, and stops when one looks good, finds a difference between "
+    "two equal models in up to a third of studies, where one look at the planned end does in one of twenty."
+)
+GO_BY_LOOKED_AT = "“p allowing for looks” stays right however often one looks, where answers are independent."
+WAIT = "Wait for the number that was planned."
+WHENEVER = (
+    "This study ends when it is decided: look whenever you like. What is decided stays so, with the chance of error that "
+    "was set, and the intervals hold at all times together. P-values and intervals that are right for one look only are not "
+    "shown."
+)
+PLANNED = (
+    "This study was planned for looking: go by “p allowing for looks”; below .05 one may stop, as far as answers are "
+    "independent of each other. The intervals are still those of one look."
+)
+PLANNED_WITHOUT = (
+    "This study was planned for looking, and its technique has no p-value that allows for it: the intervals are those of "
+    "one look."
+)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What was read of the records, and when. ``problem``: why it could not be read again later.
+
+    ``by_log``: what is decided by the study's log, where no launch's own word is there.
+    """
+
+    document: Document
+    books: Books
+    groups: list[GroupStanding]
+    read_at: float
+    by_log: DecidingNow | None = None
+    problem: str | None = None
+
+    @property
+    def work(self) -> list[Work]:
+        return [one.work for one in self.books.dues]
+
+
+class Observer:
+    """Looks at one study. Not thread-safe.
+
+    Args:
+        data_dir: with Mephisto's database.
+        task_name: of the study.
+        draws: of each bootstrap, as of ``report``.
+        clock: the time, in seconds since the epoch.
+    """
+
+    def __init__(
+        self, data_dir: Path, task_name: str, *, draws: int = 1_000, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._data_dir = data_dir
+        self._task_name = task_name
+        self._options = Options(draws=draws)
+        self._clock = clock
+        self._files = StateFiles()
+        self._stored: _Stored | None = None
+        self._seen: object = None
+        self._stamp: object = None
+        self._document: Document | None = None
+        self._not_before = 0.0
+
+    @property
+    def document(self) -> Document:
+        """The report that the newest standing has its answers from."""
+        assert self._stored is not None, "standing() comes first"
+        return self._stored.document
+
+    def standing(self) -> Standing:
+        """How the study stands now.
+
+        What is stored is read again only where that takes little of the time; a database that cannot be read for a
+        while leaves the answers as they were, with the reason.
+
+        Raises:
+            ResultsError: no such task or no database, at the first look.
+            TableError: records that contradict each other, at the first look.
+        """
+        now = self._clock()
+        stored = self._read(now)
+        return _standing(now, self._task_name, stored, *self._launch())
+
+    def _launch(self) -> tuple[Snapshot | None, bool]:
+        snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
+        if snapshot is not None and alive and self._clock() - snapshot.at > QUIET_S and _is_full(self._data_dir):
+            # The launch cannot write this down itself.
+            snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
+        return snapshot, alive
+
+    def _read(self, now: float) -> _Stored:
+        if self._stored is not None and now < self._not_before:
+            return self._stored
+        began, is_first = time.thread_time(), self._stored is None
+        try:
+            self._stored = self._again(now)
+        except (ResultsError, TableError, PayError, OSError) as error:
+            if self._stored is None:
+                raise
+            self._stored = replace(self._stored, problem=str(error))
+        if not is_first:  # most of the first takes the importing
+            self._not_before = now + min(MOST_WAIT_S, (time.thread_time() - began) / SHARE_OF_TIME)
+        return self._stored
+
+    def _again(self, now: float) -> _Stored:
+        signs = self._signs()
+        if self._stored is None or signs != self._seen:
+            self._stored = self._anew(now)
+            self._seen = signs
+        return replace(self._stored, read_at=now, problem=None)
+
+    def _signs(self) -> object:
+        """What tells, at little cost, whether anything is stored that was not at the last look."""
+        agents = [agent for agent, _ in stored_states(self._data_dir, self._task_name, files=self._files)]
+        practised = query(self._data_dir, ONBOARDINGS, [self._task_name, ""])
+        practice_logs(self._data_dir, practised, self._files)
+        payments = Ledger(self._data_dir, self._task_name).payments()
+        decided = _log_stamp(self._data_dir, self._task_name)
+        run = running_task_run(self._data_dir, self._task_name)
+        return agents, practised, self._files.changes, payments, decided, run
+
+    def _anew(self, now: float) -> _Stored:
+        records = read_records(self._data_dir, self._task_name, self._files)
+        practice = practice_count(self._data_dir, [self._task_name], self._files)
+        stamp = ([_stamp(record) for record in records], practice, _log_stamp(self._data_dir, self._task_name))
+        if self._document is None or stamp != self._stamp:
+            self._document, self._stamp = self._estimated(records, practice), stamp
+        return _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
+
+    def _by_log(self) -> DecidingNow | None:
+        """None of a study that does not end when it is decided, or whose log does not say how it stands."""
+        if read_snapshot(self._data_dir, self._task_name) is not None:
+            return None
+        try:
+            study = replay(deciding_events(self._data_dir, self._task_name), cut_off=True)
+        except ReplayError:
+            return None
+        return DecidingNow(standing=study.standing(), margin=study.rule.margin)
+
+    def _books(self) -> Books:
+        """What is owed and what the ledger says was paid; no crowd's site is asked."""
+        terms = terms_of(self._data_dir, self._task_name)
+        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
+        return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
+
+    def _estimated(self, records: Sequence[Rated], practice: PracticeCount | None) -> Document:
+        technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
+        facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
+        whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
+        return make_document(whole, self._options, title=self._task_name, task=facts)
+
+
+def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:
+    """What changes of the log of decisions when it grows; None where there is none."""
+    try:
+        found = log_file(data_dir, task_name).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _stamp(record: Rated) -> tuple[object, ...]:
+    """What changes of a record whenever the numbers of a report may."""
+    parts = len(record.answers) if isinstance(record, JudgementRecord) else len(record.complete_turns)
+    return record.unit_id, record.started_at, record.status, record.finished_at, parts, record.interrupted
+
+
+def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStanding]:
+    """What the records alone tell of each group: how many are complete."""
+    counts: Counter[Cell] = Counter()
+    for record in records:
+        if isinstance(record, DialogueRecord):
+            models = tuple(model.name for model in record.models)
+            if record.quality_control_model and models == (record.quality_control_model,):
+                continue
+        elif record.expected is None:
+            models = tuple(record.group)
+        else:
+            continue
+        counts[Cell(models, record.metric, record.setting)] += record.status == "complete"
+    for cell, completed in counts.items():
+        yield GroupStanding(
+            label=str(cell),
+            models=list(cell.models),
+            metric=cell.metric,
+            setting=cell.setting,
+            completed=completed,
+            wanted=None,
+        )
+
+
+def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> Standing:
+    document = stored.document
+    deciding = stored.by_log if snapshot is None or snapshot.deciding is None else snapshot.deciding
+    # Also where its log says nothing: tests of one look would still be of a study that looks again and again.
+    is_decided = deciding is not None or DECIDED in document.sections
+    answers = [] if is_decided else list(_answers(document))
+    state, words = _state(now, snapshot, alive)
+    if alive and snapshot is not None and snapshot.trouble is not None:
+        words = f"{words} {snapshot.trouble}"
+    remaining = None if snapshot is None else snapshot.remaining
+    groups = _groups(snapshot) if snapshot is not None else stored.groups
+    return Standing(
+        task_name=task_name,
+        technique=", ".join(document.facts.techniques),
+        at=now,
+        state=state,
+        state_words=words,
+        url=snapshot.url if snapshot is not None and alive else None,
+        note=document.facts.note,
+        headline=_headline(document, deciding),
+        answers=answers,
+        deciding=deciding,
+        looking=WHENEVER if is_decided else _looking(document.facts, answers),
+        counted=snapshot.counted if snapshot is not None else "dialogues",
+        groups=groups,
+        remaining=remaining,
+        inside=snapshot.inside if snapshot is not None and alive else [],
+        door=None if snapshot is None else snapshot.door,
+        drop_outs=_drop_outs(stored.work),
+        practice=document.facts.raters.practice,
+        raters=_raters(document.facts),
+        pay=_pay(stored.books, remaining),
+        end=estimated_end(
+            now,
+            state,
+            remaining,
+            [work.ended for work in stored.work if work.outcome == "complete"],
+            None if snapshot is None else snapshot.began,
+            groups,
+            deciding,
+        ),
+        models=[] if snapshot is None else snapshot.models,
+        checks=sorted(document.facts.flagged, key=lambda check: -check.units),
+        orders=[] if snapshot is None else snapshot.orders,
+        remarks=_remarks(document, stored.books.notes, snapshot if alive else None, deciding, is_decided),
+        problem=stored.problem,
+        read_at=stored.read_at,
+    )
+
+
+def _answers(document: Document) -> Iterator[Answer]:
+    for one in _leading(document):
+        yield Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one))
+
+
+def _leading(document: Document) -> list[Summary]:
+    return leading(document.summaries())
+
+
+def _headline(document: Document, deciding: DecidingNow | None) -> str:
+    """What is decided; where only the log could say so and does not, that; of every other study its answer."""
+    if deciding is not None:
+        return sentence(str(deciding))
+    stopping = document.sections.get(DECIDED)
+    return document.headline() if stopping is None else stopping.headline
+
+
+def _remarks(
+    document: Document, notes: Sequence[str], snapshot: Snapshot | None, deciding: DecidingNow | None, is_decided: bool
+) -> list[str]:
+    first = [] if deciding is None else [own_dialogues(deciding.standing.pairs)]
+    said = qualifying(document.facts, [] if is_decided else _leading(document), document.in_short())
+    return [*first, *(snapshot.remarks if snapshot is not None else ()), *notes, *said]
+
+
+def _is_full(data_dir: Path) -> bool:
+    return shutil.disk_usage(data_dir).free < LEAST_FREE
+
+
+def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, str]:
+    if snapshot is None:
+        return (
+            ("starting", "A launch is starting.") if alive else ("not_running", "Nothing runs. This is what is stored.")
+        )
+    if not alive:
+        if snapshot.ended is not None:
+            return "ended", f"Nothing runs: the last launch ended {ago(now - snapshot.ended)} ago."
+        return "cut_off", f"Nothing runs: the last launch was cut off, last heard of {ago(now - snapshot.at)} ago."
+    if snapshot.ended is not None:
+        return "starting", "A launch is starting."
+    if now - snapshot.at > SILENT_S:
+        return "silent", f"The launch is there and has said nothing for {ago(now - snapshot.at)}."
+    if snapshot.closing:
+        return "ending", "The launch is ending."
+    if snapshot.broken is not None:
+        return "broken", f"Nothing is given out any more, as units failed in a row: {snapshot.broken}"
+    if snapshot.paused is not None:
+        since = ago(now - snapshot.paused.since)
+        return "paused", f"Paused for {since}: nobody new comes in, and those inside finish."
+    return "running", f"Running for {ago(now - snapshot.began)}."
+
+
+def ago(seconds: float) -> str:
+    """“12 s”, “3 min”, “2 h 5 min”, “4 days”."""
+    whole = max(0, round(seconds))
+    if whole < 120:
+        return f"{whole}\u00a0s"
+    minutes = whole // 60
+    if minutes < 120:
+        return f"{minutes}\u00a0min"
+    hours = minutes // 60
+    return f"{hours}\u00a0h {minutes % 60}\u00a0min" if hours < 48 else counted(hours // 24, "day")
+
+
+def _groups(snapshot: Snapshot) -> list[GroupStanding]:
+    shared = set(GroupStanding.model_fields)
+    return [GroupStanding(**group.model_dump(include=shared)) for group in snapshot.groups]
+
+
+def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:
+    """The p-values that the report has of the same pairs; none where a technique has no such test."""
+    times = document.sections.get("crowd_time")
+    if not isinstance(times, CrowdTime):
+        return []
+    group = (answer.technique, answer.setting, answer.metric)
+    by_pair = {
+        frozenset((pair.model_a, pair.model_b)): pair.anytime.p_value
+        for pair in times.pairs
+        if pair.anytime is not None and (pair.technique, pair.setting, pair.metric) == group
+    }
+    known = [(pair, frozenset((pair.first, pair.second))) for pair in answer.pairs]
+    return [LookedAt(first=pair.first, second=pair.second, p=by_pair[key]) for pair, key in known if key in by_pair]
+
+
+def _looking(facts: Facts, answers: Sequence[Answer]) -> str:
+    if not answers:
+        return ""
+    can = any(answer.looked_at for answer in answers)
+    if any(setting.values.get("planned_for_looking") is True for setting in facts.settings):
+        return PLANNED if can else PLANNED_WITHOUT
+    return f"{COSTS} {GO_BY_LOOKED_AT if can else WAIT}"
+
+
+def _drop_outs(work: Sequence[Work]) -> DropOuts:
+    ended = [one for one in work if one.outcome in ("complete", "partial")]
+    left = [one for one in ended if one.outcome == "partial"]
+    places = Counter((one.done, one.whole, one.counted) for one in left)
+    return DropOuts(
+        left=len(left),
+        of=len(ended),
+        after=[
+            LeftAfter(done=done, whole=whole, counted=what, count=count)
+            for (done, whole, what), count in sorted(places.items(), key=lambda place: (-place[1], place[0]))
+        ],
+    )
+
+
+def _raters(facts: Facts) -> Raters:
+    raters = facts.raters
+    return Raters(
+        workers=raters.workers,
+        simulated=raters.simulated,
+        median_turn_seconds=raters.median_turn_seconds,
+        median_dialogue_seconds=raters.median_dialogue_seconds,
+        median_judgement_seconds=raters.median_judgement_seconds,
+    )
+
+
+def _pay(books: Books, remaining: int | None) -> Pay | None:
+    """None where nobody is paid: no person worked, or the task pays nothing."""
+    rewards = [one.work.reward for one in books.dues if not one.work.simulated and one.work.reward]
+    if not rewards:
+        return None
+    per_hour, reward = books.median_hourly, rewards[-1]
+    owed, paid, written = (
+        sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid", "written")
+    )
+    owed_in_sandbox, paid_in_sandbox = books.in_sandbox
+    return Pay(
+        reward=float(reward),
+        per_hour=None if per_hour is None else float(per_hour),
+        owed=float(owed),
+        paid=float(paid),
+        written=float(written),
+        owed_in_sandbox=float(owed_in_sandbox),
+        paid_in_sandbox=float(paid_in_sandbox),
+        to_spend=None if remaining is None else float(remaining * reward),
+    )

@@ -1,0 +1,221 @@
+"""How a study stands at one moment: the one object that terminal, page and ``--json`` show.
+
+Blind names of models, for what others may see: drawn by a secret seed, and the same ever after.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mephisto_tasks.control.snapshot import DecidingNow, Door, Inside, ModelNow, OrderResult
+from parlai_humaneval._util.files import write_private
+from parlai_humaneval.report.document import Flagged, PracticeCount
+from parlai_humaneval.report.leaderboard import blind_names
+from parlai_humaneval.report.section import Summary
+
+BLIND_NAMES = "blind_names.json"
+
+
+class BlindNamesError(ValueError):
+    """The file of blind names cannot be read: making new ones would tell visitors of an earlier page which is which."""
+
+
+class _Kept(BaseModel):
+    """``seed``: of the draw, a secret: with it and the models' names anybody could draw again."""
+
+    model_config = ConfigDict(extra="forbid")
+    seed: str
+    names: dict[str, str]
+
+
+def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
+    """Name of a model → its blind name, as kept in ``folder``; drawn and written there for models that are new.
+
+    Raises:
+        BlindNamesError: the file that is there cannot be read.
+        OSError: the folder cannot be written.
+    """
+    path = folder / BLIND_NAMES
+    try:
+        kept = _Kept.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        kept = _Kept(seed=secrets.token_hex(16), names={})
+    except ValidationError as error:
+        raise BlindNamesError(
+            f"{path} is damaged, so which model had which blind name is lost. Move it away to have new ones drawn."
+        ) from error
+    names = blind_names(models, kept.seed, kept.names)
+    if names != kept.names:
+        content = kept.model_copy(update={"names": names}).model_dump_json(indent=2).encode()
+        write_private(path, content, outlasts_power=True)
+    return names
+
+
+SCHEMA = "parlai-humaneval/watch"
+SCHEMA_VERSION = 1
+
+State = Literal["not_running", "starting", "running", "paused", "broken", "ending", "ended", "cut_off", "silent"]
+"""not_running: nothing runs, and nothing says that a launch of this version ever did. broken: nothing is given out, units
+failed in a row. cut_off: the last launch was killed. silent: a launch is alive, and has said nothing for a while."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class GroupStanding(_Part):
+    """One pair (group) of models in one setting."""
+
+    label: str
+    models: list[str]
+    metric: str
+    setting: str
+    completed: int
+    wanted: int | None
+    """None: no launch of this version has said."""
+    running: int = 0
+    stopped: str | None = None
+    """Why it is given out no more."""
+
+
+class LookedAt(_Part):
+    """A p-value of two models that allows for looking at every answer; other ones are right for one planned look."""
+
+    first: str
+    second: str
+    p: float | None
+
+
+class Answer(_Part):
+    """What the report answers to one question, as it stands. ``looked_at``: empty where the technique has none."""
+
+    name: str
+    summary: Summary
+    looked_at: list[LookedAt] = Field(default_factory=list)
+
+
+class LeftAfter(_Part):
+    """Workers who left when so many parts of a unit were done."""
+
+    done: int
+    whole: int
+    counted: str
+    count: int
+
+
+class DropOuts(_Part):
+    """Units that their workers left, of those that they ended or left; over all launches."""
+
+    left: int
+    of: int
+    after: list[LeftAfter]
+    """Most frequent first."""
+
+
+class Pay(_Part):
+    """Dollars, without fees and bonuses; of people, for programs are not paid."""
+
+    reward: float
+    """Of the newest unit."""
+    per_hour: float | None
+    """What an hour of work comes to, practice included: median over workers who are owed anything."""
+    owed: float
+    """For all that was done so far, paid or not, by the study's own terms."""
+    paid: float
+    """Of it, as the ledger says."""
+    written: float = 0.0
+    """Of it, into files for panels or for who pays by hand, and not known to be paid."""
+    owed_in_sandbox: float = 0.0
+    """Of what is owed, for units in MTurk's sandbox, where no real money is spent; and what is paid of that."""
+    paid_in_sandbox: float = 0.0
+    to_spend: float | None
+    """Rewards of units that are still to be done; None where it is not known how many."""
+
+
+class End(_Part):
+    """When all units will be there if they come as in the last hour. Seconds since the epoch."""
+
+    at: float | None = None
+    earliest: float | None = None
+    latest: float | None = None
+    words: str
+
+
+class Raters(_Part):
+    workers: int
+    simulated: int
+    median_turn_seconds: float | None
+    median_dialogue_seconds: float | None
+    median_judgement_seconds: float | None
+
+
+class Standing(_Part):
+    """A study at one moment. Times are seconds since the epoch; workers are pseudonyms."""
+
+    schema_name: str = Field(default=SCHEMA, serialization_alias="schema")
+    schema_version: int = SCHEMA_VERSION
+    task_name: str
+    technique: str
+    at: float
+    state: State
+    state_words: str
+    url: str | None = None
+    """Where raters go, of a launch that runs."""
+    note: str = ""
+    """Said first where raters were simulated."""
+    headline: str
+    answers: list[Answer]
+    deciding: DecidingNow | None = None
+    """Of a study that ends when it is decided: what is, and how much is to go. It has no ``answers``, whose intervals and
+    p-values are right for one look at an end that was planned."""
+    looking: str
+    """What it costs to look at the answers while the study goes on; empty where there are none."""
+    counted: str
+    """What groups count: conversations, judgements."""
+    groups: list[GroupStanding]
+    remaining: int | None = None
+    """Units that are still to be done."""
+    inside: list[Inside] = Field(default_factory=list)
+    door: Door | None = None
+    """Who came, of the newest launch."""
+    drop_outs: DropOuts
+    practice: PracticeCount | None
+    raters: Raters
+    pay: Pay | None
+    end: End
+    models: list[ModelNow] = Field(default_factory=list)
+    """How models answer, in the newest launch."""
+    checks: list[Flagged] = Field(default_factory=list)
+    """Those that fail most often first."""
+    orders: list[OrderResult] = Field(default_factory=list)
+    remarks: list[str] = Field(default_factory=list)
+    problem: str | None = None
+    """Why what is stored could not be read this time; the answers are then those of ``read_at``."""
+    read_at: float
+    """When the stored answers were read."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a launch runs now."""
+        return self.state in ("starting", "running", "paused", "broken", "ending", "silent")
+
+    @property
+    def completed(self) -> int:
+        return sum(group.completed for group in self.groups)
+
+    @property
+    def wanted(self) -> int | None:
+        """How many it will be, of stopped groups no more than there are; None where it is not known of every group.
+
+        Where answers decide: at most.
+        """
+        if self.deciding is not None:
+            return self.completed if self.deciding.standing.ended else self.deciding.standing.cap
+        wanted = [group.completed + group.running if group.stopped else group.wanted for group in self.groups]
+        known = [number for number in wanted if number is not None]
+        return sum(known) if known and len(known) == len(wanted) else None

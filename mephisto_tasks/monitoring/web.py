@@ -1,0 +1,265 @@
+"""The pages of ``watch`` as aiohttp applications: one behind a secret, for who runs the study; one for everybody.
+
+What the pages of ``watch`` show and do, while the terminal's loop looks at the study.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+from pydantic import TypeAdapter, ValidationError
+
+from mephisto_tasks.control.orders import Order
+from mephisto_tasks.monitoring.status import Standing, kept_blind_names
+from mephisto_tasks.monitoring.web_view import STATIC, Drawer
+from mephisto_tasks.server.security import new_token, same_token
+from mephisto_tasks.server.thread import RouterThread
+from parlai_humaneval.report.document import Document
+from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
+from parlai_humaneval.report.render.html import TEMPLATES as OF_REPORT
+from parlai_humaneval.report.render.leaderboard import to_fragment, to_served_page
+
+ORDER_HEADER = "X-Parlai-Humaneval"
+"""A page of another site cannot send it without being asked whether it may, which it may not."""
+MAX_ORDER = 16 * 1024
+ORDER_KEYS = {"kind", "models", "setting", "number", "model"}
+"""What the page may say of an order; who gave it, and when, it may not."""
+AGREED = "agreed"
+"""Beside them: the words that were agreed to."""
+_ORDER: TypeAdapter[Order] = TypeAdapter(Order)
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    hdrs.CACHE_CONTROL: "no-store",
+}
+"""Figures have their colours in attributes of style; nothing else may be inline, and nothing may come from elsewhere."""
+FILES: Mapping[str, tuple[Path, str]] = {
+    "report.css": (OF_REPORT / "report.css", "text/css"),
+    "watch.css": (STATIC / "watch.css", "text/css"),
+    "live.js": (STATIC / "live.js", "text/javascript"),
+    "steer.js": (STATIC / "steer.js", "text/javascript"),
+}
+PUBLIC_FILES = ("report.css", "live.js")
+
+WRONG_LINK = (
+    "This link is not right. Use the one that `parlai-humaneval watch --page` printed when it was started last."
+)
+WRONG_HOST = "This page is served for this machine only, under its own address."
+NOT_FROM_HERE = "Orders are taken from this page only."
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of an order; ``asks``: nothing yet, the words must be agreed to first."""
+
+    words: str
+    asks: bool = False
+
+
+Give = Callable[[Order, str], Told]
+"""Gives an order to the study, if the words that came with it are those that are to be agreed to."""
+Draw = Callable[[], str]
+"""Makes HTML; called in a thread, so that no request waits for the drawing of another one's figures."""
+
+
+def watch_app(secret: str, page: Draw, part: Draw, give: Give) -> web.Application:
+    """The page behind a secret; served on this machine only. ``part``: what changes of ``page``."""
+
+    async def order(request: web.Request) -> web.Response:
+        if not _is_from_page(request):
+            return _told(Told(NOT_FROM_HERE), 403)
+        try:
+            given, agreed = _read_order(await request.read())
+        except ValueError as error:
+            return _told(Told(f"That is no order: {error}"), 400)
+        return _told(await asyncio.to_thread(give, given, agreed), 200)
+
+    def guarded(handler: Handler) -> Handler:
+        async def checked(request: web.Request) -> web.StreamResponse:
+            if not same_token(request.match_info["secret"], secret):
+                return web.Response(status=403, text=WRONG_LINK)
+            return await handler(request)
+
+        return checked
+
+    app = web.Application(client_max_size=MAX_ORDER, middlewares=[_this_machine_only])
+    app.on_response_prepare.append(_add_headers)
+    app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
+    app.add_routes(
+        [
+            web.get("/{secret}/", guarded(_html(page))),
+            web.get("/{secret}/part", guarded(_html(part))),
+            web.post("/{secret}/order", guarded(order)),
+            web.get("/{rest:.*}", _wrong_link),
+        ]
+    )
+    return app
+
+
+def public_app(page: Draw, part: Draw) -> web.Application:
+    """The leaderboard: read only, without a secret, wherever it is served."""
+    app = web.Application(client_max_size=0)
+    app.on_response_prepare.append(_add_headers)
+    app.add_routes([web.get(f"/{name}", _file(name)) for name in PUBLIC_FILES])
+    app.add_routes([web.get("/", _html(page)), web.get("/part", _html(part))])
+    return app
+
+
+def _html(draw: Draw) -> Handler:
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=await asyncio.to_thread(draw), content_type="text/html", charset="utf-8")
+
+    return handle
+
+
+def _file(name: str) -> Handler:
+    path, kind = FILES[name]
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=path.read_text(encoding="utf-8"), content_type=kind, charset="utf-8")
+
+    return handle
+
+
+async def _wrong_link(_: web.Request) -> web.StreamResponse:
+    return web.Response(status=403, text=WRONG_LINK)
+
+
+async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+    response.headers.popall(hdrs.SERVER, None)
+
+
+@web.middleware
+async def _this_machine_only(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A name of another site that leads to this machine (DNS rebinding) is refused, whatever it asks for."""
+    if not is_this_machine(request.headers.get(hdrs.HOST, "")):
+        return web.Response(status=403, text=WRONG_HOST)
+    return await handler(request)
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a Host header names this machine itself: an address of the loop, or “localhost”; with any port."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
+    name = name.strip("[]").lower()
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _is_from_page(request: web.Request) -> bool:
+    """Whether a request is of the page's own script: a form cannot be, nor can the script of another site."""
+    said = request.headers
+    return (
+        said.get(ORDER_HEADER) == "order"
+        and request.content_type == "application/json"
+        and said.get("Sec-Fetch-Site", "same-origin") == "same-origin"
+        and said.get(hdrs.ORIGIN) in (None, f"{request.scheme}://{request.host}")
+    )
+
+
+def _read_order(body: bytes) -> tuple[Order, str]:
+    """The order, and what was agreed to. Raises ValueError, with what is wrong."""
+    try:
+        said: Any = json.loads(body)
+    except ValueError:
+        raise ValueError("it is not JSON.") from None
+    agreed = said.pop(AGREED, "") if isinstance(said, dict) else ""
+    if not isinstance(said, dict) or not said.keys() <= ORDER_KEYS or not isinstance(agreed, str):
+        raise ValueError(f"it may have {', '.join(sorted(ORDER_KEYS))}, and nothing else.")
+    try:
+        return _ORDER.validate_python({**said, "by": "page"}), agreed
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or "kind"
+        raise ValueError(f"{where}: {first['msg']}.") from None
+
+
+def _told(told: Told, status: int) -> web.Response:
+    return web.json_response({"words": told.words, **({"asks": True} if told.asks else {})}, status=status)
+
+
+LOCAL = "127.0.0.1"
+
+
+class WatchPage:
+    """The page behind a secret. Only :meth:`show` is called by who observes; everything else by the server's threads."""
+
+    def __init__(self, first: Standing, give: Give) -> None:
+        self._standing, self._give = first, give
+        self._drawer = Drawer()
+        self._lock = threading.Lock()
+        self._secret = new_token()
+
+    def show(self, standing: Standing) -> None:
+        self._standing = standing
+
+    def app(self) -> web.Application:
+        return watch_app(self._secret, self._page, self._part, self._give)
+
+    def path(self) -> str:
+        return f"/{self._secret}/"
+
+    def _page(self) -> str:
+        with self._lock:
+            return self._drawer.page(self._standing)
+
+    def _part(self) -> str:
+        with self._lock:
+            return self._drawer.fragment(self._standing)
+
+
+class LeaderboardPage:
+    """The leaderboard that everybody may see; drawn once for each document, however many look.
+
+    ``blind_in``: the folder in which blind names of models are kept; None: they are shown by their own.
+    """
+
+    def __init__(self, first: Document, *, title: str = "", blind_in: Path | None = None) -> None:
+        self._document, self._title, self._blind_in = first, title, blind_in
+        self._drawn: dict[str, tuple[Document, str]] = {}
+        self._lock = threading.Lock()
+
+    def show(self, document: Document) -> None:
+        self._document = document
+
+    def app(self) -> web.Application:
+        return public_app(lambda: self._draw("page"), lambda: self._draw("part"))
+
+    def _draw(self, what: str) -> str:
+        with self._lock:
+            document, known = self._document, self._drawn.get(what)
+            if known is None or known[0] is not document:
+                names = None if self._blind_in is None else kept_blind_names(self._blind_in, ranked_models(document))
+                board = leaderboard_of(document, title=self._title, blind=names)
+                known = self._drawn[what] = (document, (to_served_page if what == "page" else to_fragment)(board))
+            return known[1]
+
+
+def serve(app: web.Application, port: int, host: str = LOCAL) -> tuple[str, Callable[[], None]]:
+    """Serve from a thread: the address, and what ends it.
+
+    Raises:
+        PortInUse, CannotListen: the message says what to do.
+    """
+    server = RouterThread(app, host, port)
+    server.start()
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{server.port}", server.stop

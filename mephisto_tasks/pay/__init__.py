@@ -1,1 +1,0 @@
-"""What was worked, what is owed for it, and paying it exactly once."""

@@ -1,0 +1,99 @@
+"""What every way of paying has in common: from what is still owed to payments, and from payments to money."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Protocol
+
+from mephisto_tasks.payments.ledger import Kind, Payment, State, token_of
+from mephisto_tasks.payments.policy import Due
+
+Note = Callable[[Payment, State, str], None]
+"""Writes into the ledger how a payment stands, and what the crowd's site said."""
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What is left to pay of a due. ``paid``: how many payments of each kind there were for it."""
+
+    due: Due
+    left: Decimal
+    paid: dict[Kind, int]
+
+    def payment(self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "") -> Payment:
+        """The next payment of this kind for it."""
+        work = self.due.work
+        round_ = self.paid.get(kind, 0)
+        return Payment(
+            token=token_of(kind, account, assignment, work.worker_id, work.session, round_),
+            account=account,
+            kind=kind,
+            worker=work.worker,
+            worker_id=work.worker_id,
+            session=work.session,
+            agent_id=work.agent_id,
+            assignment=assignment,
+            amount=amount,
+            why=self.due.why,
+            file=file,
+        )
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is owed and cannot be sent now, and why: a sentence that says what to do.
+
+    ``refused``: the crowd's site refused to say, or to do, what is needed. ``written``: the payment of the ledger that is
+    meant, whose file did not pay it.
+    """
+
+    owed: Owed
+    amount: Decimal
+    why: str
+    refused: bool = False
+    written: Payment | None = None
+
+    @property
+    def worker(self) -> str:
+        return self.owed.due.work.worker
+
+
+@dataclass
+class Proposal:
+    """What a payer would do: ``payments`` to send, those ``found`` that were made elsewhere, and what remains.
+
+    ``confirmed``: written into files before, and paid by now, as the site says.
+    """
+
+    payments: list[Payment] = field(default_factory=list)
+    found: list[Payment] = field(default_factory=list)
+    confirmed: list[Payment] = field(default_factory=list)
+    remaining: list[Remaining] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Payer(Protocol):
+    """A way of paying. Everything that it cannot do raises PayError or a CrowdError, in sentences."""
+
+    account: str
+    title: str
+    """For people: “MTurk sandbox (my_lab)”."""
+    witness: str
+    """What :meth:`audit` compares the ledger with, for people: “MTurk”."""
+
+    def propose(self, owed: Sequence[Owed]) -> Proposal:
+        """What can be sent now. Asks the crowd's site, and changes nothing."""
+
+    def cost(self, payments: Sequence[Payment]) -> Decimal:
+        """What the crowd's site takes beside the payments themselves."""
+
+    def check(self, payments: Sequence[Payment]) -> None:
+        """Raises where the payments cannot all be sent (not enough money, say); nothing was sent then."""
+
+    def send(self, payments: Sequence[Payment], note: Note) -> None:
+        """Send what the ledger holds already. Raises when the rest has to wait; what was sent is noted."""
+
+    def audit(self, payments: Sequence[Payment]) -> list[str]:
+        """Differences between the ledger's payments and what the crowd's site says, as sentences."""

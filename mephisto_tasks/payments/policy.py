@@ -1,0 +1,131 @@
+"""What is owed for work: complete work and work that we stopped as a whole, work that its worker left by a policy.
+
+Amounts are whole cents, and a part of a cent is a cent in the worker's favour. A check on quality withholds nothing unless
+somebody asks for it by the check's name: “the quality control method … is not the criteria for deciding worker payment.
+A worker whose data is filtered out can still get paid” (Ji et al. 2022, App. A.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from mephisto_tasks.storage.work import CENT, Work, cents, unit_of
+from parlai_humaneval.quality import check_dialogue, check_workers, known_checks
+from parlai_humaneval.schema.records import Rated
+
+Policy = Literal["pro_rata", "full", "none"]
+MOST_DOLLARS = Decimal("1000.00")
+"""For one piece of work; more is a slip of the pen."""
+
+
+class PayError(RuntimeError):
+    """Pay that cannot be worked out or sent; the message says why, and what to do."""
+
+
+class Terms(BaseModel):
+    """How work is paid.
+
+    ``practice``: dollars for who did nothing but practise. ``minimum``: dollars an hour under which a warning is due.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    partial: Policy = "pro_rata"
+    practice: Decimal = Field(default=Decimal("0.00"), ge=0, le=MOST_DOLLARS)
+    minimum: Decimal = Field(default=Decimal("8.00"), ge=0, le=MOST_DOLLARS)
+
+    @field_validator("practice", "minimum")
+    @classmethod
+    def _whole_cents(cls, value: Decimal) -> Decimal:
+        return cents(value)
+
+
+class Due(BaseModel):
+    """What is owed in all for one unit of one worker; ``why`` is a phrase."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    work: Work
+    amount: Decimal
+    why: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The worker and the unit, whichever visits it took."""
+        return self.work.worker_id, self.work.session
+
+
+def pro_rata(reward: Decimal, done: int, whole: int) -> Decimal:
+    """The share of a reward for ``done`` of ``whole`` parts, in whole cents, rounded up."""
+    if whole <= 0 or done <= 0:
+        return Decimal("0.00")
+    of_reward = int(reward / CENT) * min(done, whole)
+    return -(-of_reward // whole) * CENT
+
+
+def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str]) -> Due:
+    """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed.
+
+    Raises:
+        PayError: a reward that cannot be meant.
+    """
+    if not 0 <= work.reward <= MOST_DOLLARS:
+        raise PayError(f"the reward of unit {work.unit_id} is ${work.reward}: nothing is paid by such a figure")
+    failed = withheld.get((work.worker, work.session))
+    if work.simulated:
+        return _due(work, Decimal("0.00"), "a program")
+    if failed is not None and work.outcome in ("complete", "partial"):
+        return _due(work, Decimal("0.00"), f"withheld: failed {failed}")
+    match work.outcome:
+        case "complete":
+            return _due(work, work.reward, "complete")
+        case "stopped":
+            return _due(work, work.reward, "stopped by us: paid as a whole")
+        case "partial":
+            return _partial(work, terms.partial)
+        case "practice_only":
+            return _due(work, terms.practice, "practice only")
+        case "continued":
+            return _due(work, Decimal("0.00"), "continued: paid with the later visit")
+        case "running":
+            return _due(work, Decimal("0.00"), "still at work")
+
+
+def _partial(work: Work, policy: Policy) -> Due:
+    part = f"{work.done} of {work.whole} {work.counted}"
+    if work.resumable:
+        return _due(work, Decimal("0.00"), f"{part}: can go on while the launch runs")
+    match policy:
+        case "pro_rata":
+            return _due(work, pro_rata(work.reward, work.done, work.whole), part)
+        case "full":
+            return _due(work, work.reward if work.done else Decimal("0.00"), f"{part}, paid as a whole")
+        case "none":
+            return _due(work, Decimal("0.00"), f"{part}, not paid")
+
+
+def _due(work: Work, amount: Decimal, why: str) -> Due:
+    return Due(work=work, amount=cents(amount), why=why)
+
+
+def failed_checks(records: Sequence[Rated], checks: Collection[str]) -> dict[tuple[str, str], str]:
+    """(Pseudonym, unit) → the first of ``checks`` that the worker, or what they rated in that unit, has failed.
+
+    Raises:
+        CheckError: an unknown check; the message lists the known ones.
+    """
+    if not checks:
+        return {}
+    names = known_checks(checks)
+    failed: dict[tuple[str, str], str] = {}
+    of_workers = check_workers(records, names)
+    for record in records:
+        verdicts = [*check_dialogue(record, names), *of_workers.get(record.worker, [])]
+        for verdict in verdicts:
+            if verdict.passed is False:
+                failed.setdefault((record.worker, unit_of(record)), verdict.check)
+    return failed

@@ -1,0 +1,1 @@
+"""Erasure of raters, and anonymous release."""

@@ -1,0 +1,233 @@
+"""Forgetting workers: a plan that changes nothing, and doing it, in an order that can be begun anew wherever it was cut off.
+
+Before anything is deleted, who goes is written down; that file goes last. Whoever finds it (:func:`unfinished`) does all of
+it once more: every step ends the same however often it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_payer
+from mephisto_tasks.privacy import erase_traces as traces
+from mephisto_tasks.privacy.erasure_plan import Going, as_they_are_now
+from mephisto_tasks.privacy.exported_files import Outside, outside
+from mephisto_tasks.storage.locks import AlreadyRunning, study_folder, task_lock
+from mephisto_tasks.storage.logs import JUDGES_FILE, JudgingElsewhere, keep_out, only_judging
+from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, query, task_names
+from mephisto_tasks.storage.work import work_done
+from parlai_humaneval._util.files import write_private
+
+BEGUN_FILE = "forgetting.json"
+"""In the data directory while somebody is being forgotten."""
+
+_PEOPLE = TypeAdapter(list[Going])
+
+
+class ForgetError(ResultsError):
+    """Somebody cannot be forgotten now; the message says why, and what to do."""
+
+
+class Planned(BaseModel):
+    """What goes with one worker. ``worker``: their pseudonym; ``unpaid``: dollars that the ledger does not have as paid.
+
+    ``kept_paid``: payments that stay in the ledger, without the pseudonym. ``judged_by_others``: units of others in which
+    dialogues of the worker lose their words.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    worker: str
+    everywhere: bool
+    tasks: list[str]
+    units: int
+    practices: int
+    judged_by_others: int
+    kept_paid: int
+    unpaid: Decimal
+    blocks: list[str]
+    last_seen: float
+    files: list[Outside]
+
+
+class Forgotten(BaseModel):
+    """What was done for one worker. ``left_over``: files of the data directory that name them still."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    worker: str
+    left_over: list[str]
+    files: list[Outside]
+
+
+def planned(data_dir: Path, person: Going) -> Planned:
+    """What would go; nothing is changed.
+
+    Raises:
+        ForgetError: a payment to the worker is under way.
+    """
+    theirs = _check_not_being_paid(data_dir, person)
+    return Planned(
+        worker=person.pseudonym,
+        everywhere=person.everywhere,
+        tasks=person.tasks,
+        units=len(person.units),
+        practices=len(person.practices),
+        judged_by_others=sum(1 for _ in traces.judging_files(data_dir, person)),
+        kept_paid=len(theirs),
+        unpaid=_unpaid(data_dir, person, sum((one.amount for one in theirs if one.state in PAID), Decimal("0.00"))),
+        blocks=person.blocks,
+        last_seen=person.last_seen,
+        files=outside(data_dir, person, traces.invited_as(data_dir, person), dry=True),
+    )
+
+
+def _check_not_being_paid(data_dir: Path, person: Going) -> list[Payment]:
+    """Their payments. Raises ForgetError: one of them is under way."""
+    payments = [one for task in person.tasks for one in Ledger(data_dir, task).payments()]
+    theirs = [one for one in payments if one.worker == person.pseudonym]
+    if any(one.state in OPEN for one in theirs):
+        raise ForgetError(
+            f"{person.pseudonym}: a payment to them is under way. End it first (`parlai-humaneval pay --send`), then forget"
+        )
+    return theirs
+
+
+def _unpaid(data_dir: Path, person: Going, paid: Decimal) -> Decimal:
+    """What the rewards of work that was begun come to, over what was paid: what they are owed, or more than that."""
+    units = {part.task_name for part in person.units}
+    try:
+        works = [work for task in sorted(units) for work in work_done(data_dir, task, person.worker_id)]
+    except ResultsError:  # a damaged file must not keep anybody from being forgotten
+        works = []
+    rewards = {work.session: work.reward for work in works if work.done and not work.simulated}
+    return max(sum(rewards.values(), Decimal("0.00")) - paid, Decimal("0.00"))
+
+
+def unfinished(data_dir: Path) -> list[Going]:
+    """Who was being forgotten when that was cut off."""
+    path = data_dir / BEGUN_FILE
+    try:
+        return _PEOPLE.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except ValidationError as error:
+        raise ForgetError(f"{path} is damaged; name the workers once more, after moving that file away") from error
+
+
+Ticking = Callable[[str], None]
+
+
+def forget(
+    data_dir: Path, people: Sequence[Going], *, lift_blocks: bool = False, ticking: Ticking = lambda _: None
+) -> list[Forgotten]:
+    """Delete all that is known of these workers, and of those whose forgetting was cut off before.
+
+    ``lift_blocks``: who is blocked may come again; otherwise a pseudonym keeps them out. ``ticking`` is called with each
+    pseudonym.
+
+    Raises:
+        ForgetError: a launch of a task that they took part in, or that has their dialogues judged, is alive; a payment to
+            them is under way; or they took part since they were looked at. Nothing was deleted.
+        ResultsError: another program holds a file; what was begun is done to its end when this is called again.
+    """
+    again = as_they_are_now(data_dir, unfinished(data_dir))
+    known = {(person.worker_id, person.asked) for person in again}
+    people = [person for person in people if (person.worker_id, person.asked) not in known]
+    tasks = {task for person in [*again, *people] for task in person.tasks}
+    with _alone(data_dir, sorted(tasks | _judging(data_dir, tasks))):
+        # Somebody may have taken long to agree, and what was cut off may be long ago.
+        _check_none_came(people, as_they_are_now(data_dir, people))
+        everybody = [*as_they_are_now(data_dir, again), *people]
+        for person in everybody:
+            _check_not_being_paid(data_dir, person)
+            _check_locked(person, tasks)
+        everybody = [person.model_copy(update={"blocks": [] if lift_blocks else person.blocks}) for person in everybody]
+        content = _PEOPLE.dump_json(everybody)
+        write_private(data_dir / BEGUN_FILE, content, outlasts_power=True)
+        forgotten = []
+        for person in everybody:
+            ticking(person.pseudonym)
+            forgotten.append(_forget(data_dir, person))
+        (data_dir / BEGUN_FILE).unlink()
+    return forgotten
+
+
+def _judging(data_dir: Path, tasks: Collection[str]) -> set[str]:
+    """Tasks whose newest launch has others judge dialogues of these tasks: it holds their words, and writes them down."""
+    settings = {task: blueprint_of_newest(data_dir, task) for task in task_names(data_dir)}
+    return {
+        task
+        for task, blueprint in settings.items()
+        for entry in (*(blueprint.get("dialogues") or ()), *(blueprint.get("human_dialogues") or ()))
+        if isinstance(entry, dict) and entry.get("task") in tasks
+    }
+
+
+def _check_none_came(people: Sequence[Going], now: Sequence[Going]) -> None:
+    """Raises ForgetError: somebody did more than was agreed that it goes."""
+    for before, after in zip(people, now, strict=True):
+        if (before.tasks, before.parts) != (after.tasks, after.parts):
+            raise ForgetError(
+                f"{before.pseudonym} took part meanwhile: nothing was deleted. Run it once more, and see what would go now"
+            )
+
+
+def _check_locked(person: Going, tasks: Collection[str]) -> None:
+    """Raises ForgetError: nobody looked whether a launch is alive of a task that somebody has just begun."""
+    others = sorted({*person.tasks} - {*tasks})
+    if others:
+        raise ForgetError(
+            f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted. Run it once more"
+        )
+
+
+def _forget(data_dir: Path, person: Going) -> Forgotten:
+    called = traces.invited_as(data_dir, person)
+    if person.blocks:
+        keep_out(data_dir, person.pseudonym, person.blocks)
+    files = outside(data_dir, person, called, dry=False)
+    traces.payments(data_dir, person, called)
+    traces.invitations(data_dir, person)
+    traces.snapshots(data_dir, person)
+    traces.judged_by_others(data_dir, person)
+    traces.judged_by_models(data_dir, person)
+    traces.files(data_dir, person)
+    traces.providers(data_dir, person)
+    traces.lines(data_dir, person)
+    traces.database(data_dir, person)
+    others = [str(row[0]) for row in query(data_dir, "SELECT worker_name FROM workers")]
+    left = traces.left_over(data_dir, person, called, others) if person.everywhere else []
+    kept = [BEGUN_FILE, *(["kept_out.jsonl"] if person.blocks else [])]
+    return Forgotten(worker=person.pseudonym, left_over=[name for name in left if name not in kept], files=files)
+
+
+@contextmanager
+def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
+    """No launch, and nobody who pays, has these tasks meanwhile.
+
+    Raises:
+        ForgetError: somebody has.
+    """
+    with ExitStack() as stack:
+        for task in tasks:
+            try:
+                stack.enter_context(task_lock(data_dir, task))
+            except AlreadyRunning as error:
+                raise ForgetError(
+                    f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues: nothing "
+                    "was deleted. Stop it (Ctrl-C where it runs), forget, and launch again: it goes on"
+                ) from error
+            if (study_folder(data_dir, task) / "ledger.db").is_file():
+                stack.enter_context(only_payer(data_dir, task))
+            if (study_folder(data_dir, task) / JUDGES_FILE).is_file():
+                try:
+                    stack.enter_context(only_judging(data_dir, task))
+                except JudgingElsewhere as error:
+                    raise ForgetError(f"{error}; nothing was deleted. Forget after that") from error
+        yield

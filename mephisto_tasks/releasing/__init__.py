@@ -1,1 +1,0 @@
-"""Answers made ready to be published: nobody is named, and nothing leads back to the data directory."""

@@ -1,0 +1,463 @@
+"""The router as an aiohttp application: the HTTP routes of ``PROTOCOL.md`` and its websocket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMsgType, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
+
+from mephisto_tasks.server import packets as p
+from mephisto_tasks.server.agents import Agent
+from mephisto_tasks.server.connection import Connection
+from mephisto_tasks.server.cookies import SECRETS, Browsers
+from mephisto_tasks.server.hosts import Hosts
+from mephisto_tasks.server.page_errors import NOT_OF_A_PAGE, TOO_MANY_ERRORS
+from mephisto_tasks.server.router import OperatorSilent, Router
+from mephisto_tasks.server.security import (
+    ALL_ANSWERS_BURST,
+    ALL_ANSWERS_PER_SECOND,
+    LONG,
+    RateLimit,
+    Visitors,
+    new_token,
+    security_headers,
+)
+from mephisto_tasks.server.side_door import SideDoor
+from mephisto_tasks.server.static import StaticFiles, plain_page
+from parlai_humaneval.i18n.languages import Offered
+from parlai_humaneval.i18n.translate import phrase, speaking, t
+
+logger = logging.getLogger(__name__)
+
+_PING_S = 25.0
+_LONGEST_PAUSE_S = 5.0
+_ALIVE_S = 20.0
+"""How long a websocket may be open before it says for whom it speaks."""
+_FLOOD_S = 0.5
+"""How long a connection on which too much came is read until it is closed."""
+_HARD_LIMIT = 4 * p.MAX_BODY
+"""aiohttp cuts the line here without a word; between ``MAX_BODY`` and this a page is told why."""
+
+UNKNOWN = "unknown"
+"""Why a page is not admitted whose agent nobody here has heard of: it may be of an earlier launch, and register anew."""
+NOT_ADMITTED = phrase(
+    "This page may not go on with this task: it was closed, or belongs to another window. Please reload."
+)
+TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not taken."
+TOO_FAST = phrase("Too many messages came at once; the connection is closed. It may be opened again.")
+TOO_SLOW = phrase("The rest of that request did not come in time. Please try again.")
+UNREADABLE = "What was sent cannot be read: it is cut off, or not packed as its headers say."
+NEVER_ALIVE = "This connection does not say for whom it speaks; it is closed."
+NOT_TEXT = "Only text messages are taken here; files are not."
+
+
+class PageSockets:
+    """The websocket endpoint: what a page says there is checked and handed to the router."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        self._all = RateLimit(ALL_ANSWERS_PER_SECOND, ALL_ANSWERS_BURST)
+
+    async def handle(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(heartbeat=_PING_S, max_msg_size=_HARD_LIMIT)
+        await socket.prepare(request)
+        transport = request.transport
+        connection = Connection(socket, (lambda: None) if transport is None else transport.abort)
+        silent = asyncio.get_running_loop().call_later(_ALIVE_S, self._end_silent, connection)
+        writer = asyncio.create_task(connection.write())
+        self._router.opened(connection)
+        try:
+            async for message in socket:
+                if message.type is WSMsgType.TEXT:
+                    if pause_s := self._take(connection, message.data):
+                        await asyncio.sleep(pause_s)  # nothing more is read of this page meanwhile
+                elif message.type is WSMsgType.BINARY:
+                    self._refuse(connection, NOT_TEXT, WSCloseCode.UNSUPPORTED_DATA)
+                if connection.closing:
+                    break
+        finally:
+            silent.cancel()
+            self._router.closed(connection)
+            connection.close(WSCloseCode.OK)
+            with contextlib.suppress(asyncio.CancelledError):
+                await writer
+        return socket
+
+    def _end_silent(self, connection: Connection) -> None:
+        if connection.agent_id is None:
+            self._refuse(connection, NEVER_ALIVE, WSCloseCode.POLICY_VIOLATION)
+
+    def _take(self, connection: Connection, text: str) -> float:
+        """Deals with a message; for how many seconds the next one of this connection has to wait."""
+        if len(text) > p.MAX_BODY or len(text.encode("utf-8", "surrogatepass")) > p.MAX_BODY:
+            self._refuse(connection, TOO_LONG, WSCloseCode.MESSAGE_TOO_BIG)
+        elif not self._limit(connection).allows():
+            connection.error(TOO_FAST)
+            connection.close(WSCloseCode.POLICY_VIOLATION, within_s=_FLOOD_S)
+        else:
+            try:
+                packet = p.page_packet(text)
+                self._dispatch(connection, packet)
+            except p.BadPacket as error:
+                connection.error(str(error))
+                return self._pause_s(connection, 1 + len(text) / LONG)
+            if packet.packet_type in (p.MEPHISTO_BOUND, p.ALIVE):
+                return self._pause_s(connection, 1 + len(text) / LONG)
+        return 0.0
+
+    def _pause_s(self, connection: Connection, cost: float) -> float:
+        """Who sends more than others waits; who sends what people send never does."""
+        agent = self._agent_of(connection)
+        if agent is None:
+            return 0.0
+        own, of_all = agent.answer_limit.wait_s(cost), self._all.wait_s(cost)
+        return min(_LONGEST_PAUSE_S, max(own, of_all if agent.answer_limit.is_low else 0.0))
+
+    def _limit(self, connection: Connection) -> RateLimit:
+        agent = self._agent_of(connection)
+        return connection.limit if agent is None else agent.limit
+
+    def _agent_of(self, connection: Connection) -> Agent | None:
+        return None if connection.agent_id is None else self._router.agents.find(connection.agent_id)
+
+    def _dispatch(self, connection: Connection, packet: p.PagePacket) -> None:
+        if packet.packet_type == p.ALIVE:
+            self._alive(connection, packet)
+            return
+        agent = self._agent_of(connection)
+        if agent is None or packet.subject_id != agent.agent_id:
+            raise p.BadPacket("This connection does not speak for that agent; send “alive” with its token first.")
+        agent.last_seen = self._router.awake.now()
+        if packet.packet_type == p.HEARTBEAT:
+            self._heartbeat(connection, agent, packet)
+        elif packet.packet_type == p.ACK:
+            agent.outbox.confirm(packet.last_seq())
+        elif packet.packet_type == p.MEPHISTO_BOUND:
+            self._answer(agent, packet)
+        elif packet.packet_type == p.LOG_ERROR:
+            if not self._router.log_error(agent, packet.data):
+                raise p.BadPacket(TOO_MANY_ERRORS)
+        else:
+            raise p.BadPacket(f"Unknown packet type “{packet.packet_type}”.")
+
+    def _alive(self, connection: Connection, packet: p.PagePacket) -> None:
+        agent = self._router.agents.find(packet.subject_id)
+        if agent is None:
+            self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True, reason=UNKNOWN)
+        elif not agent.admits(packet.token()):
+            self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
+        else:
+            connection.page_id = packet.page_id()
+            self._router.attach(connection, agent, packet.last_seq())
+
+    def _heartbeat(self, connection: Connection, agent: Agent, packet: p.PagePacket) -> None:
+        if "agent_token" in packet.data and not agent.admits(packet.token()):
+            self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
+        else:
+            self._router.heartbeat(connection, agent)
+
+    def _answer(self, agent: Agent, packet: p.PagePacket) -> None:
+        p.check_answer(packet.data)
+        if agent.over:
+            raise p.BadPacket("This task has been handed in; nothing can be changed any more.")
+        agent.submitted = False  # the operator did not take the hand-in: the page goes on, and hands in again later
+        self._router.forward(p.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
+
+    @staticmethod
+    def _refuse(
+        connection: Connection, sentence: str, code: WSCloseCode, *, fatal: bool = False, reason: str | None = None
+    ) -> None:
+        connection.error(sentence, fatal=fatal, reason=reason)
+        connection.close(code)
+
+
+_COMPRESS_FROM = 1024
+_BODY_S = 20.0
+"""How long the body of one request may take."""
+
+SENTENCES = {
+    405: phrase("This address does not take that kind of request."),
+    413: f"That is longer than {p.MAX_REQUEST // 1024} kB and was not taken.",
+    500: phrase("Something went wrong on our side. Please try again."),
+}
+_READING = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
+WRONG_ADDRESS = phrase("Not under this address")
+NOTHING_HERE = phrase("Nothing is here")
+NOTHING_HERE_TEXT = phrase(
+    "There is no such page at this address; a part of the link may be missing or mistyped. Please open the study with "
+    "the link that you were given, or from the site that sent you here."
+)
+
+SILENT = phrase("The study's server did not answer in time. Please try again in a minute.")
+NOT_OPEN = phrase("This task is not open here any more. Please reload the page.")
+NOT_OF_PAGE = phrase("This page may not speak for that task. Please reload the page.")
+
+Guard = Callable[[Handler], Handler]
+"""What lets some requests through to a handler, and answers the others itself."""
+FreshIds = Callable[[], dict[str, str]]
+"""Makes the parameters of an address for a rater whom nobody else names."""
+
+
+def create_app(
+    router: Router,
+    static_dir: Path,
+    provider_type: str = "mock",
+    side_door: SideDoor | None = None,
+    visitors: Visitors | None = None,
+    frame_sites: Sequence[str] = (),
+    guard: Guard | None = None,
+    hosts: Hosts | None = None,
+    fresh_ids: FreshIds | None = None,
+    secure: bool = False,
+    languages: Offered | None = None,
+) -> web.Application:
+    """The application that serves ``static_dir`` and routes for ``router``.
+
+    ``provider_type`` and ``frame_sites`` say who may show the page in a frame (see :func:`security_headers`).
+    ``side_door``: the same page for other people, with a router of its own, at a secret address. ``visitors``: who may
+    send how much; by default no proxy is trusted. ``guard``: of the raters' pages. ``hosts``: the names that it is asked
+    for under; by default this machine's own. ``fresh_ids``: for those who press Start without any. ``secure``: the study
+    is reached by https only. ``languages``: in which sentences are answered; by default English.
+    """
+    visitors = visitors or Visitors()
+    middlewares = [_speaking(languages or Offered()), _errors_as_json, _known_only(hosts or Hosts())]
+    app = web.Application(
+        client_max_size=p.MAX_REQUEST,
+        middlewares=middlewares,
+    )
+    _add_headers(app, security_headers(provider_type, frame_sites))
+    routers = [router]
+    if side_door is not None:
+        routers.append(side_door.router)
+        _Routes(side_door.router, StaticFiles(static_dir, side_door.files), visitors, side_door.guarded).add_to(
+            app, side_door.path
+        )
+        app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
+    browsers = Browsers(framed=provider_type.startswith("mturk") or bool(frame_sites), secure=secure)
+    _Routes(router, StaticFiles(static_dir), visitors, guard, browsers, fresh_ids).add_to(app)
+
+    async def life(_: web.Application) -> AsyncIterator[None]:
+        for each in routers:
+            each.start(asyncio.get_running_loop())
+        yield
+
+    async def say_goodbye(_: web.Application) -> None:
+        for each in routers:
+            each.stop()
+
+    app.cleanup_ctx.append(life)
+    app.on_shutdown.append(say_goodbye)
+    return app
+
+
+def _add_headers(app: web.Application, headers: dict[str, str]) -> None:
+    async def add(_: web.Request, response: web.StreamResponse) -> None:
+        for name, value in headers.items():
+            response.headers.setdefault(name, value)  # a page may have a stricter policy of its own
+        response.headers.popall(hdrs.SERVER, None)
+
+    app.on_response_prepare.append(add)
+
+
+def _speaking(languages: Offered) -> Middleware:
+    @web.middleware
+    async def speak(request: web.Request, handler: Handler) -> web.StreamResponse:
+        with speaking(languages.by_browser(request.headers.get(hdrs.ACCEPT_LANGUAGE, ""))):
+            return await handler(request)
+
+    return speak
+
+
+@web.middleware
+async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        if error.status == HTTPStatus.NOT_FOUND and request.method in _READING and _is_browser(request):
+            return plain_page(error.status, NOTHING_HERE, NOTHING_HERE_TEXT)
+        sentence = t(SENTENCES.get(error.status) or error.reason)
+        response = _json({"error": sentence}, error.status)
+        if error.status in (400, 408, 413):
+            response.force_close()  # the rest of the body is not worth reading
+        return response
+    except p.BadPacket as error:
+        return _json({"error": str(error)}, 400)
+    except OperatorSilent as error:
+        return _json({"error": t(str(error) or SILENT)}, 503)
+    except ConnectionError:
+        return _json({"error": "The connection was lost."}, 400)  # nobody is there to read it
+    except Exception:
+        logger.exception("Handling %s %s failed.", request.method, request.path)
+        return _json({"error": t(SENTENCES[500])}, 500)
+
+
+def _known_only(hosts: Hosts) -> Middleware:
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        refusal = hosts.refusal(request)
+        if refusal is None:
+            return await handler(request)
+        if request.method in _READING and _is_browser(request):
+            response = plain_page(HTTPStatus.FORBIDDEN, WRONG_ADDRESS, refusal)
+        else:
+            response = _json({"error": refusal}, HTTPStatus.FORBIDDEN)
+        response.force_close()  # no websocket will be spoken here
+        return response
+
+    return check
+
+
+def _is_browser(request: web.Request) -> bool:
+    """Whether a person reads the answer: browsers ask for HTML where they open an address, programs do not."""
+    return "text/html" in request.headers.get(hdrs.ACCEPT, "").lower()
+
+
+def _json(value: dict[str, Any], status: int = 200) -> web.Response:
+    response = web.json_response(value, status=status, headers={hdrs.CACHE_CONTROL: "no-store"})
+    if len(response.body or b"") >= _COMPRESS_FROM:  # type: ignore[arg-type]  # bodies here are bytes
+        response.enable_compression()
+    return response
+
+
+async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType(reason="Only JSON is taken here; files cannot be uploaded.")
+    if (request.content_length or 0) > p.MAX_REQUEST:  # it need not be read to know that
+        raise web.HTTPRequestEntityTooLarge(p.MAX_REQUEST, request.content_length or 0)
+    try:
+        body = await asyncio.wait_for(request.read(), _BODY_S)
+    except asyncio.TimeoutError as error:
+        raise web.HTTPRequestTimeout(reason=TOO_SLOW) from error
+    except (web.RequestPayloadError, HttpProcessingError, ValueError) as error:
+        raise web.HTTPBadRequest(reason=UNREADABLE) from error
+    return p.validated(model, p.parse_object(body))
+
+
+class _Routes:
+    """The handlers, each a few lines: check, hand to the router, answer."""
+
+    def __init__(
+        self,
+        router: Router,
+        files: StaticFiles,
+        visitors: Visitors,
+        guard: Guard | None = None,
+        browsers: Browsers | None = None,
+        fresh_ids: FreshIds | None = None,
+    ) -> None:
+        """``browsers``: knows them again; None: the page alone says who it is."""
+        self._router = router
+        self._browsers = browsers
+        self._fresh_ids = fresh_ids
+        self._visitors = visitors
+        self._files = files
+        self._guard = guard
+        self._sockets = PageSockets(router)
+
+    def add_to(self, app: web.Application, below: str = "") -> None:
+        """Each route, below a path; behind the guard, where there is one."""
+        posts: dict[str, Handler] = {
+            "/request_agent": self.request_agent,
+            "/submit_onboarding": self.submit_onboarding,
+            "/submit_task": self.submit_task,
+            "/submit_metadata": self.submit_metadata,
+            "/log_error": self.log_error,
+            **({} if self._fresh_ids is None else {"/fresh_ids": self.fresh_ids}),
+        }
+        gets: dict[str, Handler] = {
+            "/is_alive": self.is_alive,
+            "/health": self.health,
+            "/ws": self.root,
+            "/": self.root,
+            "/{path:.+}": self._files.handle,
+        }
+        guard = self._guard or (lambda handler: handler)
+        limited = self._visitors.limited
+        app.add_routes([web.post(below + path, limited(guard(handler))) for path, handler in posts.items()])
+        app.add_routes([web.get(below + path, guard(handler)) for path, handler in gets.items()])
+
+    async def root(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get(hdrs.UPGRADE, "").lower() == "websocket":
+            return await self._visitors.limited(self._sockets.handle)(request)
+        page = await self._files.handle(request)
+        if self._browsers is not None:
+            self._browsers.remember(request, page)
+        return page
+
+    async def request_agent(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.RequestAgentBody)
+        provider_data, given = body.provider_data.model_dump(), None
+        if self._browsers is not None:
+            shown = self._browsers.shown(request, provider_data)
+            given = None if shown else new_token()
+            provider_data[SECRETS] = [given] if given is not None else shown
+        details = await self._router.register(provider_data, body.client_timestamp)
+        response = _json(details)
+        if (seconds := details["data"].get("try_again_s")) is not None:
+            response.headers[hdrs.RETRY_AFTER] = str(math.ceil(seconds))
+        if self._browsers is not None and given is not None:
+            self._browsers.introduce(request, response, given)
+        return response
+
+    async def fresh_ids(self, _: web.Request) -> web.Response:
+        assert self._fresh_ids is not None
+        return _json(await asyncio.to_thread(self._fresh_ids))
+
+    async def submit_onboarding(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.SubmitOnboardingBody)
+        agent = self._admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
+        if not agent.practises:
+            raise p.BadPacket("That is no practice, so it cannot be handed in as one; the task goes on.")
+        data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
+        return _json(await self._router.submit_onboarding(agent, data, body.client_timestamp))
+
+    async def submit_task(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.SubmitTaskBody)
+        agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
+        if agent.practises:
+            raise p.BadPacket("That is a practice, so it cannot be handed in as a task; the practice goes on.")
+        if "files" in body.final_data:  # Mephisto would fetch what stands there
+            raise p.BadPacket("Files cannot be handed in.")
+        self._router.submit_task(agent, body.final_data, body.client_timestamp)
+        return _json({"status": "Submitted!"})
+
+    async def submit_metadata(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.SubmitMetadataBody)
+        agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
+        if agent.practises or not agent.limit.allows():
+            raise p.BadPacket("Nothing is noted of a practice." if agent.practises else TOO_FAST)
+        metadata = body.metadata.model_dump(exclude_none=True)
+        self._router.forward(p.SUBMIT_METADATA, agent.agent_id, metadata, body.client_timestamp)
+        return _json({"status": "Submitted metadata"})
+
+    async def log_error(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.LogErrorBody)
+        agent = self._router.agents.find(body.USED_AGENT_ID or "")
+        if agent is None or not agent.admits(body.agent_token):
+            raise web.HTTPForbidden(reason=NOT_OF_A_PAGE)
+        if not self._router.log_error(agent, body.error_data):
+            raise web.HTTPTooManyRequests(reason=TOO_MANY_ERRORS)
+        return _json({"status": "Error log sent!"})
+
+    async def is_alive(self, _: web.Request) -> web.Response:
+        return _json({"status": "Alive!"})
+
+    async def health(self, _: web.Request) -> web.Response:
+        return _json(self._router.health())
+
+    def _admitted(self, agent_id: str, token: str) -> Agent:
+        agent = self._router.agents.find(agent_id)
+        if agent is None:
+            raise web.HTTPNotFound(reason=NOT_OPEN)
+        if not agent.admits(token):
+            raise web.HTTPForbidden(reason=NOT_OF_PAGE)
+        return agent

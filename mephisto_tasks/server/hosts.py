@@ -1,0 +1,187 @@
+"""Under which names a launch answers, and which sites' pages may speak to it.
+
+A name of somebody else that leads to this machine (DNS rebinding) would make a stranger's page one of ours; a page of
+another site could open our websocket from a rater's browser. An address in figures is nobody's name: it is always answered.
+
+Where a launch can be reached, and from where.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from urllib.parse import urlsplit, urlunsplit
+
+from aiohttp import hdrs, web
+
+logger = logging.getLogger(__name__)
+
+SETTING = "public_names"
+_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.ASCII)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+MOST_TOLD = 20
+"""So many names are written to the log, each once."""
+
+_NO_SITE = "null"
+"""The Origin of a page that is of no site: a file, or a frame that its site has locked in."""
+FORWARDED_HOST = "X-Forwarded-Host"
+
+
+def public_names(configured: Iterable[object]) -> list[str]:
+    """Names under which a launch is to answer, as ``study.example.org``; or addresses, where a proxy changes the Host.
+
+    Raises:
+        ValueError: naming the one that is none.
+    """
+    names = []
+    for given in configured:
+        name = str(given).strip().rstrip(".").lower().removeprefix("[").removesuffix("]")
+        if _NAME.fullmatch(name) is None and not _is_address(name):
+            raise ValueError(
+                f"{SETTING}: {str(given)!r} is no name of a machine; write them as [study.example.org], without https://, "
+                "port or path"
+            )
+        names.append(name)
+    return names
+
+
+class Hosts:
+    """Knows the names of one launch.
+
+    ``names``: besides this machine's own; addresses among them are such as raters ask a proxy for. ``is_proxy``: whether a
+    request comes from a proxy that is trusted, which says in ``X-Forwarded-Host`` under which name it was asked.
+    """
+
+    def __init__(
+        self, names: Iterable[str] = (), is_proxy: Callable[[web.BaseRequest], bool] = lambda request: False
+    ) -> None:
+        here = socket.gethostname().lower()
+        self._own = {"localhost", here, f"{here}.local"}
+        self._given = {name.rstrip(".").lower() for name in names if name} - self._own
+        self._is_proxy = is_proxy
+        self._told: set[str] = set()
+
+    def look_up_full_name(self) -> None:
+        """This machine's full name is known from now on; a name server that is silent keeps nobody waiting."""
+        threading.Thread(target=lambda: self._own.add(socket.getfqdn().lower()), name="full-name", daemon=True).start()
+
+    def refusal(self, request: web.BaseRequest) -> str | None:
+        """Why a request is not answered, a sentence; None: it is."""
+        hosts = [_split(host) for host in request.headers.getall(hdrs.HOST, [])]
+        for name, _ in hosts:
+            if not self._knows(name):
+                return self._tell(name, _WRONG_NAME)
+        if self._is_proxy(request):
+            forwarded = ",".join(request.headers.getall(FORWARDED_HOST, [])).split(",")
+            hosts += [each for each in map(_split, forwarded) if self._knows(each[0])]
+        for origin in request.headers.getall(hdrs.ORIGIN, []):
+            if not self._is_ours(origin, hosts):
+                return self._tell(_host_of(origin), _WRONG_SITE)
+        return None
+
+    def _knows(self, name: str) -> bool:
+        return name in self._own or name in self._given or _is_address(name)
+
+    def _is_ours(self, origin: str, hosts: list[tuple[str, int | None]]) -> bool:
+        """Whether a page of this origin was served under one of the names, or under one that this request asks for."""
+        try:
+            parts = urlsplit(origin)
+            name, port = (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(parts.scheme)
+        except ValueError:
+            return False
+        if parts.scheme not in _DEFAULT_PORTS:
+            return False
+        # The port of a proxy is not known here: names of the settings stand for any, and so does a Host without one.
+        return name in self._given or any(name == host and host_port in (None, port) for host, host_port in hosts)
+
+    def _tell(self, name: str, words: str) -> str:
+        """The words with the name; they are written to the log once."""
+        is_name = name != _NO_SITE and (_NAME.fullmatch(name) or _is_address(name))
+        shown = name if is_name else "another name"
+        sentence = words.format(name=shown) + (_HOW.format(name=shown) if shown == name else "")
+        if shown not in self._told and len(self._told) < MOST_TOLD:
+            self._told.add(shown)
+            logger.warning("A request was refused. %s", sentence)
+        return sentence
+
+
+_WRONG_NAME = "This study is not served under {name}."
+_WRONG_SITE = "Pages of {name} may not speak to this study."
+_HOW = " If it is served there, whoever runs it has to launch it with " + SETTING + "=[{name}]."
+
+
+def _split(host: str) -> tuple[str, int | None]:
+    """Name and port of a Host header; what is none of these becomes a name that nobody has."""
+    try:
+        parts = urlsplit(f"//{host.strip()}")
+        if parts.netloc != host.strip() or "@" in host:
+            return "", None
+        return (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return "", None
+
+
+def _host_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or origin
+    except ValueError:
+        return origin
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+_ELSEWHERE = ("192.0.2.1", 9)
+"""Of a net that exists in documents only: to ask for the way there sends nothing."""
+
+
+def is_web_address(url: str) -> bool:
+    """Whether a page may stand there: something can be added to the address, and nothing secret is in it."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(host) and not (parts.query or parts.fragment or parts.username)
+
+
+def opens_elsewhere(url: str) -> bool:
+    """Whether other machines may open the address; False for one that every machine takes for itself."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
+
+
+def openable(url: str) -> str:
+    """The address; of one that means all interfaces of this machine, the one by which its network knows it."""
+    parts = urlsplit(url)
+    try:
+        everywhere = ip_address(parts.hostname or "").is_unspecified
+    except ValueError:
+        return url
+    if not everywhere:
+        return url
+    port = "" if parts.port is None else f":{parts.port}"
+    return urlunsplit(parts._replace(netloc=f"{_address_in_network()}{port}"))
+
+
+def _address_in_network() -> str:
+    """The address from which this machine would speak to others; its own, where it has no network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_ELSEWHERE)
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])

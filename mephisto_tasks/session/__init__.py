@@ -1,0 +1,1 @@
+"""A rater at work, whichever engine it is."""

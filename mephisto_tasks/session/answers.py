@@ -1,0 +1,308 @@
+"""Whether an answer is what its step asks for; if not, a sentence for the rater that says what to do.
+
+A packet of a page → an answer to the step that was asked, or a sentence on why it is none.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from parlai_humaneval.i18n.translate import phrase, t, tn
+from parlai_humaneval.quality.text import count_words
+from parlai_humaneval.schema.steps import (
+    MAX_TEXT,
+    ActionAnswer,
+    Answer,
+    ChooseAnswer,
+    ChooseStep,
+    FeedbackAnswer,
+    FeedbackStep,
+    FormAnswer,
+    FormStep,
+    MessageAnswer,
+    MessageStep,
+    RankAnswer,
+    RankStep,
+    RateAnswer,
+    RateStep,
+    ReasonField,
+    TickAnswer,
+    TickStep,
+    TopicAnswer,
+    TopicStep,
+    WriteAnswer,
+    WriteStep,
+)
+
+NOT_FINISHED = phrase("This is not finished yet, so it cannot be handed in. Please go on below.")
+
+EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
+"""What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
+
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+A = TypeVar("A", bound=BaseModel)
+
+
+def read_answer(
+    packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...], max_chars: int = MAX_TEXT
+) -> tuple[A | None, str | None]:
+    """The answer in a packet, where it is one of ``kinds`` to the step ``step_id``; else None and a sentence.
+
+    ``max_chars``: what the step allows, for the words on a text that is far too long to be read.
+    """
+    if packet is EARLY_SUBMIT:
+        return None, t(NOT_FINISHED)
+    try:
+        answer = _ANSWER.validate_python(packet)
+    except ValidationError as error:
+        return None, _unreadable(error, max_chars)
+    if answer.step_id != step_id:
+        return None, t("That answer belongs to an earlier step, which is already finished. Nothing has changed.")
+    for kind in kinds:
+        if isinstance(answer, kind):
+            return answer, None
+    return None, t("That is not the kind of answer that this step asks for. Please answer the question below.")
+
+
+def _unreadable(error: ValidationError, max_chars: int) -> str:
+    """What a rater is told of a packet that is no answer at all; a page of ours never sends one."""
+    for problem in error.errors():
+        if problem["type"] == "string_too_long":
+            return t(
+                "That text is too long to be sent: at most {most} characters. Please shorten it.", most=f"{max_chars:,}"
+            )
+        if problem["loc"][:2] == ("rate", "values"):
+            return t("A rating must be a number on its scale. Please rate the statements below again.")
+    return t("That answer could not be read. Please answer the question below again.")
+
+
+MAX_TOPIC_CHARS = 200
+EMPTY_WORDS = frozenset(
+    {
+        "a", "an", "the", "ok", "okay", "k", "yes", "yeah", "yep", "no", "nope", "none", "nothing", "na", "it",
+        "is", "this", "that", "better", "best", "good", "nice", "bad", "reply", "response", "answer", "text",
+        "test", "any", "anything", "something", "some", "more", "one", "write", "asdf", "qwerty", "lol", "hmm",
+        "hm", "um", "uh", "well", "so",
+    }
+)  # fmt: skip
+"""A written reply of these words alone fills the field and says nothing."""
+EMPTY_PHRASES = frozenset(
+    {
+        "i dont know",
+        "i do not know",
+        "dont know",
+        "idk",
+        "no idea",
+        "i have no idea",
+        "not sure",
+        "im not sure",
+        "i am not sure",
+        "no comment",
+        "whatever",
+        "does not matter",
+        "doesnt matter",
+    }
+)
+"""So does one of these, whatever the punctuation."""
+
+
+def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
+    """Why a message cannot be sent, or None."""
+    if not answer.text.strip():
+        return t("Please write a message first.")
+    if len(answer.text) > step.max_chars:
+        return t(
+            "Please shorten your message to {most} characters (it has {length}).",
+            most=step.max_chars,
+            length=len(answer.text),
+        )
+    if count_words(answer.text) < step.min_words:
+        return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
+    return None
+
+
+def check_action(step: MessageStep, answer: ActionAnswer) -> str | None:
+    """Why an action is refused, or None: unknown, not open yet, or without the text that it asks for."""
+    action = next((action for action in step.actions if action.action_id == answer.action_id), None)
+    if action is None:
+        return t("That cannot be done here. Please go on below.")
+    if not action.enabled:
+        return action.hint or t("That is not possible yet. Please go on below.")
+    if action.text_label is None:
+        return None
+    return _check_text(answer.text, MAX_TOPIC_CHARS)
+
+
+def check_write(step: WriteStep, answer: WriteAnswer) -> str | None:
+    """Why a written reply is refused, or None: too short or long, a copy of a reply shown, or words that say nothing."""
+    problem = _check_text(answer.text, step.max_chars)
+    if problem is not None:
+        return problem
+    words = [_letters(word) for word in answer.text.split() if _letters(word)]
+    if count_words(answer.text) < step.min_words:
+        return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
+    if _letters(answer.text) in {_letters(card.text) for card in step.cards}:
+        return t("That is one of the replies that you did not choose. Please write a better one in your own words.")
+    few = len(set(words)) < min(len(words), step.min_words)
+    if few or set(words) <= EMPTY_WORDS or " ".join(words) in EMPTY_PHRASES:
+        return t("Please write what your partner should really have said here, as a full reply.")
+    return None
+
+
+def check_choice(step: ChooseStep, answer: ChooseAnswer) -> str | None:
+    """Why a choice is refused, or None: unknown or repeated cards, a wrong number of them, a missing reason."""
+    if not set(answer.selected) <= {card.candidate_id for card in step.cards}:
+        return t("That reply is not among the ones that you were shown. Please choose one of the replies below.")
+    if len(set(answer.selected)) != len(answer.selected):
+        return t("The same reply was chosen twice. Please choose again.")
+    if answer.selected and answer.none:
+        return t("“{none}” and a chosen reply cannot both be true. Please choose again.", none=_none(step))
+    if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
+        return _check_said(step, answer)
+    if step.min_choices == step.max_choices:
+        return tn("Please choose one reply.", "Please choose {n} replies.", step.min_choices)
+    return t("Please choose between {fewest} and {most} replies.", fewest=step.min_choices, most=step.max_choices)
+
+
+def check_ticks(step: TickStep, answer: TickAnswer) -> str | None:
+    """Why ticks are refused, or None: as for a choice."""
+    if not set(answer.selected) <= {option.option_id for option in step.options}:
+        return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
+    if len(set(answer.selected)) != len(answer.selected):
+        return t("The same answer was chosen twice. Please choose again.")
+    if answer.selected and answer.none:
+        return t("“{none}” and a chosen answer cannot both be true. Please choose again.", none=_none(step))
+    if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
+        return _check_said(step, answer)
+    if step.min_choices == step.max_choices:
+        return tn("Please choose one answer.", "Please choose {n} answers.", step.min_choices)
+    return t("Please choose between {fewest} and {most} answers.", fewest=step.min_choices, most=step.max_choices)
+
+
+def _none(step: ChooseStep | TickStep) -> str:
+    """The explicit “none” of a choice, as it is shown."""
+    return t(step.none_label) if step.none_label else ""
+
+
+def _check_said(step: ChooseStep | TickStep, answer: ChooseAnswer | TickAnswer) -> str | None:
+    """Where nothing was chosen, that must have been said; and the reason must be there."""
+    if not answer.selected and not answer.none:
+        return t("Please choose, or say that none fits: “{none}”.", none=_none(step))
+    if step.reason is not None and step.reason.required:
+        return _check_reason(step.reason, answer.reason)
+    return None
+
+
+def check_ratings(step: RateStep, answer: RateAnswer) -> str | None:
+    """Why ratings are refused, or None: an unknown scale, one that was not touched, or a value outside of its range."""
+    scales = {scale.scale_id: scale for scale in step.scales}
+    if not set(answer.values) <= set(scales):
+        return t("That is not among the statements that you were shown. Please rate the ones below.")
+    open_ = len(scales) - len(answer.values)
+    if open_:
+        return tn(
+            "Please rate every statement: one is still without an answer.",
+            "Please rate every statement: {n} are still without an answer.",
+            open_,
+        )
+    for scale_id, value in answer.values.items():
+        scale = scales[scale_id]
+        if not scale.minimum <= value <= scale.maximum:
+            return t(
+                "A rating must lie between {lowest} and {highest}. Please rate the statements again.",
+                lowest=f"{scale.minimum:g}",
+                highest=f"{scale.maximum:g}",
+            )
+        if scale.style == "points" and value != int(value):
+            return t("Please choose one of the points of the scale.")
+    return None
+
+
+def check_form(step: FormStep, answer: FormAnswer) -> str | None:
+    """Why a form is refused, or None: an unknown question or option, one without an answer, a missing reason."""
+    questions = {question.question_id: question for question in step.questions}
+    if not {*answer.values, *answer.reasons} <= set(questions):
+        return t("That is not among the questions that you were shown. Please answer the ones below.")
+    open_ = len(questions) - len(answer.values)
+    if open_:
+        return tn(
+            "Please answer every question: one is still without an answer.",
+            "Please answer every question: {n} are still without an answer.",
+            open_,
+        )
+    for name, question in questions.items():
+        if answer.values[name] not in {option.option_id for option in question.options}:
+            return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
+        if question.reason is not None and question.reason.required:
+            problem = _check_reason(question.reason, answer.reasons.get(name, ""))
+            if problem is not None:
+                return problem
+    return None
+
+
+def check_ranking(step: RankStep, answer: RankAnswer) -> str | None:
+    """Why a ranking is refused, or None: an unknown reply, one without a place, or a place that is not possible."""
+    shown = {card.candidate_id for card in step.cards}
+    if not set(answer.ranks) <= shown:
+        return t(
+            "That reply is not among the ones that you were shown. Please give a place to each of the replies below."
+        )
+    open_ = len(shown) - len(answer.ranks)
+    if open_:
+        return tn(
+            "Please give every reply a place: one has none yet.",
+            "Please give every reply a place: {n} have none yet.",
+            open_,
+        )
+    if max(answer.ranks.values()) > len(shown):
+        return t("Places go from 1 to {last}. Please give every reply one of these.", last=len(shown))
+    if not step.ties and len(set(answer.ranks.values())) < len(shown):
+        return t("Two replies have the same place. Please give each a place of its own.")
+    if step.reason is not None and step.reason.required:
+        return _check_reason(step.reason, answer.reason)
+    return None
+
+
+def check_topic(step: TopicStep, answer: TopicAnswer) -> str | None:
+    """Why a topic is refused, or None."""
+    problem = _check_text(answer.text, step.max_chars)
+    if problem is not None:
+        return problem
+    if step.opinions and answer.opinion not in {option.option_id for option in step.opinions}:
+        return t("Please say what you think of this topic: choose one of the answers below.")
+    return None
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, in small letters: no sign, picture or invisible character makes a copy another text."""
+    levelled = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(character for character in levelled if character.isalnum())
+
+
+def _check_text(text: str, max_chars: int) -> str | None:
+    if not count_words(text):
+        return t("Please write something in words first.")
+    if len(text) > max_chars:
+        return t("Please shorten your text to {most} characters (it has {length}).", most=max_chars, length=len(text))
+    return None
+
+
+def _check_reason(field: ReasonField, reason: str) -> str | None:
+    needed = max(1, field.min_words)
+    if count_words(reason) >= needed:
+        return None
+    return tn("Please give your reason in at least one word.", "Please give your reason in at least {n} words.", needed)
+
+
+def check_feedback(step: FeedbackStep, answer: FeedbackAnswer) -> str | None:
+    """Why a comment is refused, or None; an empty one is welcome."""
+    if len(answer.text) > step.max_chars:
+        return t(
+            "Please shorten your comment to {most} characters (it has {length}).",
+            most=step.max_chars,
+            length=len(answer.text),
+        )
+    return None

@@ -1,0 +1,137 @@
+"""The practice before a rater's first unit, judged on the server.
+
+Smith et al. 2022, App. B.2: all items must be answered right, with two tries. After the first try the rater is told
+which were wrong, and why; feedback may also come at once.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import uuid4
+
+from mephisto_tasks.config.task import TaskConfig
+from mephisto_tasks.session.page import PageSession
+from parlai_humaneval.i18n.translate import joined, phrase, t, tn
+from parlai_humaneval.materials.practice import ChooseItem, Practice, PracticeItem, RateItem, in_language
+from parlai_humaneval.schema.events import PracticeAnswered, PracticeEnded
+from parlai_humaneval.schema.steps import Card, Notice, Progress
+
+PASSED_TITLE = phrase("Practice passed")
+FAILED_TITLE = phrase("The practice ends here")
+FAILED_TEXT = phrase(
+    "Thank you for trying. This task needs a particular way of judging, and some of your practice answers differed from "
+    "what we look for. You cannot take part in this one. There is no penalty: please simply return the task."
+)
+
+
+class PracticeLoop(ABC):
+    """Shows the items in order, in as many tries as there are; an engine says how an item is asked.
+
+    Args:
+        practice: the items.
+        config: the study's settings.
+        page: the rater's page.
+        begins: what begins after it, in a sentence.
+        used: attempts that this rater failed before (they left, and came back).
+        on_verdict: told whether it was passed, before the rater is.
+    """
+
+    again = ""
+    """Said with the feedback on a failed try."""
+
+    def __init__(
+        self,
+        practice: Practice,
+        config: TaskConfig,
+        page: PageSession,
+        *,
+        begins: str,
+        used: int,
+        on_verdict: Callable[[bool], None],
+    ) -> None:
+        self._begins = begins
+        self.practice = practice.model_copy(update={"items": [in_language(item) for item in practice.items]})
+        self.page = page
+        self.tries = config.onboarding_tries
+        self.used = min(used, self.tries - 1)
+        self.passed = False
+        self._at_once = config.onboarding_feedback == "each_item"
+        self._on_verdict = on_verdict
+
+    @abstractmethod
+    def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
+        """Show an item; returns whether the answer was right, and the answer in terms of the item."""
+
+    @abstractmethod
+    def place(self, number: int, item: PracticeItem) -> str:
+        """Which item it was, in words that begin a sentence of feedback."""
+
+    def run(self) -> bool:
+        """True when all items of one attempt were right."""
+        self.page.guided = True
+        for attempt in range(self.used + 1, self.tries + 1):
+            wrong = self._attempt(attempt)
+            self.passed, self.used = not wrong, attempt
+            if self.passed or attempt == self.tries:
+                self.page.state.append(PracticeEnded(at=time.time(), passed=self.passed, attempts=attempt))
+                break
+            self.page.notice = self._feedback(wrong, self.tries - attempt)
+        self._on_verdict(self.passed)
+        if self.passed:
+            self.page.end(PASSED_TITLE, t("All right! {begins}", begins=t(self._begins)), "submit_onboarding")
+        else:
+            self.page.end(FAILED_TITLE, FAILED_TEXT, "submit_onboarding")
+        return self.passed
+
+    def _attempt(self, attempt: int) -> list[tuple[int, PracticeItem]]:
+        wrong: list[tuple[int, PracticeItem]] = []
+        self.page.clear()
+        for number, item in enumerate(self.practice.items, start=1):
+            self.page.progress = Progress(unit="practice", current=number, total=len(self.practice.items))
+            right, given = self.ask(f"practice-{attempt}-{number}", item)
+            self.page.state.append(
+                PracticeAnswered(
+                    at=time.time(), attempt=attempt, item=number, choice="good" if right else "bad", given=given
+                )
+            )
+            if not right:
+                wrong.append((number, item))
+            if self._at_once:
+                self.page.notice = _at_once(right, item)
+        return wrong
+
+    def _feedback(self, wrong: list[tuple[int, PracticeItem]], tries_left: int) -> Notice:
+        said = [
+            tn("One answer was not what we look for.", "{n} answers were not what we look for.", len(wrong)),
+            tn("You have one more try.", "You have {n} more tries.", tries_left),
+            t("Please answer again."),
+            *([t(self.again)] if self.again else []),
+        ]
+        points = [t("{place}: {why}", place=self.place(number, item), why=item.why) for number, item in wrong]
+        return Notice(level="info", text=joined(said), points=points)
+
+
+def numbered_cards(item: ChooseItem) -> tuple[list[Card], dict[str, int]]:
+    """The replies of an item as cards, and the number of each card's reply, from 1.
+
+    The ids are random: nothing in the page tells which reply is the right one.
+    """
+    numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
+    return [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()], numbers
+
+
+def on_right_sides(given: Mapping[str, float], item: RateItem, middles: Mapping[str, float]) -> bool:
+    """Whether each rating that an item asks for lies on the right side of its scale's middle."""
+    return all(
+        given[name] != middles[name] and (given[name] > middles[name]) == (side == "high")
+        for name, side in item.sides.items()
+    )
+
+
+def _at_once(right: bool, item: PracticeItem) -> Notice:
+    if right:
+        return Notice(level="success", text=t("Your last answer was right. {why}", why=item.why))
+    return Notice(level="info", text=t("Your last answer was not what we look for. {why}", why=item.why))

@@ -1,0 +1,171 @@
+"""Dialogues that were cut off go on under the settings that they began with, or not at all.
+
+What was asked and answered before in a unit that goes on, read in its order by the world that holds it again.
+
+A world asks here first, at every step: what stands there is taken as the answer, and only what is missing is asked. So there
+is one flow, whether a dialogue is new or goes on in its middle.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.storage.unfinished import CutOff
+from parlai_humaneval.schema.events import (
+    Delayed,
+    Event,
+    Failed,
+    FeedbackGiven,
+    Finished,
+    Interrupted,
+    JudgingStarted,
+    Refused,
+    Resumed,
+    Started,
+)
+from parlai_humaneval.schema.rebuild import split_dialogues
+from parlai_humaneval.statistics.core.formatting import counted
+
+Beginning = Started | JudgingStarted
+Difference = tuple[str, object, object]
+"""A setting's name, what it was, and what it is now."""
+
+MOST_SHOWN = 160
+"""Characters of a value in the refusal."""
+
+
+def going_on(
+    units: Mapping[str, CutOff], differences: Callable[[CutOff], Iterable[Difference]], *, anew: bool
+) -> dict[str, CutOff]:
+    """Units that go on in a launch. Where it has other settings than they began with, nothing is mixed.
+
+    Those of simulated raters begin anew then: nobody waits for them.
+
+    Args:
+        units: by worker; each of them could go on.
+        differences: of a unit, from the settings of this launch.
+        anew: their raters are to begin anew, whatever the settings; what they did stays partial.
+
+    Raises:
+        ConfigError: naming each setting that differs, and what can be done.
+    """
+    if anew:
+        return {}
+    told: dict[str, Difference] = {}
+    fit, cut_off = {}, 0
+    for worker, unit in units.items():
+        found = list(differences(unit))
+        if not found:
+            fit[worker] = unit
+        elif not all(beginning.simulated for beginning in unit.beginnings):
+            cut_off += 1
+            told |= {name: (name, then, now) for name, then, now in found}
+    if told:
+        raise ConfigError(_refusal(cut_off, told.values()))
+    return fit
+
+
+def _refusal(number: int, differences: Iterable[Difference]) -> str:
+    lines = "\n".join(f"  {name}: {_shown(then)} then, {_shown(now)} now" for name, then, now in differences)
+    units = counted(number, "unit")
+    return (
+        f"{units} of this task {'was' if number == 1 else 'were'} cut off and can go on, but not with other settings than "
+        f"they began with:\n{lines}\nLaunch with the old settings, and they go on; or say cut_off=anew: "
+        "then their raters begin anew, and what they did stays partial; or begin another study: task_name=…"
+    )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def settings_that_differ(
+    then: Mapping[str, Any], now: Mapping[str, Any], apart: Collection[str], within: str = "mephisto.blueprint"
+) -> Iterator[Difference]:
+    """Settings that are others now, but for those ``apart`` that do not shape a dialogue; ``within``: where they stand.
+
+    A setting that did not exist then changes nothing by being there now.
+    """
+    for name, value in now.items():
+        if name not in then or name in apart or then[name] == value:
+            continue
+        if isinstance(value, Mapping) and isinstance(then[name], Mapping):
+            yield from settings_that_differ(then[name], value, (), f"{within}.{name}")
+        else:
+            yield f"{within}.{name}", then[name], value
+
+
+def options_that_differ(model: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    """Options of a model that are others now."""
+    for name in sorted({*then, *now}):
+        if then.get(name) != now.get(name):
+            yield f"option {name} of the model {model}", then.get(name), now.get(name)
+
+
+E = TypeVar("E")
+
+_BESIDE = (Refused, Delayed, Interrupted, Failed, Resumed, FeedbackGiven)
+"""Events that no step of a world waits for."""
+
+
+class DoesNotFit(RuntimeError):
+    """What is recorded of a part is not what its world would ask: it must not be mixed with anything else."""
+
+
+class Recorded:
+    """The events of earlier visits, by the dialogue or judgement that they are of.
+
+    Args:
+        events: in the order in which they happened.
+    """
+
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        self.has_feedback = any(isinstance(event, FeedbackGiven) for event in events)
+        self._parts = {name: part for part in split_dialogues(events) if (name := part_id(part[0])) is not None}
+        self._next: deque[Event] = deque()
+
+    def begun(self, part: str) -> bool:
+        """Whether anything was done in a dialogue or judgement of this id."""
+        return any(not isinstance(event, _BESIDE) for event in self._parts.get(part, ())[1:])
+
+    def finished(self, part: str) -> bool:
+        """Whether it came to its end."""
+        return any(isinstance(event, Finished) for event in self._parts.get(part, ()))
+
+    def open(self, part: str) -> None:
+        """From now on :meth:`take` reads in the dialogue or judgement of this id; there may be nothing to be read."""
+        self._next = deque(event for event in self._parts.get(part, ()) if not isinstance(event, _BESIDE))
+
+    def next(self, kind: type[E]) -> E | None:
+        """What comes next, where it is of this kind; it stays."""
+        event = self._next[0] if self._next else None
+        return event if isinstance(event, kind) else None
+
+    def take(self, kind: type[E]) -> E | None:
+        """What comes next, where it is of this kind; it has been read then."""
+        event = self.next(kind)
+        if event is not None:
+            self._next.popleft()
+        return event
+
+    def must_be_over(self) -> None:
+        """Something new is about to happen.
+
+        Raises:
+            DoesNotFit: there is more on record, which the world did not ask for.
+        """
+        if self._next:
+            raise DoesNotFit(
+                f"the record goes on with {self._next[0].event!r}, which is not what this dialogue would ask now"
+            )
+
+
+def part_id(beginning: Event) -> str | None:
+    """The id of the dialogue or judgement that begins with an event; None: it is no beginning."""
+    if isinstance(beginning, Started):
+        return beginning.dialogue_id
+    return beginning.judgement_id if isinstance(beginning, JudgingStarted) else None

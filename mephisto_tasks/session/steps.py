@@ -1,0 +1,180 @@
+"""How a dialogue with models is rated: its settings, the steps that they lead to, and practice items that fit.
+
+The rater who holds the dialogue is asked so, and so is somebody who judges the finished one once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from mephisto_tasks.config.task import TaskConfig
+from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.materials.practice import (
+    ChooseItem,
+    PairItem,
+    Practice,
+    PracticeItem,
+    RateItem,
+    SegmentItem,
+    TickItem,
+    VerdictItem,
+)
+from parlai_humaneval.schema.steps import Card, ChooseStep, Option, RateStep, ReasonField, Scale, TickStep
+from parlai_humaneval.techniques.criteria import RANGES, Criterion, criteria_for
+from parlai_humaneval.techniques.questions import FINAL_QUESTION, SLIDER_ENDS, VERDICTS
+
+SIDES = ["A", "B"]
+"""Names of two partners side by side."""
+
+
+class RatingConfig(TaskConfig):
+    """Settings of what a rater is asked about a dialogue with models, at its turns and at its end."""
+
+    question: str = ""
+    """Asked at each turn, or at the end where turns are not rated. Empty: the published wording of the metric. Results
+    can be compared with others' only where the wording is the same."""
+    turn_question: Literal["choose", "tick", "none"] = "choose"
+    """What is asked at a turn: choose among the replies, tick what is true of the reply, or nothing. Choices tell
+    replies apart best; ticks rate one model by itself; nothing leaves chats undisturbed."""
+    min_choices: int = Field(default=1, ge=0)
+    """Fewest replies to choose at a turn. With 0 raters may say that no reply is good, instead of forcing a guess."""
+    max_choices: int | None = Field(default=1, ge=1)
+    """Most replies to choose at a turn; null: all. One finds the best reply; any number finds all that will do, and is
+    quicker to answer."""
+    turn_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
+    """What can be ticked at a turn: names, or {name, text} of one's own. They say what was wrong or right, where a
+    choice says only that."""
+    none_label: str = phrase("None of these")
+    """The explicit “none” of a choice. Word it for your question, such as “None is appropriate”."""
+    verdict: bool = False
+    """Whether the rater says which of two partners is better, and ends the dialogue with it. It is one judgement a
+    chat, by people who stop as soon as they are sure."""
+    final_scale: Literal["likert", "slider"] = "slider"
+    """How ``final_criteria`` are rated: Likert 1–5, or continuous 0–100. Likert is known to everybody; a slider tells
+    smaller differences."""
+    final_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
+    """What is rated at the end of the dialogue: names, or {name, text, reversed} of one's own. They judge the chat as a
+    whole, of which single turns say little."""
+
+    @model_validator(mode="after")
+    def _known_criteria(self) -> Self:
+        self.ticks()
+        self.scales()
+        return self
+
+    def ticks(self) -> list[Criterion]:
+        """What may be ticked at a turn."""
+        return criteria_for("tick", self.turn_criteria)
+
+    def scales(self) -> list[Criterion]:
+        """What is rated at the end."""
+        return criteria_for(self.final_scale, self.final_criteria)
+
+
+def choose_step(config: RatingConfig, step_id: str, cards: list[Card], question: str = "") -> ChooseStep:
+    """Choose among ``cards``; where equal replies left fewer of them, so many at most."""
+    most = len(cards) if config.max_choices is None else min(config.max_choices, len(cards))
+    reason = ReasonField(
+        label=t("Why is this response better? Please say it in your own words."),
+        required=True,
+        min_words=config.min_reason_words,
+    )
+    return ChooseStep(
+        step_id=step_id,
+        question=question or config.question,
+        cards=cards,
+        min_choices=min(config.min_choices, most),
+        max_choices=most,
+        none_label=config.none_label if config.min_choices == 0 else None,
+        reason=reason if config.reason_required else None,
+    )
+
+
+def tick_step(config: RatingConfig, step_id: str, reply: Card, question: str = "") -> TickStep:
+    """Tick what is true of ``reply``; nothing is ticked only by saying so."""
+    options = [Option(option_id=criterion.name, label=criterion.text) for criterion in config.ticks()]
+    return TickStep(
+        step_id=step_id,
+        question=question or config.question,
+        reply=reply,
+        options=options,
+        min_choices=0,
+        max_choices=len(options),
+        none_label=config.none_label,
+    )
+
+
+def verdict_step(config: RatingConfig, step_id: str, question: str = "") -> TickStep:
+    """Which of two partners is better, asked outright."""
+    return TickStep(
+        step_id=step_id,
+        question=question or config.question,
+        options=[Option(option_id=verdict, label=label) for verdict, label in VERDICTS.items()],
+        min_choices=1,
+        max_choices=1,
+    )
+
+
+def rate_step(config: RatingConfig, step_id: str, criteria: Sequence[Criterion], question: str) -> RateStep:
+    """Rate the conversation on every criterion."""
+    return RateStep(step_id=step_id, question=question, scales=[_scale(config, criterion) for criterion in criteria])
+
+
+def _scale(config: RatingConfig, criterion: Criterion) -> Scale:
+    minimum, maximum = RANGES[config.final_scale]
+    slider = config.final_scale == "slider"
+    left, right = (t(SLIDER_ENDS[0]), t(SLIDER_ENDS[1])) if slider else criterion.ends(minimum, maximum)
+    return Scale(
+        scale_id=criterion.name,
+        statement=criterion.text,
+        style="slider" if slider else "points",
+        minimum=minimum,
+        maximum=maximum,
+        left=left,
+        right=right,
+        labels=[] if slider else [str(point) for point in range(int(minimum), int(maximum) + 1)],
+    )
+
+
+def final_question(config: RatingConfig) -> str:
+    """Asked above the scales at the end; a study that rates turns has another question there."""
+    if config.turn_question == "none":
+        return config.question
+    return FINAL_QUESTION
+
+
+def check_practice(practice: Practice, config: RatingConfig) -> str | None:
+    """What makes a practice unfit for a study, or None: it asks what the study does not, or what nobody can pass."""
+    for number, item in enumerate(practice.items, start=1):
+        problem = _unfit(item, config)
+        if problem is not None:
+            return f"item {number} {problem}"
+    return None
+
+
+def _unfit(item: PracticeItem, config: RatingConfig) -> str | None:
+    match item:
+        case ChooseItem():
+            most = len(item.replies) if config.max_choices is None else config.max_choices
+            if config.turn_question != "choose":
+                return "chooses among replies, which this study does not"
+            if not config.min_choices <= len(item.right) <= most:
+                return f"has {len(item.right)} right replies, but raters choose {config.min_choices} to {most}"
+            return None
+        case TickItem():
+            return _unknown([*item.must, *item.must_not], [criterion.name for criterion in config.ticks()])
+        case RateItem():
+            return _unknown(list(item.sides), [criterion.name for criterion in config.scales()])
+        case VerdictItem():
+            return None if config.verdict else "compares two partners, which this study does not"
+        case PairItem() | SegmentItem():
+            return "judges finished chats, which this study does not"
+
+
+def _unknown(named: list[str], known: list[str]) -> str | None:
+    wrong = [name for name in named if name not in known]
+    return f"names {', '.join(wrong)}, but this study asks for {', '.join(known) or 'none'}" if wrong else None

@@ -1,0 +1,404 @@
+"""The course of a launch that ends when its answer is reached: its sequential study, kept on the disk as it goes.
+
+Raters whom the end of an earlier launch cut off: how long a launch waits for them before the study goes on without them.
+
+Raters count in the order in which they came, so the evidence of everybody who came later waits for them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.stopping import change_in_words
+from mephisto_tasks.storage.retry import Saving
+from parlai_humaneval.stopping.events import Answered, Arrived, Chose, Event, Outcome, Returned
+from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
+from parlai_humaneval.stopping.status import Forecast, Standing
+from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
+
+RETURN_S = 20.0
+"""A page that was left open finds a new launch within so many seconds (it tries every eight)."""
+PATIENCE_S = 90.0
+"""A launch waits no longer than this. A browser lets a page in the background try once a minute."""
+
+
+class Absent:
+    """Workers who had begun, and have not come back to this launch.
+
+    A worker is gone once their page has been silent for as long as an answer may take (``silence_s``), however many launches
+    that lasted. Two limits hold besides: an open page has :data:`RETURN_S` to find a launch again, and nobody is waited for
+    longer than :data:`PATIENCE_S`.
+
+    Args:
+        last_seen: worker → when they last did anything, in seconds since the epoch.
+        silence_s: ``answer_timeout_s`` of this launch.
+    """
+
+    def __init__(self, last_seen: Mapping[str, float], silence_s: float) -> None:
+        self._last_seen = dict(last_seen)
+        self._silence_s = silence_s
+        self._opened: float | None = None
+
+    def __contains__(self, worker: object) -> bool:
+        return worker in self._last_seen
+
+    def __len__(self) -> int:
+        return len(self._last_seen)
+
+    def opens(self, at: float) -> None:
+        """From now on raters can come in."""
+        self._opened = at
+
+    def stop_waiting(self, worker: str) -> None:
+        """The worker is here, or the study goes on without them."""
+        self._last_seen.pop(worker, None)
+
+    def gone(self, now: float) -> list[str]:
+        """Those for whom nobody waits any longer."""
+        return [worker for worker, seen in self._last_seen.items() if now >= self._until(seen)]
+
+    def _until(self, seen: float) -> float:
+        silent = seen + self._silence_s
+        if self._opened is None:
+            return silent + PATIENCE_S
+        return min(max(silent, self._opened + RETURN_S), self._opened + PATIENCE_S, silent + PATIENCE_S)
+
+
+Models = tuple[str, ...]
+Keep = Callable[[Sequence[Event]], None]
+
+FORECAST_S = 30.0
+"""Between two forecasts: one takes seconds."""
+
+
+class Course:
+    """Who is asked what, and what is decided. Thread-safe; workers go by Mephisto's ids, in the log by other names.
+
+    Args:
+        study: as it was left by earlier launches.
+        kept: so many of its events are on the disk.
+        keep: writes events down.
+        saving: waits with that as long as nothing can be written; nobody else waits for it meanwhile.
+        name_of: a worker's name in the log.
+        closing: is set when the launch ends: who goes then may come back to the next one, and has not left.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        study: SequentialStudy,
+        kept: int,
+        keep: Keep,
+        saving: Saving,
+        name_of: Callable[[str], str],
+        closing: threading.Event,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._study = study
+        self._kept = kept
+        self._keep = keep
+        self.saving = saving
+        self._name_of = name_of
+        self._closing = closing
+        self._clock = clock
+        self._absent = Absent({}, 0.0)
+        self._unbegun: set[str] = set()
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._drawn, self._answered = _drawn_and_answered(study.log)
+        self._standing: tuple[int, Standing] | None = None
+        """After so many events."""
+        self._foreseen: Forecast | None = None
+        self._foreseen_of: tuple[int, int] | None = None
+        self._foreseen_at = 0.0
+        self._foreseeing = threading.Thread()
+
+    @property
+    def rule(self) -> StoppingRule:
+        """That by which it ends."""
+        return self._study.rule
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody else is needed: the answer is reached, or the cap."""
+        with self._lock:
+            return self._study.ended is not None
+
+    @property
+    def free(self) -> int:
+        """Dialogues that can be given now."""
+        with self._lock:
+            return 0 if self._study.ended is not None else self._study.free
+
+    @property
+    def missing(self) -> int:
+        """Dialogues that are still to be finished, at most; 0 when the answer is reached."""
+        with self._lock:
+            return 0 if self._study.ended is not None else self._study.free + self._study.in_flight
+
+    def open_groups(self) -> list[Models]:
+        """What a dialogue that is drawn now may be about; nothing when the answer is reached."""
+        with self._lock:
+            study = self._study
+            if study.ended == "decided":
+                return []
+            if study.rule.shown == "pairs":
+                return list(study.open)
+            named = {model for pair in study.open for model in pair}
+            return [tuple(model for model in study.rule.models if model in named)]
+
+    def keeps_places(self, ahead: int = 0) -> bool:
+        """Whether nothing can be given out for now, but may be soon: raters who were cut off may still come back for it.
+
+        ``ahead``: dialogues that others are about to be given.
+        """
+        with self._lock:
+            study = self._study
+            return study.ended is None and study.free <= ahead and len(self._absent) > 0
+
+    def expect(self, last_seen: Mapping[str, float], silence_s: float) -> None:
+        """Wait for those whom the end of an earlier launch cut off, for as long as :class:`.Absent` says.
+
+        Args:
+            last_seen: Mephisto's id of a worker → when they last did anything in this task, in seconds since the epoch. Of
+                whoever came and is not among them, nothing was ever shown: they are given what was drawn for them.
+            silence_s: after how long a silence a rater is gone.
+        """
+        with self._lock:
+            began = {self._name_of(worker): at for worker, at in last_seen.items()}
+            newest = _newest_of(self._study.log)
+            under_way = self._study.under_way()
+            self._absent = Absent({name: max(newest[name], began.get(name, 0.0)) for name in under_way}, silence_s)
+            self._unbegun = set(under_way) - set(began)
+
+    @property
+    def awaited(self) -> int:
+        """Raters of earlier launches who may still come back."""
+        with self._lock:
+            return len(self._absent)
+
+    def opens(self) -> None:
+        """Raters can come in from now on."""
+        with self._lock:
+            self._absent.opens(self._clock())
+
+    def came(self, worker: str) -> bool:
+        """Whether the worker has taken part: all that they are asked was drawn then, and began."""
+        name = self._name_of(worker)
+        with self._lock:
+            return name in self._drawn and not (name in self._unbegun and self._study.can_return(name))
+
+    def went_on_without(self, worker: str) -> bool:
+        """Whether the worker did not finish, and what they would still answer cannot be evidence any more."""
+        with self._lock:
+            return self._study.went_on_without(self._name_of(worker))
+
+    def can_go_on(self, worker: str) -> bool:
+        """Whether what the worker still answers can be evidence."""
+        with self._lock:
+            return self._study.can_return(self._name_of(worker))
+
+    def draw(self, worker: str, dialogues: int) -> list[Models]:
+        """Note that a worker came, and draw what they are asked; nothing where they came before, or nobody is needed now.
+
+        Whoever was cut off before anything was shown to them is given what was drawn for them. It is written down before
+        this returns.
+        """
+        name = self._name_of(worker)
+        if name in self._unbegun:
+            return list(self._drawn[name]) if self.come_back(worker) else []
+        with self._lock:
+            try:
+                arrived = self._study.arrive(name, dialogues, at=self._clock())
+            except StudyError:
+                return []
+            self._drawn[name] = arrived.dialogues
+        self._write()
+        return list(arrived.dialogues)
+
+    def note(self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None]) -> None:
+        """Note what came of a worker's dialogue about these models, in whatever order they stand.
+
+        ``outcome``: of it, for the models in the order in which they were drawn; None: nothing was answered. A dialogue that
+        was not drawn here changes nothing, and none does where all that were drawn about these models are noted.
+        """
+        name = self._name_of(worker)
+        with self._lock:
+            place = self._next(name, models)
+            answer = None if place is None else outcome(self._drawn[name][place])
+            if place is not None and answer is not None:
+                self._study.answer(name, place, answer, at=self._clock())
+                self._answered[name].add(place)
+        self._write()
+
+    def choose(
+        self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None], whole: int
+    ) -> None:
+        """Note what a worker has chosen so far in a dialogue about these models, which has so many turns as a ``whole``.
+
+        ``outcome``: see :meth:`note`.
+        """
+        name = self._name_of(worker)
+        with self._lock:
+            place = self._next(name, models)
+            chosen = None if place is None else outcome(self._drawn[name][place])
+            if place is not None and chosen is not None:
+                self._study.choose(name, place, chosen, whole=whole, at=self._clock())
+        self._write()
+
+    def noted(self, worker: str, models: Iterable[str]) -> int:
+        """How many of a worker's dialogues about these models are noted."""
+        name = self._name_of(worker)
+        with self._lock:
+            return len(self._answered[name].intersection(self._about(name, models)))
+
+    def _next(self, name: str, models: Iterable[str]) -> int | None:
+        """The place of a worker's first dialogue about these models that is not noted yet."""
+        return next((place for place in self._about(name, models) if place not in self._answered[name]), None)
+
+    def _about(self, name: str, models: Iterable[str]) -> list[int]:
+        """Places of a worker's dialogues about these models."""
+        group = frozenset(models)
+        return [place for place, drawn in enumerate(self._drawn.get(name, ())) if frozenset(drawn) == group]
+
+    def leave(self, worker: str) -> None:
+        """Note that a worker's unit is over; what they finished counts, and the rest is free for others."""
+        name = self._name_of(worker)
+        with self._lock:
+            if name in self._drawn and not self._closing.is_set():
+                self._study.leave(name, at=self._clock())
+        self._write()
+
+    def come_back(self, worker: str) -> bool:
+        """Note that a worker goes on with what they left; False: it could not be evidence any more."""
+        name = self._name_of(worker)
+        with self._lock:
+            if not self._study.can_return(name):
+                return False
+            self._absent.stop_waiting(name)
+            self._unbegun.discard(name)
+            if self._study.has_left(name):
+                self._study.come_back(name, at=self._clock())
+        self._write()
+        return True
+
+    def look(self) -> None:
+        """Wait no longer for raters who have run out of time, or were cut off and have been away for too long."""
+        with self._lock:
+            now = self._clock()
+            for name in [] if self._closing.is_set() else self._absent.gone(now):
+                self._absent.stop_waiting(name)
+                self._study.leave(name, at=now)
+            self._study.look(at=now)
+        self._write()
+
+    def standing(self) -> Standing:
+        """What is known now."""
+        with self._lock:
+            events = len(self._study.log) - self._study.turns
+            if self._standing is None or self._standing[0] != events:  # its intervals take a tenth of a second
+                self._standing = events, self._study.standing()
+            return self._standing[1]
+
+    def forecast(self) -> Forecast | None:
+        """How many dialogues are to go, as it was last foreseen, which is done anew beside all else, now and then.
+
+        None: it never was, or there is nothing to foresee.
+        """
+        with self._lock:
+            study = self._study
+            if study.ended is not None or study.rule.shown == "panel":
+                return None
+            state = study.folded, study.answered + study.in_flight
+            too_soon = self._foreseen is not None and self._clock() - self._foreseen_at < FORECAST_S
+            if state == self._foreseen_of or too_soon or self._foreseeing.is_alive():
+                return self._foreseen
+            self._foreseeing = threading.Thread(target=self._foresee, args=(study.ahead(), state), daemon=True)
+        self._foreseeing.start()
+        return self._foreseen
+
+    def _foresee(self, ahead: Callable[[], Forecast], state: tuple[int, int]) -> None:
+        foreseen = ahead()
+        self._foreseen, self._foreseen_of, self._foreseen_at = foreseen, state, self._clock()
+
+    def _write(self) -> None:
+        """What is not on the disk yet, in order, also where an earlier try has failed.
+
+        Nothing as long as nobody came: a launch that fails before has begun no study, and leaves its settings free.
+        """
+        with self._writing:
+            with self._lock:
+                events = self._study.log[self._kept :] if len(self._study.log) > 1 else []
+            if events:
+                self.saving.until_done(lambda: self._keep(events), even_in_a_hurry=True)
+                self._kept += len(events)
+
+
+def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, ...]], dict[str, set[int]]]:
+    """Worker → models of each dialogue that was drawn for them; and the places of those that were answered."""
+    drawn: dict[str, tuple[Models, ...]] = {}
+    answered: dict[str, set[int]] = defaultdict(set)
+    for event in log:
+        if isinstance(event, Arrived):
+            drawn[event.worker] = event.dialogues
+        elif isinstance(event, Answered):
+            answered[event.worker].add(event.dialogue)
+    return drawn, answered
+
+
+def _newest_of(log: Sequence[Event]) -> dict[str, float]:
+    """Worker → when they last came, answered or came back, in seconds since the epoch."""
+    return {event.worker: event.at for event in log if isinstance(event, (Arrived, Chose, Answered, Returned))}
+
+
+def course_of(
+    events: Sequence[Event],
+    rule: StoppingRule,
+    keep: Keep,
+    saving: Saving,
+    name_of: Callable[[str], str],
+    closing: threading.Event,
+    *,
+    seed: int,
+    technique: str,
+    setting: str,
+    metric: str,
+    clock: Callable[[], float] = time.time,
+) -> Course:
+    """The course of a study that begins, or goes on with these ``events`` of earlier launches.
+
+    Args:
+        events: its log; none where it begins.
+        rule: by the settings of this launch.
+        keep, saving, name_of, closing, clock: see :class:`Course`.
+        seed: of a study that begins.
+        technique, setting, metric: what is asked.
+
+    Raises:
+        ConfigError: the rule is another one than that with which the study began; or its log cannot be gone on with.
+    """
+    if not events:
+        study = SequentialStudy(rule, seed=seed, technique=technique, setting=setting, metric=metric)
+        return Course(study, 0, keep, saving, name_of, closing, clock)
+    try:
+        study = replay(events, cut_off=True)
+        study.rule.refuse_change(rule.model_copy(update={"max_dialogues": study.rule.max_dialogues}))
+    except RuleChanged as changed:
+        raise ConfigError(change_in_words(changed, rule.models)) from changed
+    except ReplayError as error:
+        raise ConfigError(
+            f"the log of this study's decisions cannot be gone on with: {error}. Put the file back as it was, or begin "
+            "another study: task_name=…"
+        ) from error
+    if rule.max_dialogues < study.rule.max_dialogues:
+        raise ConfigError(
+            f"max_dialogues is {rule.max_dialogues}, and was {study.rule.max_dialogues} in an earlier launch: it can only "
+            "be raised. To end the study earlier, end the launch: what is decided by then stands"
+        )
+    if rule.max_dialogues > study.rule.max_dialogues:
+        study.extend(rule.max_dialogues, at=clock())
+    return Course(study, len(events), keep, saving, name_of, closing, clock)

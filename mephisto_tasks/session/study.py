@@ -1,0 +1,343 @@
+"""What the raters of one launch share, whichever engine it is of."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from mephisto_tasks.admission.wording import UnitWords
+from mephisto_tasks.config.task import TaskConfig
+from mephisto_tasks.control.orders import Order
+from mephisto_tasks.control.presence import Floor
+from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, ModelNow, so_far
+from mephisto_tasks.control.steering import Field, Group, Steered, fold
+from mephisto_tasks.session.display import ShownModels
+from mephisto_tasks.session.page import PageSession
+from mephisto_tasks.session.practice import PracticeLoop
+from mephisto_tasks.session.stopping_build import why_decided
+from mephisto_tasks.session.unit import HeldUnit
+from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.unfinished import CutOff, part_name
+from parlai_humaneval.allocation.groups import AllocationProgress, Cell
+from parlai_humaneval.i18n.languages import Offered
+from parlai_humaneval.i18n.translate import spoken
+from parlai_humaneval.materials.instructions import Instructions
+from parlai_humaneval.materials.practice import Practice
+from parlai_humaneval.schema.events import parse_events
+from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
+
+if TYPE_CHECKING:
+    from mephisto_tasks.session.stopping import Course
+    from parlai_humaneval.stopping.status import Standing as SequentialStanding
+
+Standing = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
+"""Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a model's
+server is back."""
+
+
+class Allocation(Protocol):
+    """Who rates what next, as far as orders and counts go."""
+
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many of each cell are wanted from now on; cells that are ``stopped`` are not given out any more."""
+
+    def progress(self) -> AllocationProgress:
+        """Counts per cell."""
+
+    @property
+    def remaining(self) -> int:
+        """Units that are still to be done."""
+
+    @property
+    def per_unit(self) -> int:
+        """What a unit that begins now holds, at most."""
+
+
+def groups_of(asked: Mapping[Cell, int], most: Mapping[Cell, int]) -> list[Group]:
+    """Cells as orders name them."""
+    return [Group(str(cell), cell.models, cell.setting, number, most.get(cell)) for cell, number in asked.items()]
+
+
+def steer(allocator: Allocation, steered: Steered) -> None:
+    """Have an allocator give out what holds by the settings and all orders."""
+    cells = {str(cell): cell for cell in allocator.progress().wanted}
+    wanted = {cells[label]: number for label, number in steered.wanted.items()}
+    allocator.ask_for(wanted, {cells[label] for label in steered.stopped})
+
+
+@dataclass(kw_only=True)
+class Study(ABC):
+    """One launch. Thread-safe: every rater's unit runs in a thread of its own. Workers go by Mephisto's ids."""
+
+    config: TaskConfig
+    seed: int
+    practice: Practice | None
+    instructions: Instructions
+    """In the main language."""
+    allocator: Allocation
+    draws_markdown: bool = False
+    """Whether pages draw the markdown of replies."""
+    instructions_in: Mapping[str, Instructions] = field(default_factory=dict)
+    """The same by each language's tag."""
+    languages: Offered = field(init=False)
+    is_paid: bool = True
+    """Whether raters are promised money."""
+    minutes: int | None = None
+    """About how many minutes raters are told that a unit takes; None: they are told nothing."""
+    asked: Mapping[Cell, int] = field(default_factory=dict)
+    """What the settings ask for of each cell; empty: what the allocator begins with."""
+    steered: Steered = field(default_factory=lambda: fold([], Field([])))
+    """What orders have made of it."""
+    floor: Floor = field(default_factory=Floor)
+    """Who is inside."""
+    practising: set[str] = field(default_factory=set)
+    """Workers who are in the practice, or have just passed it and are about to begin."""
+    closing: threading.Event = field(default_factory=threading.Event)
+    saving: Saving = field(init=False)
+    """Who waits until something can be written down."""
+    practice_tries_used: dict[str, int] = field(default_factory=dict)
+    """Worker → failed attempts at the practice, so that leaving it does not give them back."""
+    remarks: list[str] = field(default_factory=list)
+    """What whoever launches should know, in sentences."""
+    broken: str | None = None
+    """Why nothing is given out any more: units failed in a row. None while all is well."""
+    acquainted: set[str] = field(default_factory=set)
+    """Workers who have answered something in an earlier unit, and are not led through a first turn."""
+    left: dict[str, CutOff] = field(default_factory=dict)
+    """Worker → their unit that was cut off, with which they go on as long as it is not given to somebody else."""
+    strangers: set[str] = field(default_factory=set)
+    """Workers who came last with a browser that was never theirs: they begin anew, and see nothing of what was left."""
+    shown: ShownModels = field(default_factory=ShownModels)
+    """Which model is behind what is on a page."""
+    course: Course | None = None
+    """Of a study that ends when its answer is reached; None: it ends when all is collected."""
+    _failures: int = 0
+    _outages_counted_at: float = 0.0
+    """Outages that had begun by then are counted."""
+    _simulated: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.asked = self.asked or self.allocator.progress().wanted
+        self.saving = Saving(self.closing) if self.course is None else self.course.saving
+        self.languages = self.config.languages()
+
+    @property
+    @abstractmethod
+    def unit_words(self) -> UnitWords:
+        """What a unit is called on its rater's page."""
+
+    @property
+    def pay(self) -> str:
+        """What is promised, in the language in force."""
+        return self.instructions_in.get(spoken().tag, self.instructions).pay
+
+    @property
+    @abstractmethod
+    def rated_models(self) -> list[str]:
+        """The models that raters will meet."""
+
+    @abstractmethod
+    def resources(self) -> AbstractContextManager[Any]:
+        """What has to be open while the launch runs (loaded models, say)."""
+
+    @abstractmethod
+    def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
+        """The plan of a worker's unit as JSON, to be stored with it; None: there is nothing for them.
+
+        Args:
+            worker: who takes it.
+            agent: the key under which it is counted.
+            name: of a new unit, in records.
+        """
+
+    def take_up(self, worker: str, agent: str, name: str) -> CutOff | None:
+        """The unit with which the worker goes on where they were; None: there is none that can go on.
+
+        Args:
+            worker: who comes back.
+            agent: the key under which it is counted from now on.
+            name: of this visit.
+        """
+        with self._lock:
+            left = None if worker in self.strangers else self.left.pop(worker, None)
+        if left is None:
+            return None
+        plan = self.claim_left(worker, agent, name, left)
+        if plan is None:
+            self.note_left(worker, left)  # whoever has it now may leave it, too
+            return None
+        return replace(left, plan=plan)
+
+    def note_left(self, worker: str, left: CutOff) -> None:
+        """The worker has gone, and this is what they would go on with."""
+        with self._lock:
+            self.left[worker] = left
+
+    @abstractmethod
+    def claim_left(self, worker: str, agent: str, name: str, left: CutOff) -> dict[str, Any] | None:
+        """Count a unit that was cut off as under way again; its plan, or None where others have it by now."""
+
+    @abstractmethod
+    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldUnit[Any]:
+        """The unit of a stored plan, ready to run."""
+
+    @abstractmethod
+    def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
+        """A unit that could not begin (``held`` None) or go on: it is given out again."""
+
+    @abstractmethod
+    def finish_unit(self, agent: str) -> None:
+        """A unit was done to its end."""
+
+    @abstractmethod
+    def take_cut_off(self, worker: str) -> bool:
+        """True, once, for a worker whose earlier unit was ended by the end of its launch."""
+
+    @property
+    def remaining(self) -> int:
+        """Units that are still to be done."""
+        return self.allocator.remaining
+
+    @abstractmethod
+    def standing(self, worker: str) -> Standing:
+        """Whether the worker can begin, apart from practice and blocks."""
+
+    @property
+    def awaited(self) -> int:
+        """Raters whom an earlier launch cut off, and whose places are kept for now."""
+        return 0 if self.course is None else self.course.awaited
+
+    def keeps_places(self, ahead: int = 0) -> bool:
+        """Whether nothing can be begun for now, but may be soon: raters who were cut off may still come back for it.
+
+        ``ahead``: workers who are about to begin.
+        """
+        return self.course is not None and self.course.keeps_places(ahead * self.allocator.per_unit)
+
+    def went_on_without(self, worker: str) -> bool:
+        """Whether the worker did not finish, and their answers would come too late for the study's answer."""
+        return self.course is not None and self.course.went_on_without(worker)
+
+    @abstractmethod
+    def goes_on(self, worker: str) -> bool:
+        """Whether the worker's next unit is no new one, but what is left of one that was cut off."""
+
+    @abstractmethod
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        """The worker rated just these models in another study, and is not to rate them here."""
+
+    @abstractmethod
+    def steered_by(self) -> Field:
+        """What orders are about."""
+
+    @abstractmethod
+    def models_now(self) -> list[ModelNow]:
+        """How the models answer; empty where none speaks."""
+
+    def steer(self, orders: Sequence[Order]) -> Steered:
+        """Follow all orders that were ever given to the task, each of them anew. What is under way goes on."""
+        steered = fold(orders, self.steered_by())
+        steer(self.allocator, steered)
+        self.steered = steered
+        return steered
+
+    def progress(self) -> list[GroupNow]:
+        """How far every group has come."""
+        now = self.allocator.progress()
+        standing = None if self.course is None else self.course.standing()
+        return [self._group_now(cell, now, standing) for cell in (self.asked if standing is None else now.wanted)]
+
+    def _group_now(self, cell: Cell, now: AllocationProgress, standing: SequentialStanding | None) -> GroupNow:
+        stopped = self.steered.stopped.get(str(cell)) if standing is None else why_decided(cell.models, standing)
+        return GroupNow(
+            label=str(cell),
+            models=list(cell.models),
+            metric=cell.metric,
+            setting=cell.setting,
+            asked=self.asked.get(cell, now.wanted[cell]),
+            wanted=now.wanted[cell] if standing is None else None,
+            completed=now.completed[cell],
+            running=now.running[cell],
+            stopped=stopped,
+        )
+
+    def so_far(self) -> tuple[int, int]:
+        """Complete dialogues (judgements), and how many it will be; at most, where answers decide."""
+        return so_far(self.progress(), self.deciding_now())
+
+    def note_answers(self, page: PageSession, name: str) -> None:
+        """A dialogue or judgement of this name came to its end on a page, or a dialogue another turn further: where answers
+        decide, it counts from now on, as far as it goes."""
+        if self.course is None:
+            return
+        from mephisto_tasks.session.stopping_outcomes import note_record  # tables take a while to load
+
+        parts = split_dialogues(parse_events(page.state.messages))
+        events = next(part for part in reversed(parts) if part_name(part[0]) == name)
+        note_record(self.course, page.worker_id, build_rated(events))
+
+    def deciding_now(self) -> DecidingNow | None:
+        """How far the answer is; None where the study does not end by it."""
+        if self.course is None:
+            return None
+        margin, standing, forecast = self.course.rule.margin, self.course.standing(), self.course.forecast()
+        if forecast is not None:  # it was made a while ago
+            forecast = forecast.after(standing.answered + standing.in_flight, standing.cap)
+        return DecidingNow(standing=standing, margin=margin, forecast=forecast)
+
+    @abstractmethod
+    def practice_loop(
+        self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
+    ) -> PracticeLoop:
+        """The practice on a rater's page; only where there is one."""
+
+    def may_begin(self, worker: str) -> bool:
+        """Whether there is something for this worker now; who is in the practice goes on to a unit in a pause, too."""
+        held = self.steered.paused is not None and worker not in self.practising
+        return not held and self.standing(worker) == "open"
+
+    @property
+    def paused(self) -> bool:
+        """True when nobody new may begin: the launch ends, its units fail, or an order says so."""
+        return self.closing.is_set() or self.broken is not None or self.steered.paused is not None
+
+    def note_complete(self) -> None:
+        """A unit came to its end: earlier failures were passing ones."""
+        with self._lock:
+            self._failures = 0
+
+    def note_failure(self, reason: str, out_since: float | None = None) -> None:
+        """A unit failed on our side. After ``stop_after_failures`` in a row the study is :attr:`broken`.
+
+        ``out_since``: when the server of its models went, where it is only that (seconds since the epoch). However many
+        units, and models, one outage ends, it counts once.
+        """
+        with self._lock:
+            if out_since is not None and out_since <= self._outages_counted_at:
+                return
+            if out_since is not None:
+                self._outages_counted_at = time.time()
+            self._failures += 1
+            if self._failures >= self.config.stop_after_failures:
+                self.broken = reason
+
+    def expect_simulated(self, worker_name: str) -> None:
+        """A worker of this name, who will come next, is a program and no person. Only who launches can say so."""
+        with self._lock:
+            self._simulated.add(worker_name)
+
+    def expects_simulated(self, worker_name: str) -> bool:
+        """Whether the launch let this worker in as a simulated rater."""
+        with self._lock:
+            return worker_name in self._simulated
+
+    def model_of(self, shown_id: str) -> str | None:
+        """The model behind a reply or line that is on a page. Never sent to a page: simulated raters with a stated
+        preference ask here, since nothing that a page receives could tell them."""
+        return self.shown.model_of(shown_id)

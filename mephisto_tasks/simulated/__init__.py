@@ -1,1 +1,0 @@
-"""Raters without people, through the real protocol."""

@@ -1,0 +1,1 @@
+"""Simulated raters through the real wire."""

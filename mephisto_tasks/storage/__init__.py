@@ -1,0 +1,1 @@
+"""Mephisto's database, and the files of a study."""

@@ -1,0 +1,390 @@
+"""Mephisto's database as a launch uses it: a database that is held, or a disk that is full, loses nothing and stops nobody.
+
+Mephisto's own waits five seconds inside a lock that all threads share, the operator's loop among them, and then gives up.
+
+One connection of all threads to an SQLite store, and one commit for all that they write at the same time.
+
+Each of Mephisto's threads has a connection of its own, and commits after every statement: a wait for the disk each time,
+inside a lock that all threads share. With two hundred raters who come in the same second, that is what they wait for.
+
+Mephisto's SQLite stores (its database, and each provider's own), used with care for time and open files.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, ClassVar
+
+from mephisto.abstractions.database import MephistoDB
+from mephisto.abstractions.databases.local_database import StringIDRow
+from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB
+from mephisto.data_model.agent import Agent, OnboardingAgent
+from mephisto.data_model.unit import Unit
+
+from mephisto_tasks._util import compat
+from mephisto_tasks.storage.retry import AT_ONCE_S, Saving, passing
+
+compat.prepare()
+
+
+GATHER_S = 0.002
+"""How long whoever commits waits for others who are about to write."""
+
+
+class GroupCommit:
+    """A connection for many threads, which all hold ``lock`` while they use it, as Mephisto's do.
+
+    ``with`` is a block that is written as a whole or not at all, as with a plain connection; when it is left, what was
+    written is on the disk. The first thread to leave one commits for all who leave theirs meanwhile: ``lock`` is free while
+    they wait. Where the commit fails, it fails for all of them, and nothing of theirs is written.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, lock: threading.Condition) -> None:
+        self._connection = connection
+        self._lock = lock
+        self._depth = 0
+        self._changes_before = 0
+        self._group = 0
+        """The group that is being gathered; those before it are on the disk, or have failed."""
+        self._waiting = 0
+        """Threads that have written something in this group."""
+        self._somebody_commits = False
+        self._failures: dict[int, tuple[BaseException, int]] = {}
+        """Group → why it was not written, and how many threads are still to be told."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def __enter__(self) -> GroupCommit:
+        self._depth += 1
+        if self._depth == 1:
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN")
+            self._connection.execute("SAVEPOINT block")
+            self._changes_before = self._connection.total_changes
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
+        if not self._connection.in_transaction:  # SQLite has given the whole group up: the disk is full, say
+            self._fail(error or sqlite3.OperationalError("the transaction was undone"))
+            return
+        if error is not None:
+            self._connection.execute("ROLLBACK TO block")
+        self._connection.execute("RELEASE block")
+        if error is None and self._connection.total_changes != self._changes_before:
+            self.commit()
+        elif not self._waiting:
+            self._connection.rollback()  # nothing was written: no lock stays behind
+
+    def commit(self) -> None:
+        """All that was written is on the disk when this returns.
+
+        Raises:
+            sqlite3.Error: it is not, and nothing of it stays.
+        """
+        if self._depth:  # at the end of the block
+            return
+        if not self._connection.in_transaction:
+            return
+        group = self._group
+        self._waiting += 1
+        if self._somebody_commits:
+            while self._group == group:
+                self._lock.wait()
+        else:
+            self._commit_for_all()
+        self._raise_if_failed(group)
+
+    def rollback(self) -> None:
+        """Nothing, where others wait for what they wrote: a commit that fails has undone what it was to write."""
+        if not self._waiting:
+            self._connection.rollback()
+
+    def _commit_for_all(self) -> None:
+        self._somebody_commits = True
+        try:
+            self._lock.wait(GATHER_S)
+            if self._connection.in_transaction:
+                self._connection.commit()
+        except BaseException as error:  # whatever it is, those who wait must hear of it
+            self._connection.rollback()
+            self._fail(error)
+            if not isinstance(error, sqlite3.Error):
+                raise
+        else:
+            self._next_group()
+        finally:
+            self._somebody_commits = False
+
+    def _fail(self, error: BaseException) -> None:
+        if self._waiting:
+            self._failures[self._group] = error, self._waiting
+        self._next_group()
+
+    def _next_group(self) -> None:
+        self._group += 1
+        self._waiting = 0
+        self._lock.notify_all()
+
+    def _raise_if_failed(self, group: int) -> None:
+        failure = self._failures.get(group)
+        if failure is None:
+            return
+        error, untold = failure
+        if untold == 1:
+            del self._failures[group]
+        else:
+            self._failures[group] = error, untold - 1
+        raise sqlite3.OperationalError(*error.args) from error
+
+
+class SharedConnectionDB(MephistoSingletonDB):
+    """Mephisto's database for a launch, where many threads write at the same time."""
+
+    BUSY_S: ClassVar[float] = 5.0
+    """How long SQLite itself waits for another program that holds the database."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        with self.table_access_condition:
+            _, first = self.conn.popitem()  # with which the tables were made, in ways that suit no group
+            first.close()
+            self._shared: GroupCommit | None = None
+
+    def _get_connection(self) -> Any:
+        if "_shared" not in vars(self):
+            return super()._get_connection()
+        if 0 not in self.conn or self._shared is None:
+            connection = sqlite3.connect(self.db_path, check_same_thread=False, timeout=self.BUSY_S)
+            connection.row_factory = StringIDRow
+            self.conn[0] = connection
+            self._shared = GroupCommit(connection, self.table_access_condition)
+        return self._shared
+
+
+class _Held:
+    """A connection whose commits wait: Mephisto commits after every statement, at one disk write each."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def commit(self) -> None:
+        """Later, with all the rest."""
+
+    def __enter__(self) -> _Held:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """No commit, and no rollback either: the whole block is committed at its end."""
+
+
+@contextmanager
+def one_commit(store: Any) -> Iterator[None]:
+    """Everything that this thread writes to ``store`` in the block reaches the disk in one commit, at its end.
+
+    Other threads wait meanwhile, so nothing slow belongs into the block. What was written before an error is kept, unless
+    the error is the commit's. The block begins when nobody else holds the store.
+
+    Raises:
+        sqlite3.OperationalError: the disk is full, say; or another program holds the store, and this thread must not wait.
+    """
+    _begin(store)  # from here on the thread has the condition
+    try:
+        connection = store._get_connection()
+        held = _Held(connection)
+        store._get_connection = lambda: held
+        store._committing = threading.get_ident()
+        try:
+            yield
+        finally:
+            del store._get_connection  # the class's own is seen again
+            del store._committing
+            try:
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+    finally:
+        store.table_access_condition.release()
+
+
+def _begin(store: Any) -> None:
+    """Take the store's condition, and its file: whoever else holds that is waited for here, and not in the block."""
+
+    def begin() -> None:
+        store.table_access_condition.acquire()
+        try:
+            connection = store._get_connection()
+            if not connection.in_transaction:
+                connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            store.table_access_condition.release()
+            raise
+
+    saving = getattr(store, "saving", None)
+    if saving is None:
+        begin()
+    else:
+        saving.until_done(begin)
+
+
+def commits_at_the_end(store: Any) -> bool:
+    """Whether the thread that asks is inside of :func:`one_commit`."""
+    return bool(getattr(store, "_committing", None) == threading.get_ident())
+
+
+def close_connections(store: Any) -> None:
+    """Close what the threads of a launch opened: a connection per thread, which Mephisto keeps."""
+    with store.table_access_condition:
+        while store.conn:
+            _, connection = store.conn.popitem()
+            if connection is not None:
+                connection.close()
+
+
+compat.prepare()
+
+
+logger = logging.getLogger(__name__)
+
+_ASKING = ("new_", "get_", "find_", "update_", "make_", "delete_", "grant_", "check_", "revoke_", "clear_")
+_NO_QUERY = {"get_db_path_for_provider", "get_datastore_for_provider"}
+
+
+class StudyDB(SharedConnectionDB):
+    """What a thread asks of the database is tried until it can be done; the operator's loop, which must not wait, is told.
+
+    Statuses are what a launch knows, whatever the file says yet: one that cannot be written now is written as soon as it
+    can be, in order, by a thread of its own, and whoever set it goes on.
+    """
+
+    BUSY_S = AT_ONCE_S
+
+    def __init__(self, path: str, saving: Saving) -> None:
+        self.saving = saving
+        self._later: deque[tuple[str, Callable[[], None]]] = deque()
+        self._later_lock = threading.Lock()
+        self._writer: threading.Thread | None = None
+        super().__init__(path)
+
+    def init_tables(self) -> None:
+        self.saving.until_done(super().init_tables)
+
+    # -- statuses
+
+    def update_agent(self, agent_id: str, status: str | None = None) -> None:
+        self._set(f"agent {agent_id}", lambda: self._update_agent(agent_id=agent_id, status=status))
+
+    def update_onboarding_agent(self, onboarding_agent_id: str, status: str | None = None) -> None:
+        self._set(
+            f"practice {onboarding_agent_id}",
+            lambda: self._update_onboarding_agent(onboarding_agent_id=onboarding_agent_id, status=status),
+        )
+
+    def update_unit(self, unit_id: str, agent_id: str | None = None, status: str | None = None) -> None:
+        self._set(f"unit {unit_id}", lambda: self._update_unit(unit_id=unit_id, status=status))
+
+    def clear_unit_agent_assignment(self, unit_id: str) -> None:
+        self._set(f"unit {unit_id}", lambda: self._clear_unit_agent_assignment(unit_id=unit_id))
+
+    def get_agent(self, agent_id: str) -> Mapping[str, Any]:
+        return self._as_known(Agent, agent_id) or self._patiently(lambda: self._get_agent(agent_id=agent_id))
+
+    def get_onboarding_agent(self, onboarding_agent_id: str) -> Mapping[str, Any]:
+        return self._as_known(OnboardingAgent, onboarding_agent_id) or self._patiently(
+            lambda: self._get_onboarding_agent(onboarding_agent_id=onboarding_agent_id)
+        )
+
+    def get_unit(self, unit_id: str) -> Mapping[str, Any]:
+        return self._as_known(Unit, unit_id) or self._patiently(lambda: self._get_unit(unit_id=unit_id))
+
+    def _as_known(self, kind: type, key: str) -> Mapping[str, Any] | None:
+        """What somebody asks for who has it already, and wants to know its status now: nobody else sets that meanwhile."""
+        known = self._singleton_cache[kind].get(key)
+        return None if known is None else {"status": known.db_status}
+
+    def _set(self, whose: str, write: Callable[[], None]) -> None:
+        """Write a status, now or later."""
+        with self._later_lock:
+            waits = bool(self._later)
+        if not waits:
+            try:
+                write()
+                return
+            except Exception as error:
+                if passing(error) is None or commits_at_the_end(self):
+                    raise
+        with self._later_lock:
+            self._later.append((whose, write))
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write_later, name="status-writer", daemon=True)
+                self._writer.start()
+
+    def _write_later(self) -> None:
+        while True:
+            with self._later_lock:
+                if not self._later:
+                    self._writer = None
+                    return
+                whose, write = self._later[0]
+            try:
+                self.saving.until_done(write)
+            except Exception as error:
+                logger.exception(
+                    "the status of %s could not be written (%s); the next launch, or `parlai-humaneval doctor --repair`, "
+                    "sets it by the record",
+                    whose,
+                    error,
+                    exc_info=passing(error) is None,
+                )
+            with self._later_lock:
+                self._later.popleft()
+
+    def forget(self, made: Iterable[Any]) -> None:
+        """Rows that were to be made, and were not: their ids are given out again."""
+        for value in made:
+            for kind, known in self._singleton_cache.items():
+                if isinstance(value, kind):
+                    known.pop(value.db_id, None)
+
+    def finish(self) -> None:
+        """What waits to be written is, unless it cannot be even now. At the end of a launch."""
+        writer = self._writer
+        if writer is not None:
+            writer.join(timeout=10)
+
+    # -- everything else
+
+    def _patiently(self, ask: Callable[[], Any]) -> Any:
+        # Inside of a block that is committed as a whole, everybody else waits for this thread.
+        return ask() if commits_at_the_end(self) else self.saving.until_done(ask)
+
+
+def _patient(name: str) -> Callable[..., Any]:
+    original = getattr(MephistoSingletonDB, name)
+
+    @functools.wraps(original)
+    def ask(self: StudyDB, *args: Any, **kwargs: Any) -> Any:
+        return self._patiently(lambda: original(self, *args, **kwargs))
+
+    return ask
+
+
+for _name in dir(MephistoDB):
+    if _name.startswith(_ASKING) and _name not in vars(StudyDB) and _name not in _NO_QUERY:
+        setattr(StudyDB, _name, _patient(_name))

@@ -1,0 +1,173 @@
+"""Mephisto's database → units of the tasks that ParlAI runs itself, for ``parlai-humaneval import``.
+
+The database is opened for reading only, by one query; Mephisto is not imported, and no provider is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mephisto_tasks.storage.results import ResultsError, database_file
+from mephisto_tasks.storage.sqlite import open_to_read
+from parlai_humaneval.importers.readers import SavedFormat
+from parlai_humaneval.importers.saved import DONE, of_state
+from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
+
+BLUEPRINTS: Mapping[str, SavedFormat] = {
+    "model_chat_blueprint": "model_chat",
+    "per_turn_eval_blueprint": "pairwise_per_turn_eval",
+    "acute_eval": "acute_eval",
+    "fast_acute": "acute_eval",
+}
+"""ParlAI's blueprint types whose results are read."""
+
+FILES: Mapping[SavedFormat, str] = {
+    "model_chat": "state.json",
+    "pairwise_per_turn_eval": "state.json",
+    "acute_eval": "agent_data.json",
+}
+
+_TASKS = """
+    SELECT DISTINCT tasks.task_name, task_runs.task_type
+      FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+  ORDER BY tasks.task_id
+"""
+
+# Screening and gold units have negative unit indices.
+_AGENTS = """
+    SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.task_run_id, agents.status,
+           workers.worker_name, tasks.task_name, task_runs.task_type, task_runs.init_params
+      FROM agents
+      JOIN task_runs ON task_runs.task_run_id = agents.task_run_id
+      JOIN tasks ON tasks.task_id = task_runs.task_id
+      JOIN units ON units.unit_id = agents.unit_id
+      JOIN workers ON workers.worker_id = agents.worker_id
+     WHERE units.unit_index >= 0
+  ORDER BY CAST(agents.agent_id AS INTEGER)
+"""
+
+Found = tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]
+
+
+@dataclass(frozen=True)
+class StoredUnits:
+    """Units of the chosen tasks, read as they are asked for; ``others``: tasks that were not chosen, and why."""
+
+    count: int
+    tasks: tuple[str, ...]
+    others: tuple[str, ...]
+    units: Iterator[Found]
+
+
+def data_dir_of_path(path: Path) -> Path:
+    """The data directory that a path names: the directory, or the ``database.db`` in it."""
+    return path.parent if path.name == "database.db" else path
+
+
+def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
+    """Units of the tasks ``names``, or of all tasks in a data directory that ParlAI's blueprints ran.
+
+    Raises:
+        ResultsError: no database there, no such task, a task of another blueprint that was named, or no task at all
+            that can be read.
+    """
+    tasks = [(str(name), str(kind)) for name, kind in _query(data_dir, _TASKS)]
+    chosen = {name for name, kind in tasks if kind in BLUEPRINTS and (not names or name in names)}
+    refused = [f"{name!r} (blueprint {kind})" for name, kind in tasks if kind not in BLUEPRINTS]
+    _check_names(data_dir, names, tasks)
+    if not chosen:
+        there = f" It holds {', '.join(refused)}." if refused else " It holds no task."
+        raise ResultsError(
+            f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}).{there} Tasks of parlai-humaneval are "
+            "written by `parlai-humaneval export`."
+        )
+    rows = [row for row in _query(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS]
+    others = () if names else tuple(f"{one} is no task of ParlAI's own; it was left." for one in refused)
+    return StoredUnits(len(rows), tuple(sorted(chosen)), others, _units(data_dir, rows))
+
+
+def _check_names(data_dir: Path, names: Sequence[str], tasks: Sequence[tuple[str, str]]) -> None:
+    for name in names:
+        kinds = [kind for task, kind in tasks if task == name]
+        if not kinds:
+            known = ", ".join(dict.fromkeys(task for task, _ in tasks)) or "none"
+            raise ResultsError(f"there is no task {name!r} with a launch in {data_dir}; tasks there: {known}")
+        if not any(kind in BLUEPRINTS for kind in kinds):
+            raise ResultsError(
+                f"task {name!r} was run by the blueprint {', '.join(kinds)}; only {', '.join(BLUEPRINTS)} of ParlAI can "
+                "be imported. Tasks of parlai-humaneval are written by `parlai-humaneval export`."
+            )
+
+
+def _query(data_dir: Path, sql: str) -> list[sqlite3.Row]:
+    file = database_file(data_dir)
+    try:
+        with closing(open_to_read(file)) as connection:
+            connection.row_factory = sqlite3.Row
+            return connection.execute(sql).fetchall()
+    except sqlite3.DatabaseError as error:
+        raise ResultsError(f"{file} is not a Mephisto 1.x database ({error})") from error
+
+
+def _units(data_dir: Path, rows: Sequence[sqlite3.Row]) -> Iterator[Found]:
+    folders = _run_folders(data_dir)
+    questions: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        kind, run = BLUEPRINTS[row["task_type"]], str(row["task_run_id"])
+        if row["status"] not in DONE:
+            yield kind, LeftOut(f"Mephisto's status is {row['status']}")
+            continue
+        if run not in questions:
+            questions[run] = _questions(row["init_params"])
+        path = Path(str(row["assignment_id"])) / str(row["agent_id"]) / FILES[kind]
+        if run in folders:
+            yield kind, _unit(folders[run] / path, row, questions[run])
+        else:
+            yield (
+                kind,
+                UnreadableUnit(f"{data_dir}: the files of launch {run} are not there (data/runs/…/{run}/{path})."),
+            )
+
+
+def _run_folders(data_dir: Path) -> dict[str, Path]:
+    """Launch → its folder; Mephisto puts them in a folder for each project."""
+    bases = (data_dir / "data" / "runs", data_dir / "runs")
+    return {run.name: run for base in bases for run in sorted(base.glob("*/*")) if run.is_dir()}
+
+
+def _unit(path: Path, row: sqlite3.Row, questions: Mapping[str, Any]) -> Unit | LeftOut | UnreadableUnit:
+    try:
+        state = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return UnreadableUnit(f"{path} is not there, though Mephisto's status is {row['status']}.")
+    except ValueError as error:
+        return UnreadableUnit(f"{path} is no JSON: {error}.")
+    if not isinstance(state, dict):
+        return UnreadableUnit(f"{path} holds no object.")
+    known = {name: str(row[name]) for name in ("task_name", "task_run_id", "unit_id", "assignment_id")}
+    try:
+        return of_state(state, str(path), worker=str(row["worker_name"]), **known, **questions)
+    except UnreadableUnit as error:
+        return error
+
+
+def _questions(parameters: str) -> dict[str, Any]:
+    """What raters were asked, which stands in the settings of the launch alone: YAML in a JSON text."""
+    try:
+        settings = json.loads(parameters)
+        settings = yaml.safe_load(settings) if isinstance(settings, str) else settings
+        blueprint = settings["blueprint"] if "blueprint" in settings else settings["mephisto"]["blueprint"]
+        question = blueprint.get("task_question") or blueprint.get("annotation_question")
+        final = blueprint.get("final_rating_question")
+    except (ValueError, yaml.YAMLError, TypeError, KeyError, AttributeError):
+        return {}
+    found = {"question": question if isinstance(question, str) else None}
+    return {**found, "final_questions": tuple(final.split("|")) if isinstance(final, str) and final else ()}

@@ -1,0 +1,569 @@
+"""Mephisto's database → records, read only.
+
+One query finds every rater of a task, the files of the runs hold what they did. Nothing is written, no provider is
+asked, and Mephisto itself is not imported. Units that were cleared after a disconnect have lost their agent, so that the
+query starts at the agents. Screening and gold units (negative unit indices) are left out.
+
+A rater's ``state.json``, checked as it is read.
+
+How workers did in the practice of a task, read from the onboarding agents' logs. Read only, as ``results.py``.
+
+The settings that a task was launched with, as Mephisto's database keeps them. Read only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.storage.locks import running_task_run
+from mephisto_tasks.storage.retry import waits_at_most
+from mephisto_tasks.storage.sqlite import open_to_read
+from parlai_humaneval.allocation.groups import Cell, PastDialogue
+from parlai_humaneval.allocation.item import PastJudgement
+from parlai_humaneval.quality.registry import checked
+from parlai_humaneval.schema.events import Event, JudgingStarted, PracticeAnswered, PracticeEnded, Resumed, Started
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.schema.rebuild import EventLogError, build_rated, split_dialogues
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, OnboardingRecord, Rated, Status
+from parlai_humaneval.techniques.registry import recorded_as
+
+if TYPE_CHECKING:
+    from parlai_humaneval.report.document import PracticeCount
+
+
+class _Outputs(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    messages: list[Event]
+
+
+class StateFile(BaseModel):
+    """The parts of the file that records are made of: the plan of the unit, and the events, in order."""
+
+    model_config = ConfigDict(extra="ignore")
+    inputs: dict[str, Any] | None = None
+    outputs: _Outputs
+    last_page: dict[str, Any] | None = None
+    """The page's end, where it came to one."""
+
+
+class StateFiles:
+    """Reads state files, and one again only when it has changed: for who looks at a study again and again."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, tuple[tuple[int, int, int], StateFile]] = {}
+        self.changes = 0
+        """So many files were new or other ones than before."""
+
+    def read(self, path: Path) -> StateFile:
+        """What stands in the file now. It is not to be changed.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValidationError: it is none of ours.
+        """
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)  # a file that is replaced is another one
+        known = self._read.get(path)
+        if known is None or known[0] != stamp:
+            known = self._read[path] = (stamp, StateFile.model_validate_json(path.read_bytes()))
+            self.changes += 1
+        return known[1]
+
+
+ONBOARDINGS = """
+    SELECT onboarding_agents.onboarding_agent_id, onboarding_agents.worker_id, onboarding_agents.task_run_id
+      FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
+     WHERE tasks.task_name = ?1 AND (?2 = '' OR onboarding_agents.worker_id = ?2)
+  ORDER BY onboarding_agents.onboarding_agent_id
+"""
+
+
+def practice_of(events: Iterable[Event]) -> OnboardingRecord:
+    """One worker's practice, over all visits: choices by attempt, and the verdict (None: not ended yet)."""
+    choices: dict[int, list[str]] = defaultdict(list)
+    passed: bool | None = None
+    for event in events:
+        if isinstance(event, PracticeAnswered):
+            if event.item == 1:
+                choices[event.attempt] = []  # an attempt that was left begins anew
+            choices[event.attempt].append(event.choice)
+        elif isinstance(event, PracticeEnded):
+            passed = event.passed
+    return OnboardingRecord(passed=passed, tries=len(choices), choices=[choices[number] for number in sorted(choices)])
+
+
+def read_practices(
+    data_dir: Path,
+    onboardings: Iterable[tuple[object, ...]],
+    since: Mapping[str, float],
+    files: StateFiles | None = None,
+) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
+
+    ``since``: worker id → time before which nothing counts any more.
+    """
+    logs = practice_logs(data_dir, onboardings, files)
+    counted = {worker: [event for event in log if event.at >= since.get(worker, 0.0)] for worker, log in logs.items()}
+    return {worker: practice_of(log) for worker, log in counted.items() if log}
+
+
+def practice_logs(
+    data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles | None = None
+) -> dict[str, list[Event]]:
+    """Mephisto's worker id → what happened in their practice, over all visits; rows as :data:`ONBOARDINGS` selects them.
+
+    ``files``: that were read before; None: each is read.
+
+    A log that is missing or of another schema belongs to a practice that never began here; it is left out.
+    """
+    files = files or StateFiles()
+    events: dict[str, list[Event]] = defaultdict(list)
+    for agent_id, worker_id, run_id in onboardings:
+        folder = data_dir / "data" / "runs" / "NO_PROJECT" / str(run_id) / "onboarding" / f"onboarding_{agent_id}"
+        try:
+            state = files.read(folder / "state.json")
+        except (FileNotFoundError, ValidationError):
+            continue
+        if state.outputs.messages:
+            events[str(worker_id)] += state.outputs.messages
+    return dict(events)
+
+
+def failed_tries(practice: OnboardingRecord, items: int) -> int:
+    """Attempts that were gone through to their end with a wrong choice; ``items``: choices of a whole attempt."""
+    return sum(len(choices) == items and "bad" in choices for choices in practice.choices)
+
+
+PATIENCE_S = 30.0
+"""How long a reader waits for who writes."""
+PSEUDONYM_KEY = "pseudonym.key"
+"""File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
+
+
+class ResultsError(RuntimeError):
+    """Stored results that cannot be read; the message says which, and what to do."""
+
+
+_AGENTS = """
+    SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.worker_id, agents.task_run_id,
+           workers.worker_name, agents.status, units.pay_amount, units.provider_type
+      FROM agents
+      JOIN tasks ON tasks.task_id = agents.task_id
+      JOIN units ON units.unit_id = agents.unit_id
+      JOIN workers ON workers.worker_id = agents.worker_id
+     WHERE tasks.task_name = ?1 AND units.unit_index >= 0 AND (?2 = '' OR agents.worker_id = ?2)
+  ORDER BY CAST(agents.agent_id AS INTEGER)
+"""
+
+
+@dataclass(frozen=True)
+class StoredAgent:
+    """One rater's part in one unit, as the database knows it; ``reward``: of the whole unit, in dollars."""
+
+    agent_id: str
+    assignment_id: str
+    unit_id: str
+    worker_id: str
+    task_run_id: str
+    worker_name: str
+    status: str
+    reward: str
+    provider: str
+
+
+AT_WORK = {"none", "accepted", "waiting", "in task"}
+"""Mephisto's statuses of an agent that has not ended; those of a launch that was killed stay as they were."""
+
+
+def database_file(data_dir: Path) -> Path:
+    """Mephisto's database in a data directory.
+
+    Raises:
+        ResultsError: there is none.
+    """
+    path = data_dir / "database.db"
+    if not path.is_file():
+        raise ResultsError(
+            f"there is no Mephisto database in {data_dir}. Name the directory that the task was launched with (--data-dir)"
+        )
+    return path
+
+
+def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    """The rows that Mephisto's database answers with, opened for reading only.
+
+    Raises:
+        ResultsError: there is no database, or it is not Mephisto's.
+    """
+    return query_file(database_file(data_dir), sql, values)
+
+
+def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    """The rows that a database of Mephisto's or of one of its providers answers with, opened for reading only.
+
+    Raises:
+        ResultsError: it is none, or another program holds it for long.
+    """
+    patience = waits_at_most(PATIENCE_S)
+    try:
+        with closing(open_to_read(path, patience)) as connection:
+            return connection.execute(sql, values).fetchall()
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):  # Python 3.10 has no code of it
+            raise ResultsError(f"{path} has been locked by another program for {patience:g} s. Try again") from error
+        raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
+
+
+def task_names(data_dir: Path) -> list[str]:
+    """Names of all tasks in the database, newest first."""
+    return [str(row[0]) for row in query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
+
+
+def technique_of(data_dir: Path, task_name: str) -> str | None:
+    """The technique that a task of the database collects answers of, rated or not; None: it was never launched."""
+    rows = query(
+        data_dir,
+        """SELECT task_runs.task_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC""",
+        [task_name],
+    )
+    return recorded_as(str(rows[0][0])) if rows else None
+
+
+def provider_of(data_dir: Path, task_name: str) -> str | None:
+    """The crowd provider of a task's newest launch; None: it was never launched."""
+    rows = query(
+        data_dir,
+        """SELECT task_runs.provider_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1""",
+        [task_name],
+    )
+    return str(rows[0][0]) if rows else None
+
+
+def requesters(data_dir: Path) -> list[tuple[str, str]]:
+    """Registered requesters: (name, provider type)."""
+    rows = query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
+    return [(str(name), str(kind)) for name, kind in rows]
+
+
+def check_task(data_dir: Path, task_name: str) -> None:
+    """Raises ResultsError where there is no database, or no such task; the message lists the tasks that exist."""
+    names = task_names(data_dir)
+    if task_name not in names:
+        near = difflib.get_close_matches(task_name, names, n=1)
+        meant = f"did you mean {near[0]}? Tasks" if near else "tasks"
+        known = ", ".join(names) or "none yet"
+        raise ResultsError(f"there is no task {task_name!r} in {data_dir}; {meant} there: {known}")
+
+
+def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
+    """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id.
+
+    Raises:
+        ResultsError: no database, or no such task; the message lists the tasks that exist.
+    """
+    rows = query(data_dir, _AGENTS, [task_name, worker_id])
+    if not rows:
+        check_task(data_dir, task_name)
+    return [StoredAgent(*(str(value) for value in row)) for row in rows]
+
+
+def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
+    runs = data_dir / "data" / "runs" / "NO_PROJECT"
+    return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
+
+
+def stored_states(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, StateFile]]:
+    """What every rater of a task has stored (or one worker), oldest first; who left before anything was said is left out.
+
+    ``files``: that were read before; None: each is read.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    files = files or StateFiles()
+    for agent in stored_agents(data_dir, task_name, worker_id):
+        if (state := _state_of(data_dir, agent, files)) is not None:
+            yield agent, state
+
+
+def newest_states(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, StateFile]]:
+    """:func:`stored_states`, newest first, without those of visits that a later one went on with, which begins with them.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    files = files or StateFiles()
+    gone_on: set[str] = set()
+    for agent in reversed(stored_agents(data_dir, task_name, worker_id)):
+        if agent.agent_id in gone_on or (state := _state_of(data_dir, agent, files)) is None:
+            continue
+        gone_on.update(event.earlier for event in state.outputs.messages if isinstance(event, Resumed))
+        yield agent, state
+
+
+def _state_of(data_dir: Path, agent: StoredAgent, files: StateFiles) -> StateFile | None:
+    path = _state_file(data_dir, agent)
+    try:
+        state = files.read(path)
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise ResultsError(f"{path} cannot be read: {_first_line(error)}") from error
+    return state if state.outputs.messages else None
+
+
+def _records(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, Rated]]:
+    """Oldest first."""
+    alive = running_task_run(data_dir, task_name)
+    of_agents: list[list[tuple[StoredAgent, Rated]]] = []
+    for agent, state in newest_states(data_dir, task_name, worker_id, files=files):
+        at_work = agent.task_run_id == alive and agent.status in AT_WORK
+        unfinished: Status = "running" if at_work else "partial"
+        records: list[tuple[StoredAgent, Rated]] = []
+        try:
+            for events in split_dialogues(state.outputs.messages):
+                record = build_rated(events, unfinished=unfinished)
+                record.simulated = was_simulated(events[0], record, agent.worker_name, task_name)
+                records.append((agent, record))
+        except EventLogError as error:
+            raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
+        of_agents.append(records)
+    for records in reversed(of_agents):
+        yield from records
+
+
+_DEMO_TASK = re.compile(r"demo-.+-\d{8}-\d{6}-[0-9a-f]{4}")
+_DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")
+"""Names that a demo gives, and nobody else."""
+
+
+def was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
+    """Whether a program rated, as the launch wrote down; of records without that, a demo's raters go by their names."""
+    if isinstance(begun, (Started, JudgingStarted)) and begun.simulated is not None:
+        return begun.simulated
+    names = (task_name, str(record.settings.get("onboarding_qualification")))  # a demo may have been given another name
+    return _DEMO_RATER.fullmatch(worker_name) is not None and any(map(_DEMO_TASK.fullmatch, names))
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def read_records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> list[Rated]:
+    """All dialogues or judgements of a task, complete and partial, oldest first; workers as pseudonyms.
+
+    ``files``: that were read before; None: each is read.
+
+    Raises:
+        ResultsError: no database, no such task, or a file that is not of this schema.
+    """
+    with collector_off():
+        stored = list(_records(data_dir, task_name, files=files))
+        practised = past_practices(data_dir, task_name, files=files)
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
+    records = []
+    for agent, record in stored:
+        record.task_name = task_name
+        record.task_run_id = agent.task_run_id
+        record.assignment_id = agent.assignment_id
+        record.unit_id = agent.unit_id
+        record.worker = pseudonyms.worker(agent.worker_name)
+        if agent.worker_id in practised:
+            record.checks["practice"] = practised[agent.worker_id].model_dump()
+        records.append(record)
+    checked(records)
+    return records
+
+
+def read_dialogues(data_dir: Path, task_name: str) -> list[DialogueRecord]:
+    """All dialogues of a live task; see :func:`read_records`."""
+    return [record for record in read_records(data_dir, task_name) if isinstance(record, DialogueRecord)]
+
+
+def read_judgements(data_dir: Path, task_name: str) -> list[JudgementRecord]:
+    """All judgements of a task on finished dialogues; see :func:`read_records`."""
+    return [record for record in read_records(data_dir, task_name) if isinstance(record, JudgementRecord)]
+
+
+def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated]:
+    """All dialogues or judgements of one worker in a task, by Mephisto's id of the worker; their pseudonym is left empty.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    return [record for _, record in _records(data_dir, task_name, worker_id)]
+
+
+def past_practices(
+    data_dir: Path,
+    task_name: str,
+    since: Mapping[str, float] = MappingProxyType({}),
+    *,
+    files: StateFiles | None = None,
+) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database.
+
+    ``since``: worker id → time before which nothing counts any more, because their practice was reset. ``files``: that
+    were read before; None: each is read.
+    """
+    if not (data_dir / "database.db").is_file():
+        return {}
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since, files)
+
+
+def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:
+    """How the practices of some tasks ended; None where nobody practised."""
+    from parlai_humaneval.report.document import PracticeCount  # a launch reads results, too, and needs no report
+
+    verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name, files=files).values()]
+    if not verdicts:
+        return None
+    return PracticeCount(passed=verdicts.count(True), failed=verdicts.count(False), not_ended=verdicts.count(None))
+
+
+def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
+    """What earlier launches of a task did, for the allocation of the next. Workers by Mephisto's id.
+
+    No database, or no such task, is an empty past.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return []
+    dialogues = [
+        (agent, record) for agent, record in _records(data_dir, task_name) if isinstance(record, DialogueRecord)
+    ]
+    held: dict[str, set[int]] = {}
+    for _, record in dialogues:
+        if record.status == "complete":
+            held.setdefault(record.session or record.dialogue_id, set()).add(record.conversation)
+    return [
+        PastDialogue(
+            cell=Cell(
+                models=tuple(model.name for model in record.models), metric=record.metric, setting=record.setting
+            ),
+            worker=agent.worker_id,
+            # A dialogue counts when its whole unit is there: without the others its rater cannot be checked.
+            complete=len(held.get(record.session or record.dialogue_id, ())) >= record.conversations,
+            rated_turns=len(record.complete_turns),
+            cut_off=record.interrupted or (record.status == "partial" and agent.status in AT_WORK),
+        )
+        for agent, record in dialogues
+    ]
+
+
+def finished_by_worker(data_dir: Path, task_name: str) -> list[tuple[str, Rated]]:
+    """Mephisto's id of the worker, and what they finished: each dialogue or judgement of a task, oldest first.
+
+    No database, or no such task, is an empty past.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return []
+    records = _records(data_dir, task_name)
+    return [(agent.worker_id, record) for agent, record in records if record.status == "complete"]
+
+
+def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Dialogue id → Mephisto's id of the worker who held it, of a live task.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    records = _records(data_dir, task_name)
+    return {record.dialogue_id: agent.worker_id for agent, record in records if isinstance(record, DialogueRecord)}
+
+
+@dataclass(frozen=True)
+class PastGold:
+    """An attention check that a worker met in the unit ``session``; ``judged``: and answered."""
+
+    worker: str
+    item_id: str
+    session: str
+    judged: bool
+
+
+def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement], list[PastGold]]:
+    """What earlier launches of a task on finished dialogues did, for the next; workers by Mephisto's id.
+
+    Returns the judgements, and the attention checks that workers have met. No database, or no such task, is an empty past.
+    """
+    judgements: list[PastJudgement] = []
+    golds: list[PastGold] = []
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return judgements, golds
+    for agent, state in reversed(list(newest_states(data_dir, task_name))):
+        wanted = int((state.inputs or {}).get("wanted", 0))
+        for events in split_dialogues(state.outputs.messages):
+            record = build_rated(events)
+            if not isinstance(record, JudgementRecord):
+                continue
+            if record.expected is not None:
+                done = record.status == "complete"
+                golds.append(PastGold(agent.worker_id, record.item_id, record.session, done))
+                continue
+            judgements.append(_past(agent.worker_id, record, wanted))
+    return judgements, golds
+
+
+def _past(worker: str, record: JudgementRecord, wanted: int) -> PastJudgement:
+    return PastJudgement(
+        item_id=record.item_id,
+        cell=Cell(models=tuple(record.group), metric=record.metric, setting=record.setting),
+        dialogues=tuple(shown.dialogue_id for shown in record.dialogues),
+        worker=worker,
+        session=record.session,
+        complete=record.status == "complete",
+        numbers=wanted,
+    )
+
+
+_NEWEST = """
+    SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1
+"""
+
+
+def blueprint_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
+    """``mephisto.blueprint`` of the newest launch of a task; empty where there was none, or an older version's.
+
+    Raises:
+        ResultsError: there is no database, or no such task.
+    """
+    return _of_newest(data_dir, task_name, "blueprint")
+
+
+def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
+    """``mephisto.provider`` of it; otherwise as :func:`blueprint_of_newest`."""
+    return _of_newest(data_dir, task_name, "provider")
+
+
+def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:
+    rows = query(data_dir, _NEWEST, [task_name])
+    if not rows:
+        check_task(data_dir, task_name)
+        return {}
+    settings = yaml.safe_load(str(rows[0][0]))
+    if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
+        settings = yaml.safe_load(settings)
+    found = settings.get(part) if isinstance(settings, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,274 @@
+"""What every worker of a task did, by its records: for pay, and for whoever watches a study.
+
+Only read, as :mod:`mephisto_tasks.storage.results` reads. Mephisto's status of an agent is behind what they did wherever a
+launch was killed before it was written, and units that were cleared after a disconnect have lost their agent: so what
+counts here is what was rated, and Mephisto's status only where nothing else tells.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.storage.locks import running_task_run
+from mephisto_tasks.storage.results import (
+    AT_WORK,
+    ONBOARDINGS,
+    PSEUDONYM_KEY,
+    ResultsError,
+    StateFile,
+    StateFiles,
+    StoredAgent,
+    practice_logs,
+    query,
+    stored_states,
+    was_simulated,
+)
+from parlai_humaneval.schema.events import Event, Failed, Interrupted, Resumed
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.schema.rebuild import EventLogError, build_rated, split_dialogues
+from parlai_humaneval.schema.records import JudgementRecord, Rated
+
+CENT = Decimal("0.01")
+
+Outcome = Literal["running", "complete", "partial", "stopped", "continued", "practice_only"]
+"""running: its launch is alive. partial: the worker left. stopped: we ended it (a model failed, the launch was paused or
+killed). continued: a later visit of the same worker went on with the unit, which is paid there. practice_only: nothing but
+the practice."""
+
+Counted = Literal["turns", "items", ""]
+
+
+_PRACTISED = """
+    SELECT workers.worker_id, workers.worker_name, onboarding_agents.task_run_id, workers.provider_type
+      FROM onboarding_agents
+      JOIN tasks ON tasks.task_id = onboarding_agents.task_id
+      JOIN workers ON workers.worker_id = onboarding_agents.worker_id
+     WHERE tasks.task_name = ?
+  ORDER BY onboarding_agents.onboarding_agent_id
+"""
+
+
+class Work(BaseModel):
+    """One worker's part in one unit.
+
+    ``worker`` is a pseudonym, ``worker_id`` Mephisto's. ``session``: the unit's name in records, the same for all visits
+    that it took. ``begun``, ``ended``: seconds since the epoch, of the first and the last event; ``seconds`` between them,
+    and ``practice_seconds`` those of the worker's practice, counted with the first of their work. ``done`` of ``whole``
+    parts (``counted``: what they are), earlier visits of the unit included. ``reward``: dollars for the whole unit.
+    ``resumable``: a launch is alive in which the worker, who left, can go on with the unit.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    worker: str
+    worker_id: str
+    unit_id: str = ""
+    agent_id: str = ""
+    assignment_id: str = ""
+    task_run_id: str = ""
+    provider: str = ""
+    session: str = ""
+    outcome: Outcome
+    begun: float
+    ended: float
+    seconds: float
+    practice_seconds: float = 0.0
+    done: int = 0
+    whole: int = 0
+    counted: Counted = ""
+    reward: Decimal = Decimal("0.00")
+    resumable: bool = False
+    simulated: bool = False
+
+
+def cents(dollars: str | Decimal) -> Decimal:
+    """Dollars in whole cents; a part of a cent becomes a cent, in the worker's favour."""
+    return Decimal(dollars).quantize(CENT, rounding=ROUND_UP)
+
+
+def unit_of(record: Rated) -> str:
+    """The name of the unit that a record is of, the same in all of its visits."""
+    return record.session or (record.judgement_id if isinstance(record, JudgementRecord) else record.dialogue_id)
+
+
+def work_done(data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None) -> list[Work]:
+    """What every worker of a task (or one, by Mephisto's id) did, oldest first; who only practised stands at the end.
+
+    ``files``: that were read before; None: each is read.
+
+    Raises:
+        ResultsError: no database, no such task, or a file that is not of this schema.
+    """
+    with collector_off():
+        alive = running_task_run(data_dir, task_name)
+        states = stored_states(data_dir, task_name, worker_id, files=files)
+        visits = [_Visit.read(agent, state, alive, task_name) for agent, state in states]
+        onboardings = query(data_dir, ONBOARDINGS, [task_name, worker_id])
+        practice = practice_logs(data_dir, onboardings, files)
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    sessions: dict[tuple[str, str], list[_Visit]] = defaultdict(list)
+    for visit in visits:
+        sessions[visit.agent.worker_id, visit.session].append(visit)
+    work = [
+        _work(number, session, pseudonyms.worker(visit.agent.worker_name), alive)
+        for session in sessions.values()
+        for number, visit in enumerate(session)
+    ]
+    work.sort(key=lambda one: int(one.agent_id))
+    return list(_with_practice(work, practice, data_dir, task_name, pseudonyms))
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """An agent and what it left: ``done``: parts by number of the conversation or item, of ``whole``.
+
+    ``complete``: the numbers of those that were rated to their end, of ``numbers``.
+    """
+
+    agent: StoredAgent
+    session: str
+    begun: float
+    ended: float
+    done: dict[int, int]
+    complete: frozenset[int]
+    numbers: int
+    whole: int
+    counted: Counted
+    running: bool
+    stopped: bool
+    simulated: bool
+
+    @classmethod
+    def read(cls, agent: StoredAgent, state: StateFile, alive: str | None, task_name: str) -> _Visit:
+        events = state.outputs.messages
+        at_work = agent.status in AT_WORK
+        try:
+            records = [build_rated(part) for part in split_dialogues(events)]
+        except EventLogError as error:
+            raise ResultsError(f"what agent {agent.agent_id} left cannot be read: {error}") from error
+        last = records[-1]
+        parts = _parts(last)
+        judging = isinstance(last, JudgementRecord)
+        numbers = last.numbers if isinstance(last, JudgementRecord) else last.conversations
+        return cls(
+            agent=agent,
+            session=unit_of(last),
+            begun=next((event.at for event in reversed(events) if isinstance(event, Resumed)), events[0].at),
+            ended=events[-1].at,
+            done={_number(record): _done(record, parts) for record in records},
+            complete=frozenset(_number(record) for record in records if record.status == "complete"),
+            numbers=numbers,
+            whole=numbers * parts,
+            counted="items" if judging and parts == 1 else "turns",
+            running=at_work and agent.task_run_id == alive,
+            # A launch that was killed wrote no such event; its agents are still at work, as far as Mephisto knows, or
+            # approved since then, as a whole.
+            stopped=at_work
+            or agent.status == "approved"
+            or any(isinstance(event, (Failed, Interrupted)) for event in events),
+            simulated=was_simulated(events[0], last, agent.worker_name, task_name),
+        )
+
+
+def _number(record: Rated) -> int:
+    return record.number if isinstance(record, JudgementRecord) else record.conversation
+
+
+def _done(record: Rated, parts: int) -> int:
+    """How much is done of a conversation or an item, if a whole one has so many parts."""
+    if record.status == "complete":
+        return parts
+    if isinstance(record, JudgementRecord):
+        rated = len({answer.turn for answer in record.answers if answer.turn is not None})
+    else:
+        rated = len(record.complete_turns)
+    return min(rated * parts // _parts(record), parts)
+
+
+def _parts(record: Rated) -> int:
+    """Parts of a conversation: its turns, and what is asked after the last of them. Of an item: turns that are replayed."""
+    if isinstance(record, JudgementRecord):
+        return max(1, sum(len(shown.replayed.turns) for shown in record.dialogues if shown.replayed is not None))
+    turns = record.settings.get("turns") or len(record.turns) or 1
+    return int(turns) + bool(record.criteria or record.settings.get("verdict"))
+
+
+def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None) -> Work:
+    """The visit of this number, from 0, of all that a unit took. ``alive``: the run of a launch that is alive."""
+    visit, earlier = session[number], session[: number + 1]
+    best: dict[int, int] = {}
+    for past in earlier:
+        for part, done in past.done.items():
+            best[part] = max(best.get(part, 0), done)
+    outcome = _outcome(earlier, later=number + 1 < len(session))
+    return Work(
+        worker=worker,
+        worker_id=visit.agent.worker_id,
+        unit_id=visit.agent.unit_id,
+        agent_id=visit.agent.agent_id,
+        assignment_id=visit.agent.assignment_id,
+        task_run_id=visit.agent.task_run_id,
+        provider=visit.agent.provider,
+        session=visit.session,
+        outcome=outcome,
+        begun=visit.begun,
+        ended=visit.ended,
+        seconds=visit.ended - visit.begun,
+        done=min(sum(best.values()), visit.whole),
+        whole=visit.whole,
+        counted=visit.counted,
+        reward=cents(visit.agent.reward),
+        resumable=outcome == "partial" and alive is not None,
+        simulated=visit.simulated,
+    )
+
+
+def _outcome(visits: Sequence[_Visit], *, later: bool) -> Outcome:
+    """Of the last of these visits to a unit."""
+    visit = visits[-1]
+    if later:
+        return "continued"
+    if len(frozenset[int]().union(*(past.complete for past in visits))) >= visit.numbers:
+        return "complete"
+    if visit.running:
+        return "running"
+    # Who was told that the whole is paid, came back and left of their own accord was told so all the same.
+    return "stopped" if any(past.stopped for past in visits) else "partial"
+
+
+def _with_practice(
+    work: Iterable[Work],
+    practice: dict[str, list[Event]],
+    data_dir: Path,
+    task_name: str,
+    pseudonyms: Pseudonymizer,
+) -> Iterator[Work]:
+    """The seconds of a worker's practice belong to the first of their work; who has none has practised only."""
+    left = {worker: (events[0].at, events[-1].at) for worker, events in practice.items()}
+    for one in work:
+        begun, ended = left.pop(one.worker_id, (0.0, 0.0))
+        yield one.model_copy(update={"practice_seconds": ended - begun})
+    rows = query(data_dir, _PRACTISED, [task_name]) if left else []
+    for worker_id, name, run_id, provider in ([str(value) for value in row] for row in rows):
+        if worker_id not in left:
+            continue
+        begun, ended = left.pop(worker_id)
+        yield Work(
+            worker=pseudonyms.worker(name),
+            worker_id=worker_id,
+            task_run_id=run_id,
+            provider=provider,
+            outcome="practice_only",
+            begun=begun,
+            ended=ended,
+            seconds=0.0,
+            practice_seconds=ended - begun,
+        )

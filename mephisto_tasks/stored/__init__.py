@@ -1,1 +1,0 @@
-"""Mephisto's database and folders read back as records."""

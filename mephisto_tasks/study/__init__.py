@@ -1,1 +1,0 @@
-"""A launch: settings, locks, and the running of a study under Mephisto."""

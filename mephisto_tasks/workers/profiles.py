@@ -1,0 +1,171 @@
+"""What is known of the workers of a data directory: a line for each, or all of one. Read only; pseudonyms alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mephisto_tasks.storage.logs import Agreement, Note, TurnedAway, agreements, notes, turned_away
+from mephisto_tasks.storage.results import past_practices, task_names, worker_records
+from mephisto_tasks.storage.work import Work, work_done
+from mephisto_tasks.workers.blocks import Block, blocked, blocks_of
+from mephisto_tasks.workers.practice import practice_of_task, resets_by_id
+from mephisto_tasks.workers.roster import KnownWorker, known_workers
+from parlai_humaneval.quality.registry import checked
+
+PracticeState = Literal["passed", "failed", "begun", "reset", ""]
+Ticking = Callable[[Iterable[str]], Iterable[str]]
+"""Goes through tasks, and may show how far it has come."""
+
+
+class WorkerLine(BaseModel):
+    """A worker in the tasks that were looked at.
+
+    ``complete``, ``partial``, ``stopped`` (by us) and ``running`` count units; ``seconds`` at work in all of them.
+    ``blocked``: in these tasks, or “all studies”. ``last_seen``: seconds since the epoch.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    worker: str
+    provider: str
+    simulated: bool
+    tasks: list[str]
+    complete: int
+    partial: int
+    stopped: int
+    running: int
+    seconds: float
+    practice: PracticeState
+    blocked: list[str]
+    notes: int
+    last_seen: float
+
+
+class TaskOfWorker(BaseModel):
+    """What a worker did in one task. ``failed_checks``: name of a check → its reason, of each that failed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    task_name: str
+    practice: PracticeState
+    practice_tries: int
+    work: list[Work]
+    failed_checks: dict[str, str]
+    turned_away: list[TurnedAway]
+    agreed_to: list[Agreement] = Field(default_factory=list)
+    """Consent texts, oldest first."""
+
+
+class WorkerPage(BaseModel):
+    """All that is known of one worker; ``since``: seconds since the epoch."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    worker: str
+    provider: str
+    simulated: bool
+    since: float
+    blocks: list[Block]
+    notes: list[Note]
+    tasks: list[TaskOfWorker]
+
+
+EVERYWHERE = "all studies"
+
+
+def roll(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list[WorkerLine]:
+    """A line for every worker of a task, or of all, who was seen last first.
+
+    Raises:
+        ResultsError: no database, no such task, or a file that cannot be read.
+    """
+    workers = known_workers(data_dir)
+    tasks = task_names(data_dir) if task_name is None else [task_name]
+    of_worker: dict[str, list[tuple[str, Work]]] = defaultdict(list)
+    practice: dict[str, PracticeState] = {}
+    blocks: dict[str, list[str]] = defaultdict(list)
+    for task in ticking(tasks):
+        for work in work_done(data_dir, task):
+            of_worker[work.worker_id].append((task, work))
+        practice |= _practices(data_dir, task)
+        for block in blocked(data_dir, task):  # those in all studies are named with each task
+            blocks[block.worker].append(EVERYWHERE if block.everywhere else task)
+    noted = [note.worker for note in notes(data_dir)]
+    lines = [
+        _line(known, of_worker[known.worker_id], practice.get(known.worker_id, ""), blocks[known.pseudonym], noted)
+        for known in workers.values()
+        if task_name is None or of_worker[known.worker_id] or known.worker_id in practice
+    ]
+    return sorted(lines, key=lambda line: -line.last_seen)
+
+
+def _line(
+    known: KnownWorker, done: list[tuple[str, Work]], practice: PracticeState, blocks: list[str], noted: list[str]
+) -> WorkerLine:
+    work = [one for _, one in done]
+    counts = {
+        outcome: sum(one.outcome == outcome for one in work)
+        for outcome in ("complete", "partial", "stopped", "running")
+    }
+    return WorkerLine(
+        worker=known.pseudonym,
+        provider=known.provider,
+        simulated=known.simulated or any(one.simulated for one in work),
+        tasks=list(dict.fromkeys(task for task, _ in done)),
+        **counts,
+        seconds=sum(one.seconds for one in work),
+        practice=practice,
+        blocked=sorted(set(blocks)),
+        notes=noted.count(known.pseudonym),
+        last_seen=max([known.since, *(one.ended for one in work)]),
+    )
+
+
+def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
+    """Worker id → how the practice stands now."""
+    resets = resets_by_id(data_dir, practice_of_task(data_dir, task))
+    states: dict[str, PracticeState] = dict.fromkeys(resets, "reset")
+    for worker_id, past in past_practices(data_dir, task, resets).items():
+        states[worker_id] = "begun" if past.passed is None else "passed" if past.passed else "failed"
+    return states
+
+
+def worker_page(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> WorkerPage:
+    """All of one worker.
+
+    Raises:
+        ResultsError: no database, or a file that cannot be read.
+    """
+    tasks = [_task(data_dir, task, known) for task in ticking(task_names(data_dir))]
+    return WorkerPage(
+        worker=known.pseudonym,
+        provider=known.provider,
+        simulated=known.simulated,
+        since=known.since,
+        blocks=blocks_of(data_dir, [known.pseudonym]),
+        notes=[note for note in notes(data_dir) if note.worker == known.pseudonym],
+        tasks=[task for task in tasks if task.work or task.practice or task.turned_away or task.agreed_to],
+    )
+
+
+def _task(data_dir: Path, task: str, known: KnownWorker) -> TaskOfWorker:
+    records = worker_records(data_dir, task, known.worker_id)
+    for record in records:
+        record.worker = known.pseudonym
+    checked(records)
+    verdicts = [verdict for record in records for verdict in record.checks.values() if isinstance(verdict, dict)]
+    past = past_practices(data_dir, task).get(known.worker_id)
+    return TaskOfWorker(
+        task_name=task,
+        practice=_practices(data_dir, task).get(known.worker_id, ""),
+        practice_tries=0 if past is None else past.tries,
+        work=work_done(data_dir, task, known.worker_id),
+        failed_checks={str(one["check"]): str(one["reason"]) for one in verdicts if one.get("passed") is False},
+        turned_away=[one for one in turned_away(data_dir, task) if one.worker == known.pseudonym],
+        agreed_to=[one for one in agreements(data_dir, task) if one.worker == known.pseudonym],
+    )

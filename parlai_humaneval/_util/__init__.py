@@ -1,0 +1,1 @@
+"""Helpers without a subject: private files, readers of YAML and JSON, progress, errors of commands."""

@@ -1,0 +1,53 @@
+"""Packages that add techniques, statistics and sections of their own.
+
+Such a package names, in its entry points, a module that adds them when it is imported::
+
+    [project.entry-points."parlai_humaneval._util.plugins"]
+    mine = "my_package.plugin"
+
+The module calls :func:`parlai_humaneval.techniques.registry.register`,
+:func:`parlai_humaneval.report.registry.register_section` and
+:func:`parlai_humaneval.analysis.register_statistic`. ``pip install`` of the package is all that a user does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+GROUP = "parlai_humaneval._util.plugins"
+"""The group of entry points."""
+
+_begun: set[str] = set()
+"""Modules that are loaded, or being loaded: what a plug-in asks for while it is imported must not load it again."""
+
+
+class PluginError(ImportError):
+    """A plug-in that cannot be loaded; the message names it, and says what to do."""
+
+
+def load_plugins() -> None:
+    """Import every plug-in that is installed, once.
+
+    Raises:
+        PluginError: one of them cannot be imported.
+    """
+    for plugin in _installed():
+        if plugin.module in _begun:
+            continue
+        _begun.add(plugin.module)
+        try:
+            import_module(plugin.module)
+        except Exception as error:
+            _begun.discard(plugin.module)
+            package = plugin.dist.name if plugin.dist is not None else plugin.module
+            raise PluginError(
+                f"the plug-in {plugin.name!r} of the package {package} cannot be loaded ({type(error).__name__}: {error}). "
+                f"Mend it, or uninstall it: pip uninstall {package}"
+            ) from error
+
+
+@cache
+def _installed() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))

@@ -1,0 +1,374 @@
+"""Who rates what next.
+
+A *cell* is what a dialogue can be about: one group of models under one metric and setting. Dialogues are given out so
+that the cells stay balanced over what is completed or running, no worker gets a cell twice (Smith et al.
+2022, App. B.3: one conversation per model pair and metric; Liu et al. 2023: per model group and setting), and abandoned
+dialogues are given out again. A unit of work may hold several dialogues (Ji et al. 2022): then its worker gets as many
+different cells at once.
+
+How several models stand in one conversation: what each of them hears, and in which order their replies are shown.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """A group of models under a metric and setting. Models stand in the order of the configuration."""
+
+    models: tuple[str, ...]
+    metric: str
+    setting: str = ""
+
+    @property
+    def key(self) -> tuple[frozenset[str], str, str]:
+        """The same for the same models in another order: they are one and the same question."""
+        return frozenset(self.models), self.metric, self.setting
+
+    def __str__(self) -> str:
+        return f"{' vs '.join(self.models)} ({self.metric}{', ' + self.setting if self.setting else ''})"
+
+
+@dataclass(frozen=True)
+class PastDialogue:
+    """What a database knows of one earlier dialogue: enough to go on with the counts."""
+
+    cell: Cell
+    worker: str
+    complete: bool
+    rated_turns: int
+    cut_off: bool = False
+    """Ended by the end of its launch: its rater may have the same cell again."""
+
+
+@dataclass
+class _Count:
+    wanted: int
+    completed: int = 0
+    running: int = 0
+    stopped: bool = False
+
+    @property
+    def taken(self) -> int:
+        return self.completed + self.running
+
+    @property
+    def missing(self) -> int:
+        return 0 if self.stopped else max(0, self.wanted - self.completed)
+
+
+def units_needed(missing: Sequence[int], per_unit: int, per_worker_and_cell: int | None) -> int:
+    """Units that it takes at least to complete what each cell misses, where a unit holds so many of one cell at most."""
+    bounds = [math.ceil(sum(missing) / per_unit)]
+    if per_worker_and_cell is not None:
+        bounds += [math.ceil(number / per_worker_and_cell) for number in missing]
+    return max(bounds)
+
+
+class Allocator:
+    """Gives out dialogues; thread-safe.
+
+    Args:
+        cells: what can be given out; duplicates are an error.
+        wanted: completed dialogues asked for, per cell; :meth:`ask_for` changes it while dialogues run.
+        seed: of the choice among equally needed cells.
+        per_worker: dialogues of one cell that a worker may have.
+        group_once: a worker gets the same models once only, in whatever cell.
+        per_unit: cells of one unit of work. With more than one, a unit is filled up with cells that have enough
+            already, where too few are still needed.
+
+    With one cell a unit, ``completed + running <= wanted`` holds for each cell at every moment, up to dialogues that
+    were running when an abandoned one came back as complete after all.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        wanted: int,
+        *,
+        seed: int = 0,
+        per_unit: int = 1,
+        per_worker: int = 1,
+        group_once: bool = False,
+    ) -> None:
+        if len({cell.key for cell in cells}) != len(cells):
+            raise ValueError("the same group of models stands twice among the groups to compare")
+        if not cells:
+            raise ValueError("there is nothing to rate: no group of models was given")
+        if wanted < 1:
+            raise ValueError(f"the number of dialogues per group must be at least 1, not {wanted}")
+        if not 1 <= per_unit <= len(cells):
+            raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
+        self._per_unit = per_unit
+        self.per_worker = per_worker
+        self.group_once = group_once
+        self._counts: dict[Cell, _Count] = {}
+        for cell in cells:
+            self._add(cell, wanted)
+        self._seen: dict[str, Counter[Cell]] = defaultdict(Counter)
+        self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
+        self._cut_off: set[str] = set()
+        self._left: dict[str, frozenset[Cell]] = {}
+        self._barred: dict[str, set[frozenset[str]]] = defaultdict(set)
+        self._random = random.Random(f"allocation:{seed}")
+        self._lock = threading.Lock()
+
+    def _add(self, cell: Cell, wanted: int) -> None:
+        self._counts[cell] = _Count(wanted)
+
+    @property
+    def goes_around(self) -> bool:
+        """Whether a worker is given other cells while a model of some is out."""
+        return True
+
+    def restore(self, past: Iterable[PastDialogue]) -> None:
+        """Take over what earlier launches of the same task did; cells no longer asked for are ignored."""
+        cells = {cell.key: cell for cell in self._counts}
+        with self._lock:
+            for dialogue in past:
+                cell = cells.get(dialogue.cell.key)
+                if cell is None:
+                    continue
+                if dialogue.complete:
+                    self._counts[cell].completed += 1
+                if dialogue.cut_off and not dialogue.complete:
+                    self._cut_off.add(dialogue.worker)
+                elif dialogue.complete or dialogue.rated_turns > 0:
+                    self._seen[dialogue.worker][cell] += 1
+
+    def bar(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
+        """The worker gets no dialogue with all models of one of these groups: they rated them elsewhere."""
+        with self._lock:
+            self._barred[worker].update(groups)
+
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many dialogues of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
+
+        What runs goes on, and counts. A unit holds as many cells as are left, where these are fewer than ``per_unit``.
+        """
+        with self._lock:
+            for cell, count in self._counts.items():
+                count.wanted = wanted.get(cell, count.wanted)
+                count.stopped = cell in stopped
+
+    @property
+    def per_unit(self) -> int:
+        """Cells of a unit that begins now."""
+        return max(1, min(self._per_unit, sum(not count.stopped for count in self._counts.values())))
+
+    def take_cut_off(self, worker: str) -> bool:
+        """True, once, for a worker whose earlier dialogue was ended by the end of its launch."""
+        with self._lock:
+            known = worker in self._cut_off
+            self._cut_off.discard(worker)
+            return known
+
+    def note_left(self, worker: str, cells: Iterable[Cell]) -> None:
+        """The worker may come back and go on with these: others get them when nothing else is open to them."""
+        with self._lock:
+            self._left[worker] = frozenset(cells)
+
+    def available(self, worker: str) -> list[Cell]:
+        """Cells that this worker could get now, in no particular order; empty where no whole unit can be made."""
+        with self._lock:
+            return self._available(worker)
+
+    def _available(self, worker: str) -> list[Cell]:
+        barred = self._met(worker)
+        free = [cell for cell, count in self._counts.items() if cell not in barred and not count.stopped]
+        needed = [cell for cell in free if self._counts[cell].taken < self._counts[cell].wanted]
+        if self.per_unit == 1:
+            return needed
+        return free if needed and len(free) >= self.per_unit else []
+
+    def _met(self, worker: str) -> set[Cell]:
+        """Cells that the worker may not have (again): had often enough, or running now."""
+        busy = {cell for name, cells in self._running.values() if name == worker for cell in cells}
+        seen = self._seen[worker]
+        groups = set(self._barred[worker])
+        if self.group_once:
+            groups |= {frozenset(cell.models) for cell in (*busy, *(cell for cell, times in seen.items() if times > 0))}
+        enough = {cell for cell, times in seen.items() if times >= self.per_worker}
+        return busy | enough | {cell for cell in self._counts if frozenset(cell.models) in groups}
+
+    def has_done_all(self, worker: str) -> bool:
+        """True when this worker has rated (or is rating) so many cells that no unit is left for them."""
+        with self._lock:
+            given_out = {cell for cell, count in self._counts.items() if not count.stopped}
+            return len(given_out - self._met(worker)) < self.per_unit
+
+    def is_busy(self, worker: str) -> bool:
+        """True while a unit of this worker is running."""
+        with self._lock:
+            return any(name == worker for name, _ in self._running.values())
+
+    def claim(self, worker: str, unit: str, *, rather_without: frozenset[str] = frozenset()) -> tuple[Cell, ...] | None:
+        """Give the worker the ``per_unit`` most needed cells open to them; None when there are none.
+
+        ``unit`` is a key for :meth:`complete` and :meth:`abandon`. Cells of models ``rather_without`` come last.
+        """
+        with self._lock:
+            self._must_be_new(unit)
+            cells = self._available(worker)
+            if not cells:
+                return None
+            self._left.pop(worker, None)
+            self._random.shuffle(cells)
+            cells.sort(
+                key=lambda cell: (
+                    not rather_without.isdisjoint(cell.models),
+                    self._is_spoken_for(cell),
+                    self._need(cell),
+                )
+            )
+            return self._start(worker, unit, tuple(cells[: self.per_unit]))
+
+    def _is_spoken_for(self, cell: Cell) -> bool:
+        """Whether all that is open of a cell may be gone on with by those who left it."""
+        count = self._counts[cell]
+        return count.taken + sum(cell in cells for cells in self._left.values()) >= count.wanted
+
+    def _need(self, cell: Cell) -> int:
+        """The cell with the least of it is needed most: what it has, where all want alike, and else what it lacks."""
+        most = max(count.wanted for count in self._counts.values())
+        return self._counts[cell].taken + most - self._counts[cell].wanted
+
+    def wants_again(self, worker: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
+        """Whether a worker's unit of these ``cells`` that was cut off can go on with those that are ``left`` of it: nobody
+        else has it, and none of them is stopped. Of several cells, one that still lacks something is enough, as for a new
+        unit."""
+        with self._lock:
+            return self._wants_again(worker, cells, left)
+
+    def _wants_again(self, worker: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
+        counts = [self._counts[cell] for cell in cells if cell in self._counts]
+        stopped = any(self._counts[cell].stopped for cell in left if cell in self._counts)
+        return not stopped and any(count.taken < count.wanted for count in counts)
+
+    def claim_again(self, worker: str, unit: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
+        """The worker goes on with a unit that was cut off; False, and nothing changes, where :meth:`wants_again` is False.
+
+        Cells that are not asked for any more are not counted.
+        """
+        with self._lock:
+            self._must_be_new(unit)
+            if not self._wants_again(worker, cells, left):
+                return False
+            known = tuple(cell for cell in cells if cell in self._counts)
+            self._left.pop(worker, None)
+            self._cut_off.discard(worker)
+            self._seen[worker].subtract(cell for cell in known if self._seen[worker][cell])  # else they count twice
+            self._start(worker, unit, known)
+            return True
+
+    def _must_be_new(self, unit: str) -> None:
+        if unit in self._running:
+            raise ValueError(f"unit {unit!r} is already running")
+
+    def _start(self, worker: str, unit: str, cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+        for cell in cells:
+            self._counts[cell].running += 1
+        self._running[unit] = (worker, cells)
+        return cells
+
+    def complete(self, unit: str) -> None:
+        """Every dialogue of the unit was rated to its end. Unknown keys are ignored (ended twice)."""
+        with self._lock:
+            worker, cells = self._end(unit)
+            for cell in cells:
+                self._counts[cell].completed += 1
+                self._seen[worker][cell] += 1
+
+    def abandon(self, unit: str, *, rated: Sequence[Cell]) -> None:
+        """The unit was left. It is given out again, but not the cells that were ``rated`` in part to this worker."""
+        with self._lock:
+            worker, cells = self._end(unit)
+            self._seen[worker].update(cell for cell in cells if cell in rated)
+
+    def _end(self, unit: str) -> tuple[str, tuple[Cell, ...]]:
+        worker, cells = self._running.pop(unit, ("", ()))
+        for cell in cells:
+            self._counts[cell].running -= 1
+        return worker, cells
+
+    @property
+    def remaining(self) -> int:
+        """Units that are still to be completed until no cell misses a dialogue."""
+        with self._lock:
+            return units_needed([count.missing for count in self._counts.values()], self.per_unit, 1)
+
+    def progress(self) -> AllocationProgress:
+        """Counts per cell, for reports and for tests."""
+        with self._lock:
+            return AllocationProgress(
+                wanted={cell: n.wanted for cell, n in self._counts.items()},
+                completed={cell: n.completed for cell, n in self._counts.items()},
+                running={cell: n.running for cell, n in self._counts.items()},
+            )
+
+
+@dataclass(frozen=True)
+class AllocationProgress:
+    """A snapshot of the counts (dialogues, judgements) per cell."""
+
+    wanted: dict[Cell, int] = field(default_factory=dict)
+    completed: dict[Cell, int] = field(default_factory=dict)
+    running: dict[Cell, int] = field(default_factory=dict)
+
+
+History = Literal["shared", "independent"]
+"""shared: whatever continues, each model hears it as its own words; independent: each hears its own replies only."""
+Order = Literal["balanced", "fixed"]
+"""balanced: random, and balanced over the turns of a dialogue; fixed: random once, and the same throughout."""
+
+
+class ShownOrder(Protocol):
+    """Says the order of showing for every turn."""
+
+    def of_turn(self, turn: int) -> list[int]:
+        """The models' indices in shown order; ``turn`` counts from 0. Equal turn and seed give equal order."""
+
+
+class BalancedOrder:
+    """An order of ``n`` models for every turn.
+
+    Turns are taken in blocks of ``n``. A block is a random cyclic Latin square, so that in each block every
+    model stands once at every position, and in any number of turns a model's counts of two
+    positions differ by one at most.
+    """
+
+    def __init__(self, n: int, seed: int) -> None:
+        self._n = n
+        self._seed = seed
+
+    def of_turn(self, turn: int) -> list[int]:
+        """The models' indices in shown order; ``turn`` counts from 0. Equal turn and seed give equal order."""
+        block, row = divmod(turn, self._n)
+        rng = random.Random(f"order|{self._seed}|{block}")
+        models = rng.sample(range(self._n), self._n)
+        shift = rng.sample(range(self._n), self._n)[row]
+        return models[shift:] + models[:shift]
+
+
+class FixedOrder:
+    """One random order of ``n`` models for all turns: side by side, a partner must not change places."""
+
+    def __init__(self, n: int, seed: int) -> None:
+        self._models = random.Random(f"fixed order|{seed}").sample(range(n), n)
+
+    def of_turn(self, turn: int) -> list[int]:
+        """The models' indices in shown order, the same for every ``turn``."""
+        return list(self._models)
+
+
+def shown_order(kind: Order, n: int, seed: int) -> ShownOrder:
+    """The order of ``n`` models in a dialogue with this ``seed``."""
+    return FixedOrder(n, seed) if kind == "fixed" else BalancedOrder(n, seed)

@@ -1,0 +1,388 @@
+"""Who judges which finished dialogues next.
+
+A unit of work holds several items. They are chosen when a worker begins it: the neediest ones that show no dialogue
+which this worker has met, in this unit or any other (Deriu et al. 2020, §4: no two segments of a conversation in a batch of
+20; §3.1: each segment of a conversation is rated by a different annotator). How many units a worker may have is limited
+(ibid.: three), or how many items of the same models (Smith et al. 2022, App. B.3: one per model pair and metric). No
+item gets more judgements than it wants (App. C.7: a pairing of two conversations is judged once at most), and what a
+worker leaves undone is given out again.
+
+What one worker has met, and their units of work: which are done, and which was cut off.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from parlai_humaneval.allocation.groups import AllocationProgress, Cell, units_needed
+from parlai_humaneval.allocation.item import Item, PastJudgement
+from parlai_humaneval.allocation.item_pool import CellKey, ItemPool
+
+
+@dataclass
+class Session:
+    """One unit of work, maybe in several visits: ``done`` of ``numbers`` items are judged.
+
+    ``numbers`` is that of the last visit in which anything was shown. ``running``: a visit is under way.
+    """
+
+    name: str
+    numbers: int = 0
+    done: int = 0
+    running: bool = False
+
+    @property
+    def lacks(self) -> int:
+        return max(0, self.numbers - self.done)
+
+
+@dataclass
+class Visit:
+    """What a worker was given at once. ``shown`` and ``done`` are ids of items."""
+
+    worker: str
+    session: Session
+    items: dict[str, Item]
+    numbers: int
+    shown: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
+
+    @property
+    def open_items(self) -> list[Item]:
+        """What is not judged yet."""
+        return [item for name, item in self.items.items() if name not in self.done]
+
+
+class WorkerPast:
+    """One worker's memory."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+        self.cells: Counter[CellKey] = Counter()
+        self.barred_groups: set[frozenset[str]] = set()
+        """Models that the worker rated elsewhere, and may not rate again."""
+        self._met: set[str] = set()
+        self._visits: list[Visit] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether a unit is under way."""
+        return bool(self._visits)
+
+    @property
+    def cut_off(self) -> Session | None:
+        """The last unit that ended before its end."""
+        return next((one for one in reversed(self.sessions.values()) if one.lacks and not one.running), None)
+
+    @property
+    def barred(self) -> set[str]:
+        """Dialogues that the worker has seen, or is about to see."""
+        planned = (item.dialogues for visit in self._visits for item in visit.items.values())
+        return self._met.union(*planned)
+
+    def judged_of(self, key: CellKey) -> int:
+        """Items of a cell that the worker has judged, or is about to."""
+        return self.cells[key] + sum(item.cell.key == key for visit in self._visits for item in visit.open_items)
+
+    def judged_of_group(self, models: frozenset[str]) -> int:
+        """Items of the same models that the worker has judged, or is about to, in whatever cell."""
+        keys = {*self.cells, *(item.cell.key for visit in self._visits for item in visit.open_items)}
+        return sum(self.judged_of(key) for key in keys if key[0] == models)
+
+    def bar(self, dialogues: Iterable[str]) -> None:
+        """Dialogues that the worker knows from elsewhere, such as their own."""
+        self._met.update(dialogues)
+
+    def restore(self, past: PastJudgement) -> None:
+        """Remember an earlier judgement; they come in the order in which they were made."""
+        self._met.update(past.dialogues)
+        session = self.sessions.setdefault(past.session, Session(past.session))
+        session.numbers = past.numbers
+        if past.complete:
+            session.done += 1
+            self.cells[past.cell.key] += 1
+
+    def begin(self, visit: Visit) -> None:
+        """A unit begins, or goes on."""
+        self.sessions[visit.session.name] = visit.session
+        visit.session.running = True
+        self._visits.append(visit)
+
+    def note_shown(self, visit: Visit, item: Item) -> None:
+        visit.shown.add(item.item_id)
+        visit.session.numbers = visit.numbers
+        self._met.update(item.dialogues)
+
+    def note_done(self, visit: Visit, item: Item) -> None:
+        visit.done.add(item.item_id)
+        visit.session.done += 1
+        self.cells[item.cell.key] += 1
+
+    def end(self, visit: Visit) -> None:
+        """The unit is over; one of which nothing was ever shown is as if it had not been."""
+        self._visits.remove(visit)
+        visit.session.running = False
+        if not visit.session.numbers:
+            del self.sessions[visit.session.name]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a worker gets at once: ``items`` in their order, after ``done`` of the ``numbers`` items of the ``session``."""
+
+    session: str
+    items: list[Item]
+    done: int
+    numbers: int
+
+
+class ItemAllocator:
+    """Gives out items; thread-safe.
+
+    At every moment, of what is completed or running: an item has at most its ``wanted`` judgements, and a cell at most its
+    own. A worker meets no dialogue twice; an item was met when it was shown, answered or not. Judgements that earlier
+    launches made with larger numbers are the one exception.
+
+    Args:
+        items: everything to judge.
+        wanted: judgements per cell, at most as many as its items want together; None: just as many.
+        per_unit: items of a unit. One may be shorter, where fewer are left for its worker.
+        units_per_worker: units that a worker may have, None: as many as there are. Going on with a unit that was cut off
+            makes no new one.
+        per_worker_and_cell: items of one cell that a worker may judge, None: any number. One that was seen and not
+            answered does not count.
+        group_once: a worker judges one item of the same models only, in whatever cell.
+        seed: of the choice among items that are needed alike.
+
+    Raises:
+        ValueError: nothing to judge, an id given twice, or a number that cannot be.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        wanted: Mapping[Cell, int] | None = None,
+        *,
+        per_unit: int,
+        units_per_worker: int | None = None,
+        per_worker_and_cell: int | None = None,
+        group_once: bool = False,
+        seed: int = 0,
+    ) -> None:
+        for name, value in (
+            ("items of a unit", per_unit),
+            ("units of a worker", units_per_worker),
+            ("items of a worker and cell", per_worker_and_cell),
+        ):
+            if value is not None and value < 1:
+                raise ValueError(f"the number of {name} must be at least 1, not {value}")
+        self.per_unit = per_unit
+        self.units_per_worker = units_per_worker
+        self.per_worker_and_cell = per_worker_and_cell
+        self.group_once = group_once
+        self._pool = ItemPool(items, wanted, random.Random(f"items:{seed}"))
+        self._workers: dict[str, WorkerPast] = defaultdict(WorkerPast)
+        self._visits: dict[str, Visit] = {}
+        self._lock = threading.Lock()
+
+    def restore(self, past: Iterable[PastJudgement]) -> None:
+        """Take over what earlier launches of the same task did, in the order in which it happened."""
+        with self._lock:
+            for judgement in past:
+                self._workers[judgement.worker].restore(judgement)
+                if judgement.complete:
+                    self._pool.restore(judgement)
+
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many judgements of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
+
+        What is under way goes on, and counts. Where the items of a cell do not take so many, each gets more of them.
+        """
+        with self._lock:
+            self._pool.ask_for({cell.key: number for cell, number in wanted.items()}, {cell.key for cell in stopped})
+
+    def most(self) -> dict[Cell, int]:
+        """Judgements that the items of each cell take, each as often as it wants now."""
+        with self._lock:
+            return {count.cell: self._pool.most(key) for key, count in self._pool.cells.items()}
+
+    def bar(self, worker: str, dialogues: Iterable[str]) -> None:
+        """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
+        with self._lock:
+            self._workers[worker].bar(dialogues)
+
+    def bar_groups(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
+        """The worker gets no item of just these models: they rated them elsewhere."""
+        with self._lock:
+            self._workers[worker].barred_groups.update(groups)
+
+    def claim(self, worker: str, unit: str, name: str) -> Batch | None:
+        """Give the worker as many items as a unit holds; None where there is nothing for them.
+
+        Somebody whose earlier unit was cut off goes on with it, and gets as many items as it lacks; for everybody else a
+        unit ``name`` begins. ``unit`` is the key for the methods below.
+        """
+        with self._lock:
+            self._must_be_new(unit)
+            past = self._workers[worker]
+            session = self._session(past, name)
+            if session is None:
+                return None
+            items = self._pool.draw(session.lacks or self.per_unit, past.barred, lambda key: self._room(past, key))
+            return self._begin(worker, unit, session, items) if items else None
+
+    def _must_be_new(self, unit: str) -> None:
+        if unit in self._visits:
+            raise ValueError(f"unit {unit!r} is already running")
+
+    def _begin(self, worker: str, unit: str, session: Session, items: Sequence[Item]) -> Batch:
+        numbers = session.done + len(items)
+        visit = Visit(worker, session, {item.item_id: item for item in items}, numbers)
+        self._visits[unit] = visit
+        self._workers[worker].begin(visit)
+        return Batch(session.name, list(items), session.done, numbers)
+
+    def claim_again(self, worker: str, unit: str, session: str, item_ids: Sequence[str]) -> dict[str, Item]:
+        """The worker goes on with a unit that was cut off, in which these items are left.
+
+        Returns:
+            For each of them itself, or another one in its place, where others judge it by now; it is absent where there is
+            none. Nothing at all is claimed where none of them can be had.
+        """
+        with self._lock:
+            self._must_be_new(unit)
+            past = self._workers[worker]
+            taken = {name: item for name in item_ids if (item := self._pool.take(name)) is not None}
+            gone = [name for name in item_ids if name not in taken]
+            taken |= self._in_place_of(past, gone, list(taken.values()))
+            if not taken and item_ids:
+                return {}
+            self._begin(worker, unit, past.sessions.get(session) or Session(session), list(taken.values()))
+            return taken
+
+    def _in_place_of(self, past: WorkerPast, gone: Sequence[str], taken: Sequence[Item]) -> dict[str, Item]:
+        """Another item for each of those that others judge by now, as far as there are any; none where nothing at all was
+        ``taken`` of what the worker had."""
+        if not taken:
+            return {}
+        barred = past.barred.union(*(item.dialogues for item in taken))
+        others = self._pool.draw(len(gone), barred, lambda key: self._room(past, key, taken))
+        return dict(zip(gone, others, strict=False))
+
+    def can_go_on(self, worker: str, item_ids: Sequence[str]) -> bool:
+        """Whether the worker can go on with a unit in which these are left; where none are, only its end is missing."""
+        with self._lock:
+            return not item_ids or any(self._pool.can_take(name) for name in item_ids)
+
+    def _session(self, past: WorkerPast, name: str) -> Session | None:
+        """The unit that the worker would go on with, or a new one; None where they have had all of theirs."""
+        if past.cut_off is not None:
+            return past.cut_off
+        if self.units_per_worker is not None and len(past.sessions) >= self.units_per_worker:
+            return None
+        if name in past.sessions:
+            raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
+        return Session(name)
+
+    def _room(self, past: WorkerPast, key: CellKey, besides: Iterable[Item] = ()) -> int:
+        """Items of a cell that the worker may still have, ``besides`` those that they are about to get."""
+        if key[0] in past.barred_groups:
+            return 0
+        if self.group_once:
+            return 1 - past.judged_of_group(key[0]) - sum(item.cell.key[0] == key[0] for item in besides)
+        if self.per_worker_and_cell is None:
+            return len(self._pool)
+        return self.per_worker_and_cell - past.judged_of(key) - sum(item.cell.key == key for item in besides)
+
+    def note_shown(self, unit: str, item_id: str) -> None:
+        """The worker sees the item. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.get(unit):
+                self._workers[visit.worker].note_shown(visit, visit.items[item_id])
+
+    def note_done(self, unit: str, item_id: str) -> None:
+        """The worker has judged the item; it counts whatever becomes of the unit. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.get(unit):
+                self._note_done(visit, visit.items[item_id])
+
+    def _note_done(self, visit: Visit, item: Item) -> None:
+        if item.item_id in visit.done:
+            return
+        past = self._workers[visit.worker]
+        past.note_shown(visit, item)
+        past.note_done(visit, item)
+        self._pool.finish(item)
+
+    def complete(self, unit: str) -> None:
+        """Every item of the unit was judged. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.pop(unit, None):
+                for item in visit.open_items:
+                    self._note_done(visit, item)
+                self._workers[visit.worker].end(visit)
+
+    def abandon(self, unit: str) -> None:
+        """The unit was left: what is not judged is given out again. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.pop(unit, None):
+                for item in visit.open_items:
+                    self._pool.give_back(item)
+                self._workers[visit.worker].end(visit)
+
+    def available(self, worker: str) -> bool:
+        """Whether the worker could get anything now."""
+        with self._lock:
+            past = self._workers[worker]
+            return self._has_unit(past) and self._pool.can_draw(past.barred, lambda key: self._room(past, key))
+
+    def has_done_all(self, worker: str) -> bool:
+        """Whether nothing is left that this worker could ever get, whoever leaves."""
+        with self._lock:
+            past = self._workers[worker]
+            return not (
+                self._has_unit(past) and self._pool.can_draw(past.barred, lambda key: self._room(past, key), ever=True)
+            )
+
+    def _has_unit(self, past: WorkerPast) -> bool:
+        limit = self.units_per_worker
+        return past.cut_off is not None or limit is None or len(past.sessions) < limit
+
+    def goes_on(self, worker: str) -> bool:
+        """Whether an earlier unit of this worker was cut off, with which they would go on."""
+        with self._lock:
+            return self._workers[worker].cut_off is not None
+
+    def is_busy(self, worker: str) -> bool:
+        """Whether a unit of this worker is under way."""
+        with self._lock:
+            return self._workers[worker].busy
+
+    @property
+    def remaining(self) -> int:
+        """Units that it takes at least to complete everything; 0 when nothing is missing.
+
+        More are needed where units are shorter than ``per_unit``.
+        """
+        with self._lock:
+            missing = [count.missing for count in self._pool.cells.values()]
+            return max(units_needed(missing, self.per_unit, self.per_worker_and_cell), self._pool.per_dialogue())
+
+    def progress(self) -> AllocationProgress:
+        """Counts per cell, for reports and for tests."""
+        with self._lock:
+            counts = list(self._pool.cells.values())
+            return AllocationProgress(
+                wanted={count.cell: count.wanted for count in counts},
+                completed={count.cell: count.completed for count in counts},
+                running={count.cell: count.running for count in counts},
+            )
+
+    def reuse(self) -> dict[str, int]:
+        """Dialogue → judgements, completed or running, that show it."""
+        with self._lock:
+            return self._pool.uses()

@@ -1,0 +1,486 @@
+"""``parlai-humaneval models train``: make a model whose weights are nowhere to be had.
+
+``parlai-humaneval models check``.
+
+``parlai-humaneval models``: list, check, try and train the models of the zoo.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Column, Table
+
+from parlai_humaneval._util.terminal import say, say_json
+from parlai_humaneval.cli.model_options import json_option, named, read_zoo, table_console, zoo_option
+from parlai_humaneval.cli.options import SuggestingGroup
+from parlai_humaneval.models.agent.isolation import working
+from parlai_humaneval.models.agent.packages import needs_local_packages
+from parlai_humaneval.models.backends.server_refusals import Mend
+from parlai_humaneval.models.changes import file_of, write_option
+from parlai_humaneval.models.zoo.entries import ModelSpec, Origin, ZooError
+
+if TYPE_CHECKING:
+    from parlai_humaneval.models.baselines.training import Plan, Trained
+    from parlai_humaneval.models.check import Checked
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="NAME…")
+@click.option("--all", "every", is_flag=True, help="Check every model of the zoo; the result is a table.")
+@click.option(
+    "--load",
+    "load_too",
+    is_flag=True,
+    help="Also load each model (it may be downloaded, its server is asked) and say “Hi!” to it.",
+)
+@click.option(
+    "--fix/--no-fix",
+    default=None,
+    help="With --load: write the option that a server's refusal asks for into the file of --zoo, and check again. "
+    "Without either, you are asked on a terminal.",
+)
+@zoo_option
+@json_option
+@click.pass_context
+def check(
+    ctx: click.Context,
+    names: Sequence[str],
+    every: bool,
+    load_too: bool,
+    fix: bool | None,
+    zoo_files: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Say what models lack on this machine. Nothing is downloaded and no server is asked, unless --load is given.
+
+    A model is ready, or is to be downloaded (by its first load), trained (`models train`) or served (by a server that you
+    start); or it talks in a launch only (`human`); or it cannot be used, and why.
+
+    Exit status, given names: 0 when each of them is ready, to download, to serve or in a launch, so that a launch may
+    begin with it; 1 when one is to be trained or cannot be used. With --load: 0 when each of them has answered, else 1.
+    With --all: 0. A wrong zoo file or an unknown name: 1. Wrong options of the command: 2.
+
+    \b
+    Examples:
+      parlai-humaneval models check eliza tiny_generator
+      parlai-humaneval models check blender_90M --load
+      parlai-humaneval models check --all --json
+      parlai-humaneval models check mine --zoo my_models.yaml
+      parlai-humaneval models check my_server --load --fix --zoo my_models.yaml
+    """
+    if every == bool(names):
+        raise click.UsageError("Give the names of models, or --all.")
+    if every and load_too:
+        raise click.UsageError("--load takes names: --all would load and download every model there is.")
+    if fix and not load_too:
+        raise click.UsageError("--fix goes with --load: only a server that is asked says what it refuses.")
+    if fix is None:
+        fix = None if sys.stdin.isatty() and not as_json else False
+    zoo = read_zoo(zoo_files)
+    found = _check_all(list(zoo.values()) if every else named(names, zoo))
+    results = [_loaded(one, zoo_files, fix, quiet=as_json) if load_too else one.as_json() for one in found]
+    if as_json:
+        say_json(results)
+    elif every:
+        table_console().print(table_of(found))
+    elif not load_too:  # else they were printed as they came
+        for result in results:
+            _print(result)
+    if not every and not all(result["ok"] for result in results):
+        ctx.exit(1)
+
+
+def _check_all(specs: Sequence[ModelSpec]) -> list[Checked]:
+    # Imported here: ParlAI takes seconds, and --help needs none of it.
+    from parlai_humaneval.models.check import check as check_one
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
+        return [check_one(spec) for spec in progress.track(specs, description="Checking models")]
+
+
+def _loaded(checked: Checked, zoo_files: Sequence[str], fix: bool | None, *, quiet: bool) -> dict[str, Any]:
+    """What was found of a model that was asked, once its entry has the options that its server wants.
+
+    ``fix``: whether they may be written; None: whoever sits at the terminal says so. ``quiet``: nothing is printed.
+    """
+    result, fixed = _asked(checked, quiet), list[str]()
+    while result.get("mends") and fix is not False:
+        mend = Mend(**result["mends"][0])
+        if mend.as_yaml in fixed or not _written(checked.spec.name, mend, zoo_files, ask=fix is None):
+            break
+        fixed.append(mend.as_yaml)
+        result = _asked(_check_all(named([checked.spec.name], read_zoo(zoo_files)))[0], quiet)
+    return {**result, "fixed": fixed} if fixed else result
+
+
+def _asked(checked: Checked, quiet: bool) -> dict[str, Any]:
+    from parlai_humaneval.models.check import try_out
+
+    result = try_out(checked)
+    if not quiet:
+        _print(result)
+    return result
+
+
+def _written(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool) -> bool:
+    """Write the option into the model's zoo file, if that is wanted; says where."""
+    file = file_of(name, zoo_files)
+    if file is None:
+        entry = f"{name}_here: {{extends: {name}, options: {{{mend.as_yaml}}}}}"
+        say(f"{name} is in none of the files of --zoo; add to the models of one of yours: {entry}", err=True)
+        return False
+    if ask and not click.confirm(f"Write `{mend.as_yaml}` into {file}?", default=False, err=True):
+        return False
+    try:
+        write_option(file, name, mend)
+    except ZooError as error:
+        raise click.ClickException(str(error)) from error
+    say(f"Wrote `{mend.as_yaml}` into the options of {name} in {file}; asking it again.", err=True)
+    return True
+
+
+def table_of(found: Sequence[Checked]) -> Table:
+    """A line a model: where it comes from, how large it is, and what is left to do before it can be used."""
+    model, origin, gb, state = (Column(name, no_wrap=True) for name in ("model", "origin", "GB", "state"))
+    why = Column("why", no_wrap=True, ratio=1, min_width=24)  # what is left of the line, and cut to it
+    table = Table(model, origin, "size", gb, state, why, box=None, pad_edge=False, expand=True)
+    for one in found:
+        spec = one.spec
+        memory = "" if spec.memory_gb is None else f"{spec.memory_gb:g}"
+        table.add_row(spec.name, spec.origin, spec.size, memory, one.state, escape(one.reason))
+    return table
+
+
+def _print(result: dict[str, Any]) -> None:
+    state = result["state"]
+    click.echo(f"{result['name']}: {'cannot be used' if state == 'cannot' else state}")
+    for sentence in [*result["missing"], *result["downloads"], *result["asks"], *result["notes"]]:
+        say(f"  {sentence}")
+    if "reply" in result:
+        say(f"  loaded in {result['load_s']} s; answers “Hi!” with: {result['reply']}")
+
+
+FIGURES = ("ppl", "hits@1", "accuracy", "token_acc", "f1", "loss", "exs")
+"""Of ParlAI's validation report, what the last line shows."""
+
+
+@click.command()
+@click.argument("name")
+@zoo_option
+@click.option(
+    "--data",
+    metavar="PREFIX",
+    help="Dialogues of your own instead of the model's task: PREFIX_train.*, and if there PREFIX_valid.* and "
+    "PREFIX_test.*; JSONL, ParlAI's text, fbdialog or Conversations format. Or one file.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of ParlAI's train_model over the zoo file's.",
+)
+@click.option("--out", type=click.Path(file_okay=False), help="Folder for the model, instead of where the zoo looks.")
+@click.option("--seconds", type=click.FloatRange(min=1), help="Longest training time, interrupted ones included.")
+@click.option("--print-command", is_flag=True, help="Only print the command of ParlAI's that does the same.")
+@click.option("--verbose", is_flag=True, help="Show ParlAI's training log.")
+@json_option
+def train(
+    name: str,
+    zoo_files: Sequence[str],
+    data: str | None,
+    settings: Sequence[str],
+    out: str | None,
+    seconds: float | None,
+    print_command: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Train a model on this machine, as the zoo says how.
+
+    Interrupted (Ctrl-C, or worse), the same command goes on from its last checkpoint.
+
+    \b
+    Examples:
+      parlai-humaneval models train ji2022_lstm
+      parlai-humaneval models train ji2022_lstm --data my_dialogues --set batchsize=16 --seconds 3600
+    """
+    with _interruptible() as begun, _clear_errors():
+        from parlai_humaneval.models.baselines.training import command_line, plan_training
+
+        spec = named([name], read_zoo(zoo_files))[0]
+        over = _settings(settings) | ({"max_train_time": seconds} if seconds else {})
+        plan = plan_training(spec, folder=Path(out) if out else None, data=data, settings=over)
+        if print_command:
+            click.echo(command_line(plan))
+            return
+        if lacking := needs_local_packages(name):
+            raise click.ClickException(lacking)
+        begun.append(plan)
+        started = time.monotonic()
+        trained = _train(plan, verbose)
+    took = round(time.monotonic() - started, 1)
+    if as_json:
+        valid = {key: value for key, value in trained.valid.items() if isinstance(value, (int, float))}
+        answer = {"name": name, "model_file": str(trained.model_file), "seconds": took}
+        say_json({**answer, "resumed": trained.resumed, "valid": valid}, indent=None)
+        return
+    click.echo(f"{trained.model_file} is ready after {took:.0f} s ({_figures(trained.valid)}).")
+    click.echo(f"Try it: {_try_it(name, out, trained)}")
+
+
+def _train(plan: Plan, verbose: bool) -> Trained:
+    from parlai_humaneval.models.baselines.training import train as train_model
+
+    training = plan.spec.training
+
+    def resumes(where: str) -> None:
+        click.echo(f"An interrupted training of {plan.spec.name} goes on from its checkpoint: {where}.", err=True)
+
+    if training is not None and training.takes:
+        click.echo(f"It takes {training.takes}.", err=True)
+    if verbose:
+        logging.getLogger("parlai").setLevel(logging.INFO)
+        return train_model(plan, quiet=False, on_resume=resumes)
+    with working(f"Training {plan.spec.name}") as how_far:
+        return train_model(plan, progress=how_far, on_resume=resumes)
+
+
+def _settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """``KEY=VALUE`` pairs; values are written as in a zoo file."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign or not key.strip():
+            raise click.BadParameter(f"“{pair}” is not KEY=VALUE", param_hint="--set")
+        if key.strip() in ("model_file", "mf"):
+            raise click.BadParameter("name the model's folder with --out", param_hint="--set model_file")
+        try:
+            found[key.strip().lstrip("-").replace("-", "_")] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise click.BadParameter(f"“{pair}”: the value is not YAML: {error}", param_hint="--set") from error
+    return found
+
+
+def _figures(valid: Mapping[str, Any]) -> str:
+    shown = [f"{key} {valid[key]:.4g}" for key in FIGURES if isinstance(valid.get(key), (int, float))]
+    return f"validation: {', '.join(shown)}" if shown else "not validated"
+
+
+def _try_it(name: str, out: str | None, trained: Trained) -> str:
+    if out is None:
+        return f"parlai-humaneval models chat {name}"
+    return f"parlai-humaneval parlai interactive --model-file {trained.model_file}"
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """What can go wrong, in one line and without a traceback."""
+    from parlai_humaneval.materials.instructions import MaterialError
+    from parlai_humaneval.models.baselines.training import TrainingError
+
+    try:
+        yield
+    except (TrainingError, MaterialError) as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or 'the model'}: cannot be written ({error.strerror})") from error
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[Plan]]:
+    """Ctrl-C becomes a sentence on what is kept. What is yielded gets the plan, once the training begins."""
+    begun: list[Plan] = []
+    try:
+        yield begun
+    except KeyboardInterrupt as error:
+        raise click.ClickException(_interrupted(begun[0] if begun else None)) from error
+
+
+def _interrupted(plan: Plan | None) -> str:
+    words = click.get_current_context().command_path.split() + _given(click.get_current_context())
+    command = f"the same command goes on: {shlex.join(words)}"
+    if plan is None:
+        return f"interrupted before the training began; {command}"
+    from parlai_humaneval.models.baselines.training import checkpoint_of
+
+    where = checkpoint_of(plan)
+    if where is None:
+        again = f"the same command begins anew: {shlex.join(words)}"
+        return f"interrupted before the first checkpoint, so nothing is kept; {again}"
+    return f"interrupted; what was learned up to the last checkpoint ({where}) is kept in {plan.work}; {command}"
+
+
+def _given(ctx: click.Context) -> list[str]:
+    """The arguments that the command was given, as words."""
+    words: list[str] = []
+    for parameter in ctx.command.params:
+        value = ctx.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            words.insert(0, str(value))
+        elif value is True:
+            words.append(parameter.opts[0])
+        elif value not in (None, False, ()):
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0], str(one)]
+    return words
+
+
+ORIGINS: Mapping[Origin, str] = {
+    "packaged": "Packaged",
+    "download": "Downloaded",
+    "training": "Trained",
+    "endpoint": "Served",
+    "yours": "Yours",
+}
+"""In what order the models are listed, and what stands above them."""
+
+
+@click.group(cls=SuggestingGroup)
+def models() -> None:
+    """List, check, train and chat with the models.
+
+    \b
+    Example:
+      parlai-humaneval models chat retrieval
+    """
+
+
+@models.command("list")
+@zoo_option
+@json_option
+def list_command(zoo_files: Sequence[str], as_json: bool) -> None:
+    """Show every model of the zoo: what it is, and how large. `models check --all` says which are ready here.
+
+    \b
+    Examples:
+      parlai-humaneval models list
+      parlai-humaneval models list --zoo my_models.yaml
+      parlai-humaneval models list --json
+    """
+    specs = list(read_zoo(zoo_files).values())
+    if as_json:
+        listed = [spec.model_dump() for spec in specs]
+        say_json(listed)
+        return
+    table = Table(Column("model", no_wrap=True), "size", "what it is", box=None, pad_edge=False)
+    for origin, heading in ORIGINS.items():
+        group = [spec for spec in specs if spec.origin == origin]
+        if group:
+            table.add_row("")
+            table.add_row(f"[bold]{heading}")
+        for spec in group:
+            table.add_row(spec.name, spec.size, spec.description)
+    table_console().print(table)
+
+
+models.add_command(check)
+models.add_command(train)
+
+
+@models.command()
+@click.argument("name")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Of what the model draws: the same words under the same seed get the same replies.",
+)
+@zoo_option
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object a reply: text, raw_text, latency_s, masks."
+)
+def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
+    """Talk to one model; an empty line or Ctrl-D ends it.
+
+    \b
+    Examples:
+      parlai-humaneval models chat eliza
+      echo "Hi!" | parlai-humaneval models chat retrieval --json
+    """
+    from parlai_humaneval.models.agent.isolation import quiet_parlai, quiet_tries
+    from parlai_humaneval.models.check import impatient
+    from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
+
+    spec = named([name], read_zoo(zoo_files))[0]
+    try:
+        with quiet_parlai(), quiet_tries(), ModelPool([impatient(spec)], seed=seed) as pool:
+            speaker = pool.speaker([name], seed=seed)
+            while message := _next_message():
+                speaker.observe({"text": message, "episode_done": False})
+                reply = speaker.act(on_delay=lambda sentence: say(sentence, err=True))
+                candidate = reply["candidates"][0]
+                if as_json:
+                    say_json(candidate, indent=None)
+                else:
+                    say(f"{name}: {candidate['text']}")
+    except (ZooError, ModelFailed) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@models.command("train-tiny")
+@click.option(
+    "--out", type=click.Path(file_okay=False), help="Folder for the model; by default where the zoo looks for it."
+)
+@click.option(
+    "--corpus",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Conversations to learn from (JSONL), instead of the packaged ones.",
+)
+@click.option("--seconds", type=click.FloatRange(min=1), default=95.0, show_default=True, help="Longest training time.")
+@click.option("--verbose", is_flag=True, help="Show ParlAI's training log.")
+@json_option
+def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verbose: bool, as_json: bool) -> None:
+    """Train the zoo's tiny_generator here; under two minutes on two cores, and nothing is downloaded.
+
+    \b
+    Example:
+      parlai-humaneval models train-tiny
+    """
+    from parlai_humaneval.dialogues.files import PACKAGED_CORPUS
+    from parlai_humaneval.materials.instructions import MaterialError
+    from parlai_humaneval.models.baselines.tiny import TinySize, default_folder, train_tiny
+
+    if lacking := needs_local_packages("Training"):
+        raise click.ClickException(lacking)
+    folder = Path(out) if out else default_folder()
+    started = time.monotonic()
+    try:
+        with working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
+            made = train_tiny(
+                folder,
+                size=TinySize(max_seconds=seconds),
+                corpus=Path(corpus) if corpus else PACKAGED_CORPUS,
+                quiet=not verbose,
+            )
+    except (MaterialError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    took = round(time.monotonic() - started, 1)
+    if as_json:
+        say_json({"model_file": str(made), "seconds": took}, indent=None)
+    else:
+        click.echo(f"{made} is ready after {took:.0f} s. Try it: parlai-humaneval models chat tiny_generator")
+
+
+def _next_message() -> str:
+    """The next line typed, or an empty text at the end."""
+    try:
+        text: str = click.prompt("you", default="", show_default=False, err=True)
+    except click.Abort:
+        return ""
+    return text.strip()

@@ -1,0 +1,123 @@
+"""``parlai batched_self_chat``: the same generation in the manner of ParlAI's scripts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, get_args
+
+from parlai.core.params import ParlaiParser
+from parlai.core.script import ParlaiScript, register_script
+
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
+from parlai_humaneval.models.zoo.secrets import key_trouble
+from parlai_humaneval.self_chat.files import GeneratedFile
+from parlai_humaneval.self_chat.settings import SelfChatError, StartKind, checked_settings, pairs_of, shard_of
+
+OWN_OPTIONS = frozenset(
+    {
+        "models",
+        "pairs",
+        "zoo",
+        "num_self_chats",
+        "selfchat_max_turns",
+        "outdir",
+        "seed",
+        "start",
+        "start_file",
+        "context_kind",
+        "overwrite",
+        "shard",
+        "batchsize",
+        "interactive_mode",
+        "task",
+        "loglevel",
+    }
+)
+"""Options of the script, and those that it sets: none of them says which model it is."""
+
+
+@register_script("batched_self_chat")
+class BatchedSelfChat(ParlaiScript):  # type: ignore[misc]  # ParlAI is not typed
+    """Self-chats, or dialogues of every two models, many at once."""
+
+    @classmethod
+    def setup_args(cls) -> ParlaiParser:
+        """``-m`` or ``-mf`` for one model with ParlAI's own options, or ``--models`` for some of the zoo."""
+        parser = ParlaiParser(True, True, "Have models talk to themselves or to each other, many dialogues at once")
+        group = parser.add_argument_group("Batched self-chat")
+        group.add_argument("--models", type=str, default=None, help="Names from the zoo, comma separated")
+        group.add_argument("--zoo", type=str, default=None, help="Zoo files of your own, comma separated")
+        group.add_argument(
+            "--pairs", type="bool", default=False, help="Every two models talk to each other, not each to itself"
+        )
+        group.add_argument("--num-self-chats", type=int, default=1, help="Dialogues of each model, or of each pair")
+        group.add_argument("--selfchat-max-turns", type=int, default=6, help="Lines of each speaker")
+        group.add_argument("--outdir", type=str, default=None, help="Folder for the files, one a model or pair")
+        group.add_argument("--start", choices=get_args(StartKind), default="hi", help="How a dialogue begins")
+        group.add_argument("--start-file", type=str, default="", help="Where beginnings come from")
+        group.add_argument(
+            "--context-kind", choices=["jsonl", "bst", "convai2"], default="jsonl", help="Format for --start contexts"
+        )
+        group.add_argument("--seed", type=int, default=0, help="Of the beginnings, and of what models draw")
+        group.add_argument("--overwrite", type="bool", default=False, help="Throw away what the folder has of these")
+        group.add_argument("--shard", type=str, default="", help="A part of the dialogues only, such as 2/8")
+        parser.set_defaults(interactive_mode=True, task="self_chat", batchsize=32)
+        return parser
+
+    def run(self) -> list[GeneratedFile]:
+        """Generate, show what was made, and return the files."""
+        from parlai_humaneval.cli.self_chat import run_with_bar, show
+
+        opt = self.opt
+        if not opt.get("outdir"):
+            raise SelfChatError("say where the dialogues go, for example --outdir chats")
+        specs = _specs(opt)
+        began = time.monotonic()
+        settings = checked_settings(
+            num_dialogues=opt["num_self_chats"],
+            exchanges=opt["selfchat_max_turns"],
+            start=opt["start"],
+            start_file=opt["start_file"],
+            context_kind=opt["context_kind"],
+            seed=opt["seed"],
+        )
+        files = run_with_bar(
+            specs,
+            pairs_of([spec.name for spec in specs], pairs=opt["pairs"]),
+            settings,
+            Path(opt["outdir"]),
+            batch_size=opt["batchsize"],
+            force=opt["overwrite"],
+            shard=shard_of(opt["shard"]) if opt["shard"] else None,
+        )
+        show(files, time.monotonic() - began, as_json=False)
+        return files
+
+
+def _specs(opt: dict[str, Any]) -> list[ModelSpec]:
+    """The models that ``--models`` names, or the one of ``-m`` and ``-mf`` with the options that were given.
+
+    Raises:
+        SelfChatError: neither is named, or both are; or an option holds a key.
+        ZooError: a name is not in the zoo.
+    """
+    names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
+    given = {key: value for key, value in opt["override"].items() if key not in OWN_OPTIONS}
+    single = bool(given.get("model") or given.get("model_file"))
+    if bool(names) == single:
+        raise SelfChatError("name the models of the zoo (--models eliza,retrieval) or one model (-m or -mf), not both")
+    if single:
+        if trouble := key_trouble(given):  # they are written beside the dialogues
+            raise SelfChatError(trouble)
+        return [ModelSpec(name=_name_of(given), options=given)]
+    own_files = [part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()]
+    return resolve(names, load_zoo(more=own_files))
+
+
+def _name_of(options: dict[str, Any]) -> str:
+    """What a model is called that has no name in the zoo: as its file's folder, or as its agent."""
+    if options.get("model_file"):
+        path = Path(str(options["model_file"]))
+        return path.parent.name if path.name == "model" and path.parent.name else path.name
+    return str(options["model"]).rpartition("/")[2].rpartition(":")[2]

@@ -1,0 +1,36 @@
+"""``parlai-humaneval setup``: what pip leaves out."""
+
+from __future__ import annotations
+
+import click
+
+from parlai_humaneval._util.errors import told_plainly
+from parlai_humaneval._util.installing import (
+    ENGINES,
+    LOCAL,
+    NAMES,
+    install_engines,
+    install_local,
+    installed,
+)
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval setup
+  parlai-humaneval setup --local
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option("--local", is_flag=True, help="Also PyTorch, transformers and accelerate, for models on this machine.")
+def setup(local: bool) -> None:
+    """Install ParlAI and Mephisto, without the libraries of 2022 that they pin.
+
+    What is installed already stays. --local takes PyTorch's build without CUDA where there is no NVIDIA GPU.
+    """
+    with told_plainly(["InstallingFailed"]):
+        install_engines()
+        if local:
+            install_local()
+    for name in (*ENGINES, *(LOCAL if local else ())):
+        click.echo(f"{NAMES.get(name, name)} {installed(name)}")

@@ -1,0 +1,1 @@
+"""Finished dialogues, and where they are read from."""

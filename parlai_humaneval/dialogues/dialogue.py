@@ -1,0 +1,96 @@
+"""A finished dialogue, wherever it came from: a file, a self-chat, or a rater's own conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval.schema.records import HUMAN, ReplayedRating
+
+__all__ = ["HUMAN", "Dialogue", "DialogueKind", "SaidLine"]
+
+DialogueKind = Literal["human_bot", "self_chat", "bot_bot", "human_human"]
+
+
+@dataclass(frozen=True)
+class SaidLine:
+    """One line of a dialogue."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """A dialogue: at least two lines, none blank.
+
+    ``context`` holds what nobody said (persona lines with their prefix, topics); ``line_number`` where it begins in its
+    ``source``, a file or the name of a task. ``entities``: speaker → who that is, a model's name or ``human``; empty where
+    the source does not say. ``settings``: what the source tells of how the dialogue was made. ``rating``: what its own
+    rater was asked and answered, of a dialogue that was rated live.
+    """
+
+    dialogue_id: str
+    lines: tuple[SaidLine, ...]
+    context: tuple[str, ...]
+    line_number: int
+    entities: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rating: ReplayedRating | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """What was said, line by line."""
+        return [line.text for line in self.lines]
+
+    @property
+    def place(self) -> str:
+        """Where the dialogue stands, for messages."""
+        return f"{self.source}, line {self.line_number}" if self.line_number else self.source
+
+    @property
+    def speakers(self) -> list[str]:
+        """The speakers in the order in which they first speak."""
+        return list(dict.fromkeys(line.speaker for line in self.lines))
+
+    @property
+    def models(self) -> list[str]:
+        """The models that speak, once each, in the order in which they first speak."""
+        found = [self.entities.get(speaker, "") for speaker in self.speakers]
+        return list(dict.fromkeys(name for name in found if name not in ("", HUMAN)))
+
+    @property
+    def kind(self) -> DialogueKind:
+        """Who talks with whom; a dialogue whose speakers are unknown counts as one between people."""
+        people = [self.entities.get(speaker, HUMAN) == HUMAN for speaker in self.speakers]
+        if all(people):
+            return "human_human"
+        if any(people):
+            return "human_bot"
+        return "self_chat" if len(self.models) == 1 else "bot_bot"
+
+    @property
+    def exchanges(self) -> int:
+        """Complete exchanges: one line of each speaker (Deriu et al. 2020, §3.1)."""
+        return len(self.lines) // 2
+
+    def known_entities(self) -> list[str]:
+        """Who the speakers are, in the order in which they first speak.
+
+        Raises:
+            MaterialError: it is not known of one of them.
+        """
+        unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
+        if unknown:
+            raise MaterialError(
+                f"{self.place}: it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is. Say it as "
+                "{file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, under entities"
+            )
+        return [self.entities[speaker] for speaker in self.speakers]
+
+    def named(self, entities: Mapping[str, str]) -> Dialogue:
+        """The same dialogue with its speakers known."""
+        return replace(self, entities=entities)

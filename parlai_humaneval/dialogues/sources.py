@@ -1,0 +1,216 @@
+"""Where finished dialogues come from: files, folders of them, and the conversations that raters of a live task had.
+
+Finished dialogues that come with this project, to try out what needs some.
+
+People wrote their part for this project; what packaged models said is what they answered there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine
+from parlai_humaneval.dialogues.files import Entities, load_dialogues
+from parlai_humaneval.dialogues.formats import NOTHING_SAID
+from parlai_humaneval.dialogues.personas import PARTNERS
+from parlai_humaneval.materials.instructions import MaterialError, packaged, read_text, text_lines
+from parlai_humaneval.schema.records import Candidate, DialogueRecord, ReplayedRating, Turn
+
+PERSON, BOT = "human", "bot"
+"""The speakers of a dialogue from a live task."""
+TOGETHER = "+"
+"""Stands between the names of models that speak as one, with a shared history."""
+PACKAGED = "packaged"
+"""Names samples that come with this project, to try out what needs dialogues."""
+FORM = (
+    "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME}, {task: NAME, setting: […]}, or "
+    "packaged (samples of this project)"
+)
+
+
+def load_sources(
+    entries: Sequence[Any],
+    read_task: Callable[[str], Sequence[DialogueRecord]],
+    samples: Callable[[], Sequence[Dialogue]],
+) -> list[Dialogue]:
+    """The dialogues of all entries, in their order.
+
+    Args:
+        entries: paths of files or of folders (every ``*.jsonl`` in them); ``{file: …, entities: …}``, where ``entities``
+            says who the speakers are, a name for both or speaker → name; ``{task: NAME}`` of a live task, with
+            ``setting`` of those settings of its technique alone; or :data:`PACKAGED`.
+        read_task: its records, by the task's name.
+        samples: what :data:`PACKAGED` stands for.
+
+    Raises:
+        MaterialError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
+            them have.
+    """
+    found: list[Dialogue] = []
+    places: dict[str, str] = {}
+    for entry in entries:
+        for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task):
+            if dialogue.dialogue_id in places:
+                raise MaterialError(
+                    f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "
+                    f"{dialogue.place}. Name each file once, and give every dialogue a dialogue_id of its own"
+                )
+            places[dialogue.dialogue_id] = dialogue.place
+            found.append(dialogue)
+    return found
+
+
+def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) -> Iterator[Dialogue]:
+    if isinstance(entry, (str, Path)):
+        yield from _of_path(entry, None)
+    elif isinstance(entry, Mapping) and "task" in entry and set(entry) <= {"task", "setting"}:
+        wanted = entry.get("setting", [])
+        yield from _of_task(str(entry["task"]), [wanted] if isinstance(wanted, str) else list(wanted), read_task)
+    elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities"}:
+        yield from _of_path(entry["file"], _entities(entry))
+    else:
+        raise MaterialError(f"dialogues: {entry!r} is not understood; {FORM}")
+
+
+def _entities(entry: Mapping[str, Any]) -> Entities:
+    given = entry.get("entities")
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
+        return {str(speaker): name for speaker, name in given.items()}
+    raise MaterialError(f"dialogues: entities of {entry['file']} must be a name, or speaker: name, …; got {given!r}")
+
+
+def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        yield from load_dialogues(path, entities)
+        return
+    files = sorted(path.glob("*.jsonl"))
+    if not files:
+        raise MaterialError(f"{path}: there is no *.jsonl file in this folder; name the files themselves")
+    for file in files:
+        yield from load_dialogues(file, entities)
+
+
+def _of_task(
+    task: str, settings: Sequence[str], read_task: Callable[[str], Sequence[DialogueRecord]]
+) -> Iterator[Dialogue]:
+    records = [record for record in read_task(task) if not settings or record.setting in settings]
+    found = [dialogue for record in records for dialogue in dialogues_of(record)]
+    if not found:
+        of = f" of the setting {' or '.join(settings)}" if settings else ""
+        raise MaterialError(f"task {task!r} has no dialogue{of} with an answered turn: collect some first")
+    for dialogue in found:
+        yield replace(dialogue, source=dialogue.source or task)
+
+
+def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
+    """What was said in a live dialogue, as far as its turns are complete; with what its own rater was asked and answered.
+
+    Speakers are ``human`` and ``bot``. Several models that answered behind one partner, with a shared history, are one
+    entity, “a+b”; where each went on with its own replies, there is a dialogue for each, in the order in which they stood
+    side by side. These share one ``rating``.
+
+    The context is what the person was told, as the bot would hear it: their sentences are its “partner's persona”. What
+    only a bot was told is left out, as its rater did not see it.
+    """
+    turns = record.complete_turns
+    if not turns:
+        return []
+    rating = _rating(record)
+    if not _independent(turns):
+        name = TOGETHER.join(model.name for model in record.models)
+        return [_dialogue(record, rating, record.dialogue_id, name, [_continued(turn) for turn in turns])]
+    sides = sorted((c for c in turns[0].candidates), key=lambda candidate: (candidate.failed, candidate.position))
+    return [
+        _dialogue(
+            record, rating, f"{record.dialogue_id}:{side.model}", side.model, [_own(turn, side.model) for turn in turns]
+        )
+        for side in sides
+    ]
+
+
+def _independent(turns: Sequence[Turn]) -> bool:
+    return any(turn.continued_each for turn in turns)
+
+
+def _continued(turn: Turn) -> str:
+    """What the turn went on with."""
+    if turn.written is not None:
+        return turn.written
+    return _said(next((one for one in turn.candidates if one.candidate_id == turn.continued), None))
+
+
+def _own(turn: Turn, model: str) -> str:
+    return _said(next((one for one in turn.candidates if one.model == model), None))
+
+
+def _said(candidate: Candidate | None) -> str:
+    return NOTHING_SAID if candidate is None or not candidate.text.strip() else candidate.text
+
+
+def _dialogue(
+    record: DialogueRecord, rating: ReplayedRating, dialogue_id: str, entity: str, replies: Sequence[str]
+) -> Dialogue:
+    lines = [SaidLine(line.speaker, line.text) for line in record.context.opening]
+    if lines and lines[-1].speaker == PERSON:
+        lines.pop()  # it was given to the rater as their first message, and stands in the first turn
+    for turn, reply in zip(record.complete_turns, replies, strict=True):
+        lines += [SaidLine(PERSON, turn.human_text), SaidLine(BOT, reply)]
+    return Dialogue(
+        dialogue_id,
+        tuple(lines),
+        _context(record),
+        0,
+        entities={PERSON: HUMAN, BOT: entity},
+        source=record.task_name,
+        settings=dict(record.settings),
+        rating=rating,
+    )
+
+
+def _context(record: DialogueRecord) -> tuple[str, ...]:
+    lines = [f"{PARTNERS} {sentence}" for sentence in record.context.persona]
+    return (*lines, record.context.topic) if record.context.topic else tuple(lines)
+
+
+def _rating(record: DialogueRecord) -> ReplayedRating:
+    return ReplayedRating(
+        technique=record.technique,
+        setting=record.setting,
+        metric=record.metric,
+        question=record.question,
+        worker=record.worker,
+        task_name=record.task_name,
+        turns=list(record.turns),
+        turn_criteria=list(record.turn_criteria),
+        criteria=list(record.criteria),
+        final_ratings=dict(record.final_ratings),
+        verdict=record.verdict,
+        verdict_model=record.verdict_model,
+    )
+
+
+MODELS = ("eliza", "retrieval")
+"""Those that speak in the samples."""
+
+
+def between_people() -> list[Dialogue]:
+    """Dialogues of two people."""
+    return load_dialogues(packaged("human_dialogues.jsonl"))
+
+
+def with_a_model() -> list[Dialogue]:
+    """Dialogues of a person with one of :data:`MODELS`, six with each."""
+    return load_dialogues(packaged("sample_chats.jsonl"))
+
+
+def rated() -> list[Dialogue]:
+    """Dialogues of a person with both :data:`MODELS` behind one partner: the good replies were selected at every turn."""
+    lines = text_lines(read_text(packaged("sample_ratings.jsonl")))
+    records = [DialogueRecord.model_validate_json(line) for line in lines if line.strip()]
+    return [dialogue for record in records for dialogue in dialogues_of(record)]

@@ -1,0 +1,1 @@
+"""What a rater may see of a reply."""

@@ -1,0 +1,425 @@
+"""Masks that leave no mark: “As an AI language model, I cannot feel …” is shown as “I cannot feel …”.
+
+“[…]” tells that a program speaks as plainly as the words that it hides. So a clause that says nothing but who or what the
+speaker is goes as a whole, where the rest of its sentence stands without it: “As ChatGPT, I”, “I, ChatGPT, think”, “…,
+because I'm an AI.”, “I'm just a program, so I …”, “I'm [name], made by OpenAI.”. So does a whole sentence of such clauses
+where other sentences remain. What then begins the sentence gets the capital letter.
+
+Elsewhere the mark stays, and a reply is never left without a word: “I'm an AI.” alone is shown as “I'm […].”.
+
+Mask what gives a model away in its own reply: its name or its maker's, talk of being a program, its instructions.
+
+A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are of two kinds:
+
+- *Telling* names have no other meaning in a chat (``ChatGPT``, ``BlenderBot``, ``OpenAI``, ``Llama 3.1``, and zoo names
+  with a digit, an underscore or a hyphen, such as ``blender_90M``). They are masked wherever they stand as whole words.
+- *Ordinary* names are also words or people's names (a zoo model called ``retrieval``, ``Claude``, ``Llama``). They
+  are masked only where the sentence identifies the speaker by them: “I am Retrieval”, “my name is Claude”,
+  “as Llama, I”, “I was made by Meta”. So “information retrieval” and “I saw a llama” stay.
+
+Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
+
+Talk of being a program (:mod:`~parlai_humaneval.display.disclosures`) and instructions that are repeated (“You are a helpful
+assistant that …”) are masked by ``[…]`` where that is asked for. Where talk of being a program is hidden, marks are left
+only where they cannot be helped (:mod:`~parlai_humaneval.display.masking`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+
+from parlai_humaneval.display.disclosures import english_talk
+from parlai_humaneval.display.model_names import (
+    any_maker,
+    innocent_phrases,
+    is_telling,
+    name_patterns,
+    name_phrases,
+    talk_phrases,
+)
+from parlai_humaneval.display.patterns import PhraseBook, stems_of
+from parlai_humaneval.display.text import folded, spaced_words_only, words_in
+from parlai_humaneval.display.vocabulary import Vocabulary, packaged
+from parlai_humaneval.schema.records import Mask, MaskKind
+
+_SUBJECT = (
+    r"(?:I|you|we|it|that|there|this|what|how|who|where|when|they|he|she|my|let|many|please|thanks?)(?:['’]\w+)?\b"
+)
+_JOINS = "and so|and|but|so|because|since|even though|although|though|while"
+SENTENCE = re.compile(
+    r"(?:[^.!?。！？\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?。！？][.!?。！？\"”'’)\]」』]*\s*|\n\s*|$)"
+)
+_SEPARATOR = re.compile(  # gaps of a few spaces only: else a reply of thousands takes seconds
+    r"[，、；：]\s?"
+    rf"|(?:\s?[,;:]|\s[–—-])\s{{1,4}}(?:(?:{_JOINS})\s{{1,4}})?"
+    r"|(?:(?<=\bhi)|(?<=\bhey)|(?<=\bhello)|(?<=\bthere))\s{1,4}(?=i['’]?m\b|i\sam\b)"
+    rf"|(?<!\beven)\s{{1,4}}(?:(?:{_JOINS}|as)\s{{1,4}}(?={_SUBJECT})|because\s{{1,4}})",
+    re.IGNORECASE,
+)
+_ADVERBIAL = re.compile(
+    r"(?:as|being|unlike|since|until|up\s+to|en\stant|étant|como|siendo|al\sser|in\squanto|come|essendo|enquanto|sendo|"
+    r"por\sser|как|будучи)\b|[作身做][为為]|.*(?:として[はの]?|なので|だから|ですので|ですから|로서|라서|때문에|\bolarak)$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is hidden and begins or ends so is a clause of its own: “as an AI”, “up to my last update”, “AIなので”. A German one
+is not: without it, the verb stands first."""
+_OF_MAKER = re.compile(r"\s(?:from|by)\s$")
+_SUBJECT_FOLLOWS = re.compile(rf"{_SUBJECT}\s+\w", re.IGNORECASE)
+_REMAINS_OPEN = re.compile(r"(?:^|\W)(?:I|think|say|believe|know)$", re.IGNORECASE)
+"""Between a subject and its verb, or a verb and its “that”, no comma stays: “I, as an AI, think”."""
+
+_EMPTY_WORDS = words_in(
+    """
+    i am im m ve well oh remember just only merely simply actually really still also basically essentially of course my
+    name is s the this was were have been being by from at and or but so a an not do don t cannot can lack possess
+    experience feel hold form any you are re now talking speaking chatting to with they call me called known as made
+    built trained created developed designed programmed run on team people researchers engineers folks based because
+    since though although even while language model assistant here afraid after all truly lol haha unfortunately sadly
+    """
+)
+"""Words of a clause that says no more than who speaks."""
+_FILLERS = words_in("well oh remember but so and of course actually after all unfortunately sadly truly lol haha")
+"""Words of a clause that says nothing at all."""
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """A part of a sentence, from ``start`` to ``end``; ``lead``: where the separator before it begins."""
+
+    lead: int
+    start: int
+    end: int
+    idle: bool
+    """It holds a mask, and says nothing else."""
+    adverbial: bool
+
+
+def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
+    """``masks`` of ``text``, in order and without overlaps, some of them widened, and replaced by nothing or by a letter.
+
+    Offsets stay those into ``text``. A widened mask has the kind of the first that went into it.
+    """
+    if not masks or masks[0].end - masks[0].start == len(text):  # nothing, or all of it
+        return list(masks)
+    sentences = [match.span() for match in SENTENCE.finditer(text) if match.group()]
+    idle = [_is_idle(text, masks, *place) for place in sentences]
+    remain = any(words_in(text[slice(*place)]) and not is_idle for place, is_idle in zip(sentences, idle, strict=True))
+    cuts: list[tuple[int, int]] = []
+    for at, (start, end) in enumerate(sentences):
+        if remain and idle[at]:
+            # At the end of the reply the space before goes along.
+            cuts.append((len(text[:start].rstrip()) if all(idle[at:]) else start, end))
+        elif any(start <= mask.start < end for mask in masks):
+            cuts += _cuts_in(text, masks, start, end, idle[at])
+    return _with_cuts(text, masks, cuts)
+
+
+def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
+    """Whether a sentence consists of idle clauses and fillers."""
+    return _says_nothing_else(text, masks, start, end) and all(
+        clause.idle or words_in(text[clause.start : clause.end]) <= _FILLERS
+        for clause in _clauses(text, masks, start, end)
+    )
+
+
+def _says_nothing_else(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
+    """Whether a part of ``text`` has masks, and beside them words of no meaning only; a question says more."""
+    within = [mask for mask in masks if start <= mask.start < end]
+    if not within or any(mask.kind not in ("ai_disclosure", "name", "maker") for mask in within):
+        return False
+    rest, at = [], start
+    for mask in within:
+        rest.append(text[at : mask.start])
+        at = mask.end
+    words = " ".join([*rest, text[at:end]])
+    return "?" not in words and "…" not in words and words_in(words) <= _EMPTY_WORDS
+
+
+def _clauses(text: str, masks: Sequence[Mask], start: int, end: int) -> list[_Clause]:
+    """The clauses of the sentence from ``start`` to ``end``, without the punctuation at its ends."""
+    while start < end and not (text[start].isalnum() or any(mask.start == start for mask in masks)):
+        start += 1
+    while end > start and not (text[end - 1].isalnum() or any(mask.end == end for mask in masks)):
+        end -= 1
+    within = [mask for mask in masks if start <= mask.start < end]
+    breaks = [match.span() for match in _SEPARATOR.finditer(text, start, end)]
+    breaks = [place for place in breaks if not any(mask.start < place[1] and place[0] < mask.end for mask in within)]
+    for mask in within:
+        if _ADVERBIAL.match(mask.original) and mask.kind == "ai_disclosure":
+            breaks += [(at, at + 1) for at in (mask.start - 1, mask.end) if start <= at < end and text[at] == " "]
+        made_by = _OF_MAKER.search(text, start, mask.start) if mask.kind == "maker" else None
+        if made_by and any(other.end == made_by.start() for other in within):
+            breaks.append((made_by.start(), made_by.start() + 1))
+    edges = [(start, start)]
+    for lead, begins in sorted(breaks):
+        if lead >= edges[-1][1]:
+            edges.append((lead, begins))
+    ends = [lead for lead, _ in edges[1:]] + [end]
+    return [
+        _Clause(
+            lead,
+            begins,
+            stops,
+            _says_nothing_else(text, masks, begins, stops),
+            any(mask.start == begins and _ADVERBIAL.match(mask.original) is not None for mask in within),
+        )
+        for (lead, begins), stops in zip(edges, ends, strict=True)
+    ]
+
+
+def _cuts_in(text: str, masks: Sequence[Mask], start: int, end: int, is_idle: bool) -> list[tuple[int, int]]:
+    """What of a sentence can go, so that a sentence is left."""
+    clauses = _clauses(text, masks, start, end)
+    if is_idle:  # nothing else is said in the whole reply: its first mark stays
+        masked = [clause for clause in clauses if clause.idle]
+        kept = next((clause for clause in masked if not clause.adverbial), masked[0])
+        return [(masked[0].start, kept.start), (kept.end, clauses[-1].end)]
+    cuts = []
+    before: _Clause | None = None
+    runs = [(idle, list(run)) for idle, run in groupby(clauses, key=lambda clause: clause.idle)]
+    for at, (idle, run) in enumerate(runs):
+        after = runs[at + 1][1][0] if at + 1 < len(runs) else None
+        if idle:
+            cut = _cut_of(text, before, run, after)
+            cuts += [cut] if cut else []
+        before = run[-1]
+    return cuts
+
+
+def _cut_of(text: str, before: _Clause | None, run: Sequence[_Clause], after: _Clause | None) -> tuple[int, int] | None:
+    """What goes with a ``run`` of idle clauses between two others; None: the rest would be no sentence."""
+    first, last = run[0], run[-1]
+    if after is None:
+        return None if before is None else (first.lead, last.end)
+    separator, next_separator = text[first.lead : first.start].strip(), text[after.lead : after.start].strip()
+    if before is None:
+        adverbials = all(clause.adverbial for clause in run)
+        if adverbials or " " in next_separator or _SUBJECT_FOLLOWS.match(text, after.start):
+            return first.start, after.start
+        return _cut_of(text, first, run[1:], after) if len(run) > 1 else None
+    if separator == "" or _REMAINS_OPEN.search(text[before.start : before.end]):
+        return first.lead, after.start - 1
+    # “Sorry, but as an AI, I can't” keeps its “but”, and “Well, I'm an AI, so I don't” its “Well”.
+    if len(separator) > len(next_separator) or " " not in text[before.start : before.end]:
+        return first.start, after.start
+    return first.lead, last.end
+
+
+def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]) -> list[Mask]:
+    """The masks outside of ``cuts``, and one for each cut."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(cuts):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        elif start < end:
+            joined.append((start, end))
+    widened: list[Mask] = []
+    for start, end in joined:
+        within = [mask for mask in masks if start <= mask.start < end]
+        if not within:
+            continue
+        begins = start == 0 or text[:start].rstrip(' "“(')[-1:] in (".", "!", "?", "…", "\n", "")
+        masked = any(mask.start == end for mask in masks)
+        capital = begins and text[start].isupper() and text[end : end + 1].islower() and not masked
+        widened.append(
+            Mask(
+                start=start,
+                end=end + capital,
+                original=text[start : end + capital],
+                replacement=text[end].upper() if capital else "",
+                kind=within[0].kind,
+            )
+        )
+    kept = [mask for mask in masks if not any(cut.start <= mask.start < cut.end for cut in widened)]
+    return sorted([*kept, *widened], key=lambda mask: mask.start)
+
+
+__all__ = [
+    "MAKER_MASK",
+    "NAME_MASK",
+    "TALK_MASK",
+    "giveaways",
+    "is_telling",
+    "mask_identity",
+    "masked_text",
+    "prompt_echoes",
+    "unmask",
+]
+
+NAME_MASK = "[name]"
+MAKER_MASK = "[maker]"
+TALK_MASK = "[…]"
+REPLACEMENTS: dict[MaskKind, str] = {
+    "name": NAME_MASK,
+    "maker": MAKER_MASK,
+    "ai_disclosure": TALK_MASK,
+    "system_prompt": TALK_MASK,
+    "offensive": TALK_MASK,
+}
+
+ECHO_WORDS = 8
+"""So many words in a row that stand in the instructions as well are no chance: an echo."""
+SHORTEST_PROMPT = 5
+"""Instructions of fewer words are never looked for; those of fewer than :data:`ECHO_WORDS` only as a whole."""
+
+_WORD = re.compile(r"[\w'’]+")
+
+Place = tuple[int, int, MaskKind]
+"""Start, end and kind of what is to be hidden."""
+
+
+def mask_identity(
+    text: str,
+    names: Sequence[str],
+    *,
+    ai_talk: bool = False,
+    prompts: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
+) -> tuple[str, list[Mask]]:
+    """Replace what gives a model away.
+
+    Args:
+        text: a model's reply.
+        names: the zoo names of the models in play.
+        ai_talk: whether talk of being a program is masked, too; then whole clauses go, and a name leaves no mark where it
+            can be helped.
+        prompts: instructions of the models in play, which must not be repeated.
+        vocabulary: the words of programs; None: the packaged ones.
+
+    Returns:
+        The text as it may be shown, and the masks in order, with offsets into ``text``; no masks, and ``text`` itself,
+        when nothing gives the model away.
+    """
+    masks = giveaways(text, names, ai_talk=ai_talk, prompts=prompts, vocabulary=vocabulary)
+    masks = clean_cuts(text, masks) if ai_talk else masks
+    return masked_text(text, masks), masks
+
+
+def giveaways(
+    text: str,
+    names: Sequence[str],
+    *,
+    ai_talk: bool = True,
+    prompts: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
+) -> list[Mask]:
+    """What of ``text`` gives a model away, in order and without overlaps, whoever wrote it: a reply, a message, a reason.
+
+    Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
+    """
+    return to_masks(text, _places(text, tuple(sorted(set(names))), ai_talk, tuple(prompts), vocabulary or packaged()))
+
+
+@lru_cache(maxsize=512)
+def _places(
+    text: str, names: tuple[str, ...], ai_talk: bool, prompts: tuple[str, ...], vocabulary: Vocabulary
+) -> tuple[Place, ...]:
+    """Kept, because a reply is judged before it is shown."""
+    plain = folded(text)
+    spaced = spaced_words_only(plain)
+    words = words_in(plain)
+    stems = stems_of(plain, words)
+
+    def found(book: PhraseBook) -> list[tuple[int, int]]:
+        return [
+            match.span("hidden")
+            for phrase in book.that_may_match(stems)
+            for match in phrase.pattern.finditer(plain if phrase.unspaced else spaced)
+        ]
+
+    innocent = found(innocent_phrases(vocabulary))
+
+    def telling(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        return [(start, end) for start, end in spans if all(end <= first or last <= start for first, last in innocent)]
+
+    places: list[Place] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
+    if ai_talk:
+        talk = telling(found(talk_phrases(vocabulary)) + english_talk(spaced, words))
+        longest_first = sorted(talk, key=lambda place: place[0] - place[1])
+        places += [(start, end, "ai_disclosure") for start, end in longest_first]
+    for named in name_patterns(names, vocabulary):
+        if named.may_match(words):
+            places += [(*match.span("hidden"), named.kind) for match in named.pattern.finditer(spaced)]
+    for kind, book in name_phrases(names, vocabulary).items():
+        places += [(*place, kind) for place in telling(found(book))]
+    named_at = [start for start, _, kind in places if kind == "name"]
+    for sentence in SENTENCE.finditer(plain) if named_at else ():
+        if any(sentence.start() <= start < sentence.end() for start in named_at):
+            makers = any_maker(vocabulary).finditer(plain, *sentence.span())
+            places += [(*match.span("hidden"), "maker") for match in makers]
+    return tuple(places)
+
+
+def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:
+    """Masks of what was found, in the order of the text; of those that overlap, the one that was found first."""
+    masks: list[Mask] = []
+    for start, end, kind in places:
+        if start < end and all(end <= mask.start or mask.end <= start for mask in masks):
+            hidden = {"original": text[start:end], "replacement": REPLACEMENTS[kind]}
+            masks.append(Mask(start=start, end=end, kind=kind, **hidden))
+    return sorted(masks, key=lambda mask: mask.start)
+
+
+def masked_text(text: str, masks: Sequence[Mask]) -> str:
+    """``text`` with every mask's replacement; ``masks`` in order, with offsets into it."""
+    shown, at = [], 0
+    for mask in masks:
+        shown += [text[at : mask.start], mask.replacement]
+        at = mask.end
+    return "".join([*shown, text[at:]])
+
+
+def unmask(shown: str, masks: Sequence[Mask]) -> str:
+    """The text before masking, from what was shown of it and its masks."""
+    text, at, moved = [], 0, 0
+    for mask in masks:
+        start = mask.start + moved
+        text += [shown[at:start], mask.original]
+        at = start + len(mask.replacement)
+        moved += len(mask.replacement) - (mask.end - mask.start)
+    return "".join([*text, shown[at:]])
+
+
+def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:
+    """Places (start, end) of ``text`` that repeat :data:`ECHO_WORDS` or more words of one of ``prompts`` in a row.
+
+    Case and punctuation do not matter. The places do not overlap, and come in order.
+    """
+    grams = _grams(tuple(prompts))
+    if not grams:
+        return []
+    words = [(match.group().casefold(), match.start(), match.end()) for match in _WORD.finditer(text)]
+    places: list[tuple[int, int]] = []
+    for length, known in grams.items():
+        for first in range(len(words) - length + 1):
+            if tuple(word for word, _, _ in words[first : first + length]) in known:
+                places.append((words[first][1], words[first + length - 1][2]))
+    return _joined(sorted(places))
+
+
+@lru_cache(maxsize=64)
+def _grams(prompts: tuple[str, ...]) -> dict[int, frozenset[tuple[str, ...]]]:
+    """Length in words → all runs of that length."""
+    runs_by_length: dict[int, set[tuple[str, ...]]] = {}
+    for prompt in prompts:
+        words = [word.casefold() for word in _WORD.findall(prompt)]
+        if len(words) < SHORTEST_PROMPT:
+            continue
+        length = min(ECHO_WORDS, len(words))
+        runs = (tuple(words[first : first + length]) for first in range(len(words) - length + 1))
+        runs_by_length.setdefault(length, set()).update(runs)
+    return {length: frozenset(runs) for length, runs in runs_by_length.items()}
+
+
+def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in places:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,0 +1,1 @@
+"""The languages of the rater's page."""

@@ -1,0 +1,1 @@
+"""Texts and tasks that a study shows."""

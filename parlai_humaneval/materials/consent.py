@@ -1,0 +1,94 @@
+"""What people agree to before they take part: a text with a version, of which it is kept who agreed to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.materials.instructions import MaterialError, Sentence, read_text, validated
+
+Version = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[\w. +:-]+$")]
+
+EXAMPLES_ADDRESS = "you@example.org"
+
+
+class ConsentSection(BaseModel):
+    """A paragraph, or a list of several; with a heading or without."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    heading: str = ""
+    lines: Annotated[list[Sentence], Field(min_length=1)]
+
+
+class Consent(BaseModel):
+    """A consent text. Whoever changes its words gives it a new version, and everybody is asked again.
+
+    ``text``, ``privacy``: what the study does, and what becomes of what people write; paragraphs, or headed lists.
+    ``covers_release``: whether the text says that answers may be published without names. ``changes``: what is new in this
+    version, for who agreed to an earlier one.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Version
+    title: Sentence = phrase("Before you begin")
+    text: Annotated[list[ConsentSection], Field(min_length=1)]
+    privacy: list[ConsentSection] = Field(default_factory=list)
+    agree: Sentence = phrase("I agree")
+    decline: Sentence = phrase("I do not want to take part")
+    contact: Sentence
+    covers_release: bool
+    changes: str = ""
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        """YAML reads 1.2 as a number, and 2026-11-01 as a date."""
+        return value if isinstance(value, (str, bool)) else str(value)
+
+    @field_validator("text", "privacy", mode="before")
+    @classmethod
+    def _headed(cls, value: object) -> object:
+        """Paragraphs without a heading are a section each."""
+        paragraphs = [part for part in value.split("\n\n") if part.strip()] if isinstance(value, str) else value
+        if not isinstance(paragraphs, list):
+            return paragraphs
+        return [
+            {"heading": "", "lines": [" ".join(part.split())]} if isinstance(part, str) else part for part in paragraphs
+        ]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all of it: two texts of one version are told apart."""
+        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def has_no_contact_yet(self) -> bool:
+        """Whether the address is still that of the example, which nobody reads."""
+        return EXAMPLES_ADDRESS in self.contact
+
+    def for_page(self) -> dict[str, object]:
+        """What the page is told."""
+        public = self.model_dump(mode="json", exclude={"covers_release"})
+        return {**public, "digest": self.digest}
+
+
+def load_consent(path: Path) -> Consent:
+    """A consent text from YAML.
+
+    Raises:
+        MaterialError: malformed; the message names the place.
+    """
+    try:
+        data = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        raise MaterialError(f"{path}: not YAML ({error})") from error
+    return validated(Consent, data, str(path))

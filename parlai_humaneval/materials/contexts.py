@@ -1,0 +1,190 @@
+"""What a conversation starts from: who each side plays, what was said before, what to talk about.
+
+Contexts come from local files: BlendedSkillTalk's, ConvAI2's, or this project's own format. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from parlai_humaneval.dialogues.dialogue import Dialogue
+from parlai_humaneval.dialogues.files import load_dialogues
+from parlai_humaneval.dialogues.personas import persona_line
+from parlai_humaneval.materials.instructions import (
+    MaterialError,
+    Sentence,
+    packaged,
+    read_jsonl,
+    read_text,
+    text_lines,
+    validated,
+)
+
+ContextKind = Literal["bst", "convai2", "jsonl"]
+WIZARD = "wizard_of_wikipedia"
+"""The one source of BlendedSkillTalk whose additional context is a topic that ParlAI shows to both sides."""
+
+
+class SpeakerContext(BaseModel):
+    """The start of one conversation.
+
+    ``opening``: (who, what) of the lines already said before the rater's first message.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    context_id: Sentence
+    human_persona: list[Sentence] = Field(default_factory=list)
+    bot_persona: list[Sentence] = Field(default_factory=list)
+    opening: list[tuple[Literal["human", "bot"], Sentence]] = Field(default_factory=list)
+    topic: Sentence | None = None
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> SpeakerContext:
+        if not (self.human_persona or self.bot_persona or self.opening or self.topic):
+            raise ValueError("a context needs at least one of human_persona, bot_persona, opening and topic")
+        return self
+
+
+def packaged_contexts() -> Path:
+    """The project's own set: a persona of two sentences for the human, one of four or five for the bot."""
+    return packaged("contexts.jsonl")
+
+
+def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerContext]:
+    """Contexts of a file of the given kind; ``jsonl`` without a path is the packaged set.
+
+    Raises:
+        MaterialError: an unknown kind, no path for a data set that is not packaged, or a file that cannot be used.
+    """
+    readers: dict[str, Callable[[Path], list[SpeakerContext]]] = {
+        "bst": load_bst_contexts,
+        "convai2": load_convai2_contexts,
+        "jsonl": load_jsonl_contexts,
+    }
+    if kind not in readers:
+        raise MaterialError(f"contexts: no such kind “{kind}”; expected one of {', '.join(readers)}")
+    if path is None and kind != "jsonl":
+        raise MaterialError(f"contexts: {kind} is not packaged; name its file on this machine")
+    return readers[kind](path or packaged_contexts())
+
+
+def load_jsonl_contexts(path: Path) -> list[SpeakerContext]:
+    """Contexts from JSONL, the fields of :class:`SpeakerContext` a line.
+
+    Raises:
+        MaterialError: an unreadable line, an empty line or sentence, a repeated id, or nothing at all.
+    """
+    return read_jsonl(path, SpeakerContext, "context", lambda context: context.context_id)
+
+
+def load_convai2_contexts(path: Path) -> list[SpeakerContext]:
+    """Personas of ConvAI2 (Dinan et al. 2019) from ParlAI's file, e.g. ``train_both_original.txt``.
+
+    The bot plays “your persona”, as in ParlAI's teacher; the human gets the partner's, where the file has it.
+
+    Raises:
+        MaterialError: a file that is not in ParlAI's format, an empty persona line, or a dialogue without a persona.
+    """
+    return [_of_dialogue(path, dialogue) for dialogue in load_dialogues(path)]
+
+
+def _of_dialogue(path: Path, dialogue: Dialogue) -> SpeakerContext:
+    found = [persona for persona in map(persona_line, dialogue.context) if persona]
+    own = [sentence for whose, sentence in found if whose == "own"]
+    if not own:
+        raise MaterialError(
+            f"{path}, line {dialogue.line_number}: the dialogue that begins here has no “your persona:” lines; "
+            "give a file with personas, such as train_both_original.txt"
+        )
+    partner = [sentence for whose, sentence in found if whose == "partner"]
+    return SpeakerContext(context_id=dialogue.dialogue_id, human_persona=partner, bot_persona=own)
+
+
+Pair = Annotated[list[Annotated[list[Sentence], Field(min_length=1)]], Field(min_length=2, max_length=2)]
+
+
+class _Episode(BaseModel):
+    """The keys of a BlendedSkillTalk episode that its context is made of."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    personas: Pair
+    context_dataset: str
+    additional_context: str | None = None
+    free_turker_utterance: Sentence
+    guided_turker_utterance: Sentence
+
+
+class _Personas(BaseModel):
+    personas: Pair
+
+
+def load_bst_contexts(path: Path, safe_personas: Path | None = None) -> list[SpeakerContext]:
+    """Contexts of BlendedSkillTalk (E. Smith et al. 2020) from ParlAI's ``train.json``, ``valid.json`` or ``test.json``.
+
+    The human plays the first person (the “free” speaker), the bot the second (the “guided” one); the opening is their
+    two seed utterances. A JSON list of persona pairs, ``[[[…, …], […, …]], …]``, is read too and gives no opening.
+    With ``safe_personas`` (ParlAI's ``safe_personas.txt``: sentences with “|” between them) only episodes all of whose
+    sentences stand there are kept, as ParlAI's own worlds do.
+
+    Raises:
+        MaterialError: not a JSON list, a missing key, an empty sentence, or nothing left.
+    """
+    contexts = [_of_episode(path, number, item) for number, item in enumerate(_json_list(path), start=1)]
+    if safe_personas is not None:
+        contexts = _only_safe(contexts, safe_personas)
+    if not contexts:
+        raise MaterialError(f"{path}: holds no episode" + (f" that {safe_personas} allows" if safe_personas else ""))
+    return contexts
+
+
+def _json_list(path: Path) -> list[Any]:
+    text = read_text(path)
+    form = "expected ParlAI's blended_skill_talk/train.json, valid.json or test.json: a JSON list of episodes"
+    if not text.strip():
+        raise MaterialError(f"{path}: is empty; {form}")
+    try:
+        data = json.loads(text)
+    except RecursionError as error:
+        raise MaterialError(f"{path}: is nested too deeply to be read; {form}") from error
+    except json.JSONDecodeError as error:
+        hint = "; a list of safe personas goes with an episode file, as safe_personas" if "|" in text else ""
+        raise MaterialError(f"{path}, line {error.lineno}: not JSON ({error.msg}); {form}{hint}") from error
+    if not isinstance(data, list):
+        raise MaterialError(f"{path}: is JSON, but not a list; {form}")
+    return data
+
+
+def _of_episode(path: Path, number: int, item: Any) -> SpeakerContext:
+    where, context_id = f"{path}, episode {number}", f"{path.stem}-{number}"
+    if isinstance(item, list):
+        human, bot = validated(_Personas, {"personas": item}, where).personas
+        return SpeakerContext(context_id=context_id, human_persona=human, bot_persona=bot)
+    episode = validated(_Episode, item, where)
+    human, bot = episode.personas
+    return SpeakerContext(
+        context_id=context_id,
+        human_persona=human,
+        bot_persona=bot,
+        opening=[("human", episode.free_turker_utterance), ("bot", episode.guided_turker_utterance)],
+        topic=(episode.additional_context or None) if episode.context_dataset == WIZARD else None,
+    )
+
+
+def _only_safe(contexts: Sequence[SpeakerContext], safe_personas: Path) -> list[SpeakerContext]:
+    # ParlAI's list and its episodes differ in punctuation; what counts as equal is ParlAI's to say.
+    from parlai.tasks.blended_skill_talk.worlds import _standardize
+
+    lines = text_lines(read_text(safe_personas))
+    safe = {_standardize(sentence) for line in lines for sentence in line.strip().split("|")}
+    return [
+        context
+        for context in contexts
+        if all(_standardize(sentence) in safe for sentence in [*context.human_persona, *context.bot_persona])
+    ]

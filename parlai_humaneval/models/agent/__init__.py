@@ -1,0 +1,1 @@
+"""What every agent of this package shares: base class, history, options, names."""

@@ -1,0 +1,22 @@
+"""The packages that models on this machine need, which studies of hosted models and functions do without."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+
+from parlai_humaneval._util.installing import LOCAL, SETUP_LOCAL
+
+
+def needs_local_packages(name: str) -> str | None:
+    """What to tell whoever asks for ``name`` where one of them is not installed; None where all are."""
+    if all(find_spec(package) for package in LOCAL):
+        return None
+    return f"{name} needs PyTorch and transformers, which are not both installed: run `{SETUP_LOCAL}`"
+
+
+@cache
+def is_transformers_5() -> bool:
+    """Whether the library is of version 5 or newer; ParlAI's pins have 4.35."""
+    return int(version("transformers").partition(".")[0]) >= 5

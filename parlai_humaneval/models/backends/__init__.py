@@ -1,0 +1,1 @@
+"""Models that answer here, on a server, in a program or in a person's head."""

@@ -1,0 +1,305 @@
+"""Replies to many prompts by one call of transformers' ``generate``, each as if it had been asked for alone.
+
+Three things would let the companions of a prompt into its reply, and are dealt with here: padding that counts as a
+repeated token, one chance for the whole batch, and beam search that counts the padding among a reply's length.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from parlai_humaneval.display.thoughts import is_mark
+from parlai_humaneval.models.agent.packages import is_transformers_5
+from parlai_humaneval.models.backends.hugging_face import Pretrained
+
+if TYPE_CHECKING:
+    import torch
+
+SEARCH_OPTIONS: Mapping[str, tuple[Callable[[float], bool], str]] = {
+    "max_new_tokens": (lambda value: value >= 1, "at least 1"),
+    "min_new_tokens": (lambda value: value >= 0, "at least 0"),
+    "temperature": (lambda value: value > 0, "above 0 (do_sample: false always takes the likeliest word)"),
+    "top_p": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
+    "top_k": (lambda value: value >= 0, "at least 0 (0: all words)"),
+    "num_beams": (lambda value: value >= 1, "at least 1"),
+    "repetition_penalty": (lambda value: value > 0, "above 0 (1: none)"),
+    "no_repeat_ngram_size": (lambda value: value >= 0, "at least 0 (0: none)"),
+}
+"""Options of the search that are numbers, and what they must be."""
+DEFAULT_NEW_TOKENS = 128
+UNSET_MAX_LENGTH = 20
+"""What transformers takes for the longest text when a model says nothing."""
+UNSET: Mapping[str, Any] = {
+    "do_sample": False,
+    "num_beams": 1,
+    "num_beam_groups": 1,
+    "temperature": 1.0,
+    "top_k": 50,
+    "top_p": 1.0,
+    "repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "min_length": 0,
+    "max_length": UNSET_MAX_LENGTH,
+    "use_cache": True,
+}
+"""What ``generate`` takes for settings that a model leaves open; transformers 5 no longer writes them into its config."""
+WARPERS: Mapping[str, tuple[str, Callable[[float], bool]]] = {
+    "temperature": ("TemperatureLogitsWarper", lambda value: value != 1),
+    "top_k": ("TopKLogitsWarper", lambda value: value > 0),
+    "top_p": ("TopPLogitsWarper", lambda value: value < 1),
+    "min_p": ("MinPLogitsWarper", lambda value: value > 0),
+    "typical_p": ("TypicalLogitsWarper", lambda value: value < 1),
+    "epsilon_cutoff": ("EpsilonLogitsWarper", lambda value: 0 < value < 1),
+    "eta_cutoff": ("EtaLogitsWarper", lambda value: 0 < value < 1),
+}
+"""What the library does to scores before it draws, in its order: setting → class, and when it applies."""
+
+
+def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends: Sequence[int]) -> Any:
+    """The model's own ``GenerationConfig`` with ``options`` over it; None leaves a setting as the model has it.
+
+    Args:
+        pretrained: the model.
+        options: of :data:`SEARCH_OPTIONS`, and ``do_sample``.
+        turn_ends: tokens that end a reply, besides those that the model knows.
+
+    Raises:
+        ValueError: for a value out of range, or settings that exclude each other.
+    """
+    for name, (is_right, wanted) in SEARCH_OPTIONS.items():
+        value = options.get(name)
+        if value is not None and not is_right(value):
+            raise ValueError(f"{name} must be {wanted}, not {value:g}")
+    config = deepcopy(pretrained.settings)
+    if is_transformers_5():
+        config.update(**{name: value for name, value in UNSET.items() if getattr(config, name, None) is None})
+    longest = _longest(pretrained, config)
+    config.update(max_new_tokens=longest, min_new_tokens=config.min_new_tokens or _shortest(pretrained, config))
+    # The same in other words, and transformers 5 warns of both.
+    config.max_length, config.min_length = (None, None) if is_transformers_5() else (UNSET_MAX_LENGTH, 0)
+    config.update(**{name: value for name, value in options.items() if value is not None})
+    if config.do_sample and config.num_beams > 1:
+        raise ValueError("num_beams searches for the likeliest reply and do_sample draws one: choose one of them")
+    if pretrained.context is not None and config.max_new_tokens >= pretrained.context:
+        raise ValueError(f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens")
+    config.min_new_tokens = min(config.min_new_tokens, config.max_new_tokens)
+    config.eos_token_id = sorted({*_ends(pretrained, config), *turn_ends}) or None
+    if config.min_new_tokens and not pretrained.model.config.is_encoder_decoder:
+        config.begin_suppress_tokens = sorted(wordless(pretrained.tokenizer))  # a reply would be over, or empty
+    config.update(num_return_sequences=1, return_dict_in_generate=False, output_scores=False)
+    return config
+
+
+def wordless(tokenizer: Any) -> set[int]:
+    """Special tokens: none of them is a word. The unknown word is one, though nobody can read it, and a mark of thoughts
+    ends no reply."""
+    special = zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
+    return {token for token, name in special if token != tokenizer.unk_token_id and not is_mark(str(name))}
+
+
+def _longest(pretrained: Pretrained, config: Any) -> int:
+    """As the model's makers say, or else a generous reply that leaves half of what it can read to the dialogue."""
+    longest = config.max_new_tokens
+    if longest is None and pretrained.model.config.is_encoder_decoder and config.max_length != UNSET_MAX_LENGTH:
+        longest = config.max_length - 1  # that counts the token which starts every text
+    room = (pretrained.context or UNSET_MAX_LENGTH * DEFAULT_NEW_TOKENS) // 2
+    return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
+
+
+def _shortest(pretrained: Pretrained, config: Any) -> int:
+    """As the model's makers say, whose least length counts the token which starts every text; at least a word."""
+    return max(1, config.min_length - 1 if pretrained.model.config.is_encoder_decoder else 1)
+
+
+def _ends(pretrained: Pretrained, config: Any) -> list[int]:
+    end = config.eos_token_id if config.eos_token_id is not None else pretrained.tokenizer.eos_token_id
+    if end is None:
+        return []
+    return list(end) if isinstance(end, list) else [end]
+
+
+def generate(
+    pretrained: Pretrained,
+    config: Any,
+    prompts: Sequence[Sequence[int]],
+    chances: Sequence[random.Random],
+    is_over: Callable[[str], bool] | None = None,
+) -> list[list[int]]:
+    """The new tokens after each prompt, up to and without the first that ends a reply.
+
+    Args:
+        pretrained: the model.
+        config: of :func:`search_config`.
+        prompts: token ids, none of them empty.
+        chances: the chance of each prompt, for settings that draw.
+        is_over: whether a text has gone on beyond the reply, for models that end none by a token.
+    """
+    batches = _batches(pretrained, config, prompts)
+    replies: list[list[int]] = [[] for _ in prompts]
+    for rows in batches:
+        new = _generate(pretrained, config, [prompts[row] for row in rows], [chances[row] for row in rows], is_over)
+        for row, tokens in zip(rows, new, strict=True):
+            replies[row] = _until_end(tokens, config.eos_token_id or ())
+    return replies
+
+
+def _batches(pretrained: Pretrained, config: Any, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Which prompts share a call: all, or those of equal length where padding would change the replies.
+
+    transformers 4.35 counts the padding of causal models when beams of unequal lengths are compared.
+    """
+    is_causal = not pretrained.model.config.is_encoder_decoder
+    if pretrained.pads_left and not (is_causal and config.num_beams > 1):
+        return [list(range(len(prompts)))]
+    by_length: dict[int, list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        by_length.setdefault(len(prompt), []).append(row)
+    return list(by_length.values())
+
+
+def _generate(
+    pretrained: Pretrained,
+    config: Any,
+    prompts: Sequence[Sequence[int]],
+    chances: Sequence[random.Random],
+    is_over: Callable[[str], bool] | None = None,
+) -> list[list[int]]:
+    import torch
+
+    is_causal = not pretrained.model.config.is_encoder_decoder
+    config = deepcopy(config)
+    if is_causal or config.pad_token_id is None:
+        config.pad_token_id = _harmless_padding(pretrained, prompts)
+    ids, mask = padded(prompts, config.pad_token_id, pretrained.device, left=is_causal)
+    start = ids.shape[1] if is_causal else 1
+    processors = _processors(config, [ids.shape[1] - len(prompt) for prompt in prompts] if is_causal else [], chances)
+    over = _AllOver(pretrained.tokenizer, start, set(config.eos_token_id or ()), is_over)
+    with torch.inference_mode():  # a tenth of the time of small models
+        out = pretrained.model.generate(
+            ids,
+            attention_mask=mask,
+            generation_config=config,
+            logits_processor=processors,
+            stopping_criteria=[over] if config.num_beams == 1 else [],
+        )
+    new: list[list[int]] = out[:, start:].tolist()
+    return new
+
+
+def _harmless_padding(pretrained: Pretrained, prompts: Sequence[Sequence[int]]) -> int:
+    """A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends."""
+    last = {prompt[-1] for prompt in prompts}
+    padding = pretrained.tokenizer.pad_token_id
+    return (
+        padding
+        if padding is not None and padding not in last
+        else next(i for i in range(len(last) + 1) if i not in last)
+    )
+
+
+def padded(
+    prompts: Sequence[Sequence[int]], padding: int, device: torch.device, *, left: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and attention mask, both of the shape ``(prompts, longest)``."""
+    import torch
+
+    ids = torch.full((len(prompts), max(map(len, prompts))), padding, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, prompt in enumerate(prompts):
+        here = slice(-len(prompt), None) if left else slice(len(prompt))
+        ids[row, here], mask[row, here] = torch.tensor(prompt), 1
+    return ids.to(device), mask.to(device)
+
+
+def _until_end(tokens: Sequence[int], ends: Sequence[int]) -> list[int]:
+    return list(tokens[: next((place for place, token in enumerate(tokens) if token in ends), len(tokens))])
+
+
+def _processors(config: Any, padding: Sequence[int], chances: Sequence[random.Random]) -> list[Any]:
+    """What is done to the scores of the next words; moves into it what ``config`` would do to padding or by one chance."""
+    from transformers.generation import logits_process as library
+
+    chain: list[Any] = []
+    if any(padding):
+        if config.repetition_penalty not in (None, 1.0):
+            chain.append(_Unpadded(library.RepetitionPenaltyLogitsProcessor(config.repetition_penalty), padding))
+        if config.no_repeat_ngram_size:
+            chain.append(_Unpadded(library.NoRepeatNGramLogitsProcessor(config.no_repeat_ngram_size), padding))
+        config.update(repetition_penalty=1.0, no_repeat_ngram_size=0)
+    chain += drawing(config, chances)
+    # The likeliest word is taken, of which there is but one after a draw.
+    config.update(do_sample=False, temperature=1.0, top_k=50, top_p=1.0, typical_p=1.0)
+    config.update(epsilon_cutoff=0.0, eta_cutoff=0.0, min_p=None)
+    return chain
+
+
+def drawing(config: Any, chances: Sequence[random.Random]) -> list[Any]:
+    """What leaves of each row's scores one word, drawn by its chance; nothing where the likeliest words are taken."""
+    from transformers.generation import logits_process as library
+
+    if not config.do_sample:
+        return []
+    given = ((kind, getattr(config, setting, None), applies) for setting, (kind, applies) in WARPERS.items())
+    warpers = (getattr(library, kind)(value) for kind, value, applies in given if value is not None and applies(value))
+    return [*warpers, _Drawn(chances)]
+
+
+class _Unpadded:
+    """One of transformers' processors, which sees each prompt without the padding on its left."""
+
+    def __init__(self, processor: Any, padding: Sequence[int]) -> None:
+        self._processor = processor
+        self._padding = padding
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        rows = (
+            self._processor(input_ids[row : row + 1, start:], scores[row : row + 1])
+            for row, start in enumerate(self._padding)
+        )
+        return torch.cat(list(rows))
+
+
+class _Drawn:
+    """Draws each row's next word by that row's own chance, and leaves no other word possible.
+
+    One number of the row's chance picks the word from the words' cumulated probabilities, so that the draw depends on
+    neither companions nor device; doubles keep the sum of a large vocabulary exact enough.
+    """
+
+    def __init__(self, chances: Sequence[random.Random]) -> None:
+        self._chances = chances
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        cumulated = scores.double().softmax(dim=-1).cumsum(dim=-1)
+        numbers = torch.tensor([[chance.random()] for chance in self._chances], dtype=torch.double)
+        at = numbers.to(scores.device) * cumulated[:, -1:]
+        chosen = torch.searchsorted(cumulated, at, right=True).clamp(max=scores.shape[-1] - 1)
+        return torch.full_like(scores, float("-inf")).scatter(1, chosen, 0.0)
+
+
+class _AllOver:
+    """Whether every reply is over, by an ending token or by what it says; asked after each word."""
+
+    def __init__(self, tokenizer: Any, start: int, ends: set[int], is_over: Callable[[str], bool] | None) -> None:
+        self._tokenizer = tokenizer
+        self._start = start
+        self._ends = ends
+        self._is_over = is_over
+        self._over: set[int] = set()
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **unused: Any) -> bool:
+        new = input_ids[:, self._start :].tolist()
+        for row, tokens in enumerate(new):
+            if row not in self._over and (tokens[-1] in self._ends or self._says_so(tokens)):
+                self._over.add(row)
+        return len(self._over) == len(new)
+
+    def _says_so(self, tokens: Sequence[int]) -> bool:
+        return self._is_over is not None and self._is_over(self._tokenizer.decode(tokens))

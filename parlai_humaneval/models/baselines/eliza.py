@@ -1,0 +1,63 @@
+"""ELIZA, the oldest chatbot, as a ParlAI agent.
+
+J. Weizenbaum, “ELIZA — a computer program for the study of natural language communication between
+man and machine”, Communications of the ACM 9(1), 1966. The rules are NLTK's; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from nltk.chat.eliza import pairs
+from nltk.chat.util import Chat, reflections
+from parlai.core.loader import register_agent
+
+from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
+
+_GREETING = re.compile(r"\s*(hi|hey|hello)\b.{0,12}$", re.IGNORECASE)
+_GREETINGS = (
+    "Hello! How are you feeling today?",
+    "Hi there. What is on your mind?",
+    "Hello. What would you like to talk about?",
+)
+
+
+class _Rules(Chat):
+    """NLTK's rules, with the chance and the choice left to the caller."""
+
+    def replies(self, text: str) -> list[str]:
+        """Every reply of the first rule that fits ``text``."""
+        for pattern, templates in self._pairs:
+            match = pattern.match(text)
+            if match:
+                return [_tidy(self._fill(template, match)) for template in templates]
+        return []
+
+    def _fill(self, template: str, match: re.Match[str]) -> str:
+        """Put what was said into a template, in one pass: NLTK's own loop never ends when a person types “%1”."""
+        return re.sub(r"%(\d)", lambda slot: str(self._substitute(match.group(int(slot[1])))), template)
+
+
+def _tidy(reply: str) -> str:
+    """Mend what filling in a template leaves: doubled marks, doubled spaces, a small first letter."""
+    reply = re.sub(r"\s+", " ", reply).strip()
+    reply = re.sub(r"[.!?]+\s*([.?])$", r"\1", reply)
+    reply = re.sub(r"\bi\b", "I", reply)
+    return reply[:1].upper() + reply[1:]
+
+
+_RULES = _Rules(pairs, reflections)
+
+
+@register_agent("parlai_humaneval/eliza")
+class ElizaAgent(DialogueAgent):
+    """Answers by NLTK's ELIZA rules, avoiding what has already been said in this dialogue."""
+
+    def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
+        heard = dialogue[-1][1].strip().rstrip(".!")
+        said = {text for _, text in dialogue}
+        options = list(_GREETINGS) if _GREETING.match(heard) else _RULES.replies(heard)
+        fresh = [option for option in options if option not in said]
+        return rng.choice(fresh or options or ["Please tell me more."])

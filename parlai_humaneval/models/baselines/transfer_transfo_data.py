@@ -1,0 +1,300 @@
+"""The tokens of a TransferTransfo model: GPT-2's, and five of its own.
+
+Wrong replies to set beside a true one: true replies to something else.
+
+A dialogue as TransferTransfo reads it: who the speakers are, then what each said, marked by the speaker.
+
+``<bos> own persona and knowledge <speaker1> the partner's persona <speaker1> Hi! <speaker2> Hello, …``
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from parlai.core.dict import DictionaryAgent
+from parlai.core.message import Message
+from parlai.core.opt import Opt
+from parlai.core.torch_agent import History
+from parlai.utils import logging
+
+from parlai_humaneval.dialogues.personas import split_persona
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+
+KEPT = 1024
+
+
+class OtherReplies:
+    """Remembers the latest true replies of one fold; a wrong one is drawn from them, each as likely as another.
+
+    Args:
+        kept: how many are remembered.
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._texts: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, text: str) -> None:
+        """Remember a true reply."""
+        self._texts[text] = None
+        self._texts.move_to_end(text)
+        if len(self._texts) > self._kept:
+            self._texts.popitem(last=False)
+
+    def draw(self, number: int, *, true: str, heard: str, rng: random.Random) -> list[str]:
+        """``number`` different replies that are neither ``true`` nor part of the dialogue ``heard``; none if too few."""
+        texts = list(self._texts)
+        fitting = (text for text in rng.sample(texts, len(texts)) if text != true and text not in heard)
+        drawn = list(islice(fitting, number))
+        return drawn if len(drawn) == number else []
+
+
+def replies_for_evaluation(opt: Opt) -> OtherReplies:
+    """The first replies of the validation data of the agent's task, in their order; none where it has no data.
+
+    Whichever examples were evaluated before or beside one, and of whichever fold, its wrong replies are drawn from the
+    same: else, scores would depend on the batch size.
+    """
+    others = OtherReplies()
+    task, fold = opt.get("evaltask") or opt.get("task"), str(opt.get("datatype") or "").partition(":")[0]
+    if not task:
+        return others
+    try:
+        texts = _first_replies(opt, task, "valid")
+    except Exception as error:  # noqa: BLE001 - a task may raise anything, and some have no such fold
+        logging.warning(f"{task} gives no validation data to draw wrong replies from ({error}); fold: {fold}")
+        # Without :evalmode, ParlAI's training data have no end.
+        texts = _first_replies(opt, task, "train:evalmode" if fold == "train" else fold)
+    for text in texts:
+        others.add(text)
+    return others
+
+
+def _first_replies(opt: Opt, task: str, fold: str) -> list[str]:
+    """True replies of a task's fold, different ones, in their order."""
+    from parlai.agents.repeat_label.repeat_label import RepeatLabelAgent
+    from parlai.core.worlds import create_task
+
+    ordered = copy.deepcopy(opt)
+    ordered.update(task=task, datatype=fold, batchsize=1, num_workers=0, dynamic_batching=None)
+    ordered["image_mode"] = "no_image_model"
+    with quiet_parlai():
+        world = create_task(ordered, RepeatLabelAgent(ordered))
+    texts: dict[str, None] = {}
+    while len(texts) < KEPT and not world.epoch_done():
+        world.parley()
+        example = world.get_acts()[0]
+        texts.update(dict.fromkeys(list(example.get("eval_labels") or example.get("labels") or ())[:1]))
+    return list(texts)
+
+
+def offered(example: Mapping[str, Any], true: str) -> list[str]:
+    """The task's own candidates for this example; none when the true reply is not among them.
+
+    (Some tasks offer candidates of another kind, as Wizard of Wikipedia does sentences of knowledge.)
+    """
+    candidates = list(dict.fromkeys(map(str, example.get("label_candidates") or ())))
+    return candidates if true in candidates else []
+
+
+def wrong_replies(
+    example: Mapping[str, Any], true: str, number: int, others: OtherReplies, rng: random.Random
+) -> list[str]:
+    """``number`` wrong replies, of the task's own candidates where it has enough, else of ``others``; else none."""
+    own = [candidate for candidate in offered(example, true) if candidate != true]
+    if len(own) >= number:
+        return rng.sample(own, number)
+    return others.draw(number, true=true, heard=str(example.get("full_text") or ""), rng=rng)
+
+
+BOS, EOS, PARTNER, SELF, PAD = "<bos>", "<eos>", "<speaker1>", "<speaker2>", "<pad>"
+OWN_TOKENS = (BOS, EOS, PARTNER, SELF, PAD)
+"""Named as in the authors' code. ``<speaker2>`` begins what the model says, ``<speaker1>`` what it hears."""
+
+
+class PretrainedMissing(RuntimeError):
+    """What training is to start from is not on this machine and cannot be fetched."""
+
+
+def pretrained_name(opt: Opt) -> str:
+    """The folder or name on the hub of the GPT-2 that training starts from."""
+    size = opt.get("gpt2_size") or "small"
+    return (
+        str(Path(opt["hf_model"]).expanduser()) if opt.get("hf_model") else {"small": "gpt2"}.get(size, f"gpt2-{size}")
+    )
+
+
+def pretrained_missing(name: str, error: Exception) -> PretrainedMissing:
+    """The error for a GPT-2 called ``name`` that cannot be had."""
+    return PretrainedMissing(
+        f"GPT-2 “{name}” is neither a folder with a model nor on this machine, and could not be downloaded ({error}). "
+        "Give hf_model a folder, or load it once where the internet is at hand."
+    )
+
+
+class TransferTransfoDictionary(DictionaryAgent):
+    """Byte-level BPE of a GPT-2 tokenizer; ids are those of GPT-2, then :data:`OWN_TOKENS`.
+
+    Text is data: whoever writes ``<speaker2>`` or ``<|endoftext|>`` gets the tokens of these characters, never the
+    token of that name. The dictionary's file is a ``tokenizer.json``, so that a trained model needs nothing else.
+
+    Raises:
+        PretrainedMissing: when there is no such file yet, and no tokenizer to start from.
+    """
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        # ParlAI's constructor would build a dictionary of words; what TorchAgent reads of it is set here.
+        from tokenizers import Tokenizer
+
+        self.opt = opt
+        self.lower = False
+        self.tokenizer = "hf"
+        self.freq: dict[str, int] = defaultdict(int)
+        self.additional_special_tokens: list[str] = []
+        self.null_token, self.start_token, self.end_token, self.unk_token = PAD, SELF, EOS, PAD
+        self._json = _tokenizer_json(opt)
+        tokenizer = json.loads(self._json)
+        special = [token["content"] for token in tokenizer["added_tokens"]]
+        self._bpe = Tokenizer.from_str(json.dumps({**tokenizer, "added_tokens": [], "post_processor": None}))
+        self.tok2ind: dict[str, int] = self._bpe.get_vocab()
+        words = len(self.tok2ind)
+        self.tok2ind |= {token: words + number for number, token in enumerate(OWN_TOKENS)}
+        self.ind2tok: dict[int, str] = {index: token for token, index in self.tok2ind.items()}
+        self._unk_token_idx = self.tok2ind[PAD]
+        self._unspoken = [self.tok2ind[token] for token in special if token in self.tok2ind]
+        self._words = words
+
+    def is_prebuilt(self) -> bool:
+        """There is nothing to count in the data."""
+        return True
+
+    def unspoken(self) -> list[int]:
+        """Ids that are no part of a text: the model must say none of them, but for the one that ends its reply."""
+        own = [index for index in range(self._words, len(self)) if index != self.tok2ind[EOS]]
+        return [*self._unspoken, *own]
+
+    def txt2vec(self, text: str, vec_type: Any = list) -> Any:
+        """Token ids of ``text``; none of them is one of :data:`OWN_TOKENS`."""
+        return vec_type(self._bpe.encode(text, add_special_tokens=False).ids)
+
+    def vec2txt(self, vector: Iterable[Any], delimiter: str = " ") -> str:
+        """The text of token ids; tokens that are no text are left out."""
+        return str(self._bpe.decode([int(index) for index in vector if int(index) < self._words])).strip()
+
+    def save(self, filename: str | None = None, append: bool = False, sort: bool = True) -> None:
+        """Write the tokenizer to ``filename``, by default the ``dict_file``."""
+        path = Path(filename or self.opt["dict_file"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self._json, encoding="utf-8")
+
+
+def _tokenizer_json(opt: Opt) -> str:
+    saved = opt.get("dict_file")
+    if saved and Path(saved).exists():
+        return Path(saved).read_text(encoding="utf-8")
+    from transformers import GPT2TokenizerFast
+
+    name = pretrained_name(opt)
+    try:
+        tokenizer = GPT2TokenizerFast.from_pretrained(name)
+    except Exception as error:  # offline it is an OSError, for a folder without a tokenizer a TypeError or another
+        raise pretrained_missing(name, error) from error
+    return str(tokenizer.backend_tokenizer.to_str())
+
+
+def ids_of(dictionary: DictionaryAgent, tokens: Sequence[str] = OWN_TOKENS) -> list[int]:
+    """Ids of tokens by their names."""
+    return [int(dictionary[token]) for token in tokens]
+
+
+class SpeakerHistory(History):
+    """Keeps the turns of a dialogue apart by their speakers, and personas apart from what was said.
+
+    Persona lines count as such until the partner has said something; later they are the partner's own words.
+    Speaker tokens stand in place of ParlAI's delimiter and person tokens, whose options change nothing.
+
+    Options:
+        max_history: exchanges besides the last message that are read (authors' code: 2); below 0: all.
+        history_size: ParlAI's: turns that are read; below 1: no limit.
+    """
+
+    def __init__(self, opt: Opt, **arguments: Any) -> None:
+        super().__init__(opt, **arguments)
+        most = 2 * int(opt.get("max_history", 2)) + 1
+        self._kept = min(limit for limit in (most, self.size, 10**9) if limit > 0)
+        self._bos, self._partner, self._self = ids_of(self.dict, (BOS, PARTNER, SELF))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the dialogue and the personas."""
+        super().reset()
+        self.own: list[str] = []
+        self.partners: list[str] = []
+        self.turns: list[list[int]] = []
+        self._heard_partner = False
+
+    def update_history(self, obs: Message, temp_history: str | None = None) -> None:
+        """Hear the partner."""
+        text = str(obs.get(self.field) or "")
+        if not self._heard_partner:
+            heard = split_persona(text)
+            self.own += heard.own
+            self.partners += heard.partner
+            text = heard.said
+        if text:
+            self._heard_partner = True
+            self._add(self._partner, text)
+
+    def add_reply(self, text: str) -> None:
+        """Hear what was said in the model's name."""
+        self._add(self._self, text)
+
+    def _add(self, speaker: int, text: str) -> None:
+        self.history_strings.append(text)
+        self.turns.append([speaker, *self.parse(text)])
+
+    def get_history_str(self) -> str:
+        """All that is known, as lines of text."""
+        return "\n".join([*self.own, *self.partners, *self.history_strings])
+
+    def get_history_vec(self) -> list[int]:
+        """All token ids; see :meth:`context`."""
+        return self.context()
+
+    def context(self, knowledge: str = "", most: int | None = None) -> list[int]:
+        """Token ids of who the speakers are, of ``knowledge`` and of the latest turns.
+
+        Args:
+            knowledge: what the model knows for this turn; it stands behind its persona.
+            most: the longest list returned. Of older turns the beginning is cut; the start loses its end only when
+                it alone would take more than half of ``most`` and the turns need the place.
+        """
+        turns = self.turns[-self._kept :]
+        start = self._start(knowledge)
+        if most is not None:
+            start = start[: max(most // 2, most - sum(map(len, turns)))]
+            turns = _latest(turns, most - len(start))
+        return [*start, *(token for turn in turns for token in turn)]
+
+    def _start(self, knowledge: str) -> list[int]:
+        own = " ".join([*self.own, *([knowledge] if knowledge else [])])
+        start = [self._bos, *self.parse(own)]
+        return [*start, self._partner, *self.parse(" ".join(self.partners))] if self.partners else start
+
+
+def _latest(turns: Sequence[list[int]], most: int) -> list[list[int]]:
+    """The last turns in at most ``most`` tokens; the oldest of them keeps its speaker, and loses its beginning."""
+    kept: list[list[int]] = []
+    for turn in reversed(turns):
+        if len(turn) > most:
+            return [[turn[0], *turn[len(turn) - most + 1 :]], *kept] if most > 1 else kept
+        kept.insert(0, turn)
+        most -= len(turn)
+    return kept

@@ -1,0 +1,1 @@
+"""The Bot Speaker: one agent that asks several models for candidates."""

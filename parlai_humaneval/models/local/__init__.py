@@ -1,1 +1,0 @@
-"""Language models of Hugging Face, loaded here."""

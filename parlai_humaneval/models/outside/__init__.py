@@ -1,1 +1,0 @@
-"""Models that are asked and waited for: functions, programs and people."""

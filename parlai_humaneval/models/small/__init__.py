@@ -1,1 +1,0 @@
-"""Models that need no download, and a check on raters."""

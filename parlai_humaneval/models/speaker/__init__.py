@@ -1,1 +1,0 @@
-"""The Bot Speaker: one partner to the person, several models behind it."""

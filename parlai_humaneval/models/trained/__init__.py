@@ -1,1 +1,0 @@
-"""Models that are trained here, and what trains them."""

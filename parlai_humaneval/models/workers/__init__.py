@@ -1,0 +1,1 @@
+"""Models in processes and on clusters."""

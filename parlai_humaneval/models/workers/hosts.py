@@ -1,0 +1,350 @@
+"""The processes that hold copies of one model: which of them are free, and what happens when one ends.
+
+What stands in for a model that is loaded in other processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from parlai.core.message import Message
+from parlai.core.opt import Opt
+
+from parlai_humaneval.models.backends.base import (
+    ERROR_FIELD,
+    INFO_FIELD,
+    Absence,
+    Heard,
+    OutsideAgent,
+    OutsideError,
+    Said,
+)
+from parlai_humaneval.models.pool.child import Utterance
+from parlai_humaneval.models.pool.worker import CLOSED
+from parlai_humaneval.models.workers.host import Answered, HostGone, Question
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+
+logger = logging.getLogger(__name__)
+
+DEADLY = 3
+"""Processes that may end at the same question, or while they load, before that is held to be the reason."""
+RESTARTS = 5
+"""How often a process is started anew, one that answered something in between not counted."""
+LONGEST_PAUSE_S = 30.0
+END_S = 10.0
+"""Seconds that closing waits for a process that is being started, to end it."""
+
+
+class Replica(Protocol):
+    """A running :class:`~parlai_humaneval.models.workers.host.Host`, asked by one thread at a time."""
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """What the host's method returns, or raises.
+
+        Raises:
+            HostGone: when the process has ended.
+        """
+
+    def end(self) -> None:
+        """End the process, if it still runs; whoever waits for it gets :class:`HostGone`."""
+
+
+@dataclass(eq=False)
+class _Place:
+    """Where a replica runs. ``ended``: how often one did there since it last answered."""
+
+    index: int
+    replica: Replica
+    ended: int = 0
+
+
+class Hosts:
+    """Copies of a model, and of others that share its weights, in processes of their own.
+
+    Questions go to whichever process is free. One that ends is replaced, and what it was asked is asked of another: no
+    reply is lost, and as replies hang on nothing but the question, none differs.
+
+    Args:
+        spec: the model, as it is loaded there.
+        start: starts the process of a place, counted from 0. It may raise ZooError or HostGone.
+        number: of processes.
+    """
+
+    def __init__(self, spec: ModelSpec, start: Callable[[int], Replica], number: int) -> None:
+        self.number = number
+        self._specs = [spec]
+        self._start = start
+        self._changed = threading.Condition()
+        self._closed = threading.Event()
+        self._free: deque[_Place] = deque()
+        self._running: set[Replica] = set()
+        self._starting: list[threading.Thread] = []
+        self._places = number
+        self._serving = 0
+        """Places whose process is there, and free or at work; those of the others are just being started anew."""
+        self._trouble = ""
+        self._blamed: dict[str, int] = {}
+
+    @property
+    def running(self) -> Sequence[Replica]:
+        """Those that are not known to have ended."""
+        with self._changed:
+            return list(self._running)
+
+    def load(self) -> Mapping[str, Any]:
+        """Start the processes and load the model in each; what the host tells of it is returned.
+
+        The first one goes ahead: what it downloads need not be downloaded by the others at the same time, and a model
+        that cannot be loaded fails once. A process that ends at it is replaced, :data:`DEADLY` of a place at most.
+
+        Raises:
+            ZooError: when it cannot be loaded.
+        """
+        try:
+            told = self._settle(0)
+            with ThreadPoolExecutor(self.number) as others:
+                list(others.map(self._settle, range(1, self.number)))
+        except HostGone as error:
+            self.close()
+            raise ZooError(f"{self._specs[0].name} cannot be loaded: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+        return told
+
+    def take(self, spec: ModelSpec) -> Mapping[str, Any] | None:
+        """Have ``spec`` answered here, too, if it shares the weights; None if it does not. Nobody may be asking yet."""
+        places = [self._take() for _ in range(self._places)]
+        try:
+            told = [place.replica.call("take", spec) for place in places]
+        except HostGone as error:
+            raise ZooError(f"{spec.name} cannot be loaded: {error}") from error
+        finally:
+            for place in places:
+                self._give_back(place)
+        if told[0] is None:
+            return None
+        self._specs.append(spec)
+        return dict(told[0])
+
+    def ask(self, model: str, questions: Sequence[Question]) -> list[Answered]:
+        """An answer to each question, in their order; it waits for a free process.
+
+        Raises:
+            OutsideError: when process after process ended at it, or none is left; with an absence, when all of them are
+                just being started anew.
+            RuntimeError: when the pool is closed.
+        """
+        trouble = ""
+        for _ in range(DEADLY):
+            place = self._take()
+            try:
+                answers: list[Answered] = place.replica.call("answer", model, questions)
+            except HostGone as error:
+                trouble = str(error)
+                self._replace(place, trouble)
+                self._blame(questions, trouble)
+                continue
+            except BaseException:
+                self._give_back(place)
+                raise
+            place.ended = 0
+            self._give_back(place)
+            for question in questions:
+                self._blamed.pop(question.conversation, None)
+            return answers
+        raise OutsideError(trouble)
+
+    def _blame(self, questions: Sequence[Question], trouble: str) -> None:
+        """A question that was asked by itself when process after process ended is asked no more."""
+        if len(questions) > 1:
+            return
+        key = questions[0].conversation
+        self._blamed[key] = self._blamed.get(key, 0) + 1
+        if self._blamed[key] >= DEADLY:
+            del self._blamed[key]
+            raise OutsideError(f"{trouble}; so did {DEADLY} processes at this question", final=True)
+
+    def close(self) -> None:
+        """End the processes; may be called twice."""
+        self._closed.set()
+        with self._changed:
+            running = list(self._running)
+            self._running.clear()
+            self._changed.notify_all()
+        for replica in running:
+            replica.end()
+        for thread in self._starting:  # none may begin a process after this
+            thread.join(END_S)
+
+    def _settle(self, index: int) -> Mapping[str, Any]:
+        """Start the process of a place, and have it load what is to be answered there."""
+        replica, told = self._begun(index)
+        self._open(_Place(index, replica))
+        return told
+
+    def _begun(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
+        for _ in range(1, DEADLY):
+            try:
+                return self._begin(index)
+            except HostGone as error:
+                if self._closed.is_set():
+                    raise
+                logger.error("%s: %s while it was loaded; another is started in its place", self._specs[0].name, error)
+        return self._begin(index)
+
+    def _begin(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
+        replica = self._start(index)
+        with self._changed:
+            self._running.add(replica)
+        try:
+            if self._closed.is_set():
+                raise HostGone(CLOSED)
+            told: list[Mapping[str, Any]] = [replica.call("load", spec) for spec in self._specs]
+        except BaseException:
+            self._end(replica)
+            raise
+        return replica, told[0]
+
+    def _end(self, replica: Replica) -> None:
+        with self._changed:
+            self._running.discard(replica)
+        replica.end()
+
+    def _take(self) -> _Place:
+        with self._changed:
+            while not self._free:
+                if self._closed.is_set():
+                    raise RuntimeError(CLOSED)
+                if not self._places:
+                    raise OutsideError(f"all its processes have ended: {self._trouble}", final=True)
+                if not self._serving:
+                    raise OutsideError(f"its process is being started anew: {self._trouble}", absence=Absence())
+                self._changed.wait()
+            return self._free.popleft()
+
+    def _open(self, place: _Place) -> None:
+        """There is a process now that serves."""
+        with self._changed:
+            self._serving += 1
+            self._give_back(place)
+
+    def _give_back(self, place: _Place) -> None:
+        with self._changed:
+            self._free.append(place)
+            self._changed.notify()
+
+    def _replace(self, place: _Place, why: str) -> None:
+        """Start another process in the place of one that has ended, while the others go on."""
+        self._end(place.replica)
+        with self._changed:
+            self._serving -= 1
+            self._trouble = why
+            self._changed.notify_all()
+        if self._closed.is_set():
+            return
+        logger.error("%s: %s; another is started in its place", self._specs[0].name, why)
+        place.ended += 1
+        thread = threading.Thread(target=self._start_again, args=[place, why], daemon=True)
+        self._starting = [other for other in self._starting if other.is_alive()] + [thread]
+        thread.start()
+
+    def _start_again(self, place: _Place, trouble: str) -> None:
+        while place.ended <= RESTARTS and not self._closed.is_set():
+            try:
+                place.replica, _ = self._begin(place.index)
+            except (ZooError, HostGone) as error:
+                trouble = str(error)
+                logger.error("%s: no other process could be started: %s", self._specs[0].name, trouble)
+                place.ended += 1
+                self._closed.wait(min(2.0**place.ended, LONGEST_PAUSE_S))
+            else:
+                if self._closed.is_set():
+                    self._end(place.replica)
+                else:
+                    self._open(place)
+                return
+        with self._changed:
+            self._places -= 1
+            self._trouble = trouble
+            self._changed.notify_all()
+
+
+QUESTION_FIELD = "question"
+
+
+class RemoteAgent(OutsideAgent):
+    """Writes down what it hears, for a copy of the model elsewhere to hear, and hands on what that says.
+
+    Args:
+        opt: what the launch has to know of the model's options.
+        shared: the hosts, and the model's name there.
+    """
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        assert shared is not None, "a remote agent is made by remote_agent, or cloned"
+        self.hosts: Hosts = shared["hosts"]
+        self.model: str = shared["model"]
+        self._key = uuid.uuid4().hex
+        self._heard: list[Utterance] = []
+
+    def share(self) -> dict[str, Any]:
+        """The hosts; each clone is a conversation of its own."""
+        return {**super().share(), "hosts": self.hosts, "model": self.model}
+
+    def observe(self, observation: Message) -> Message:
+        """Hear the partner; a text of None leaves the dialogue as it is."""
+        text = observation.get("text")
+        if text is not None:
+            extra = {name: value for name, value in observation.items() if name not in ("text", "episode_done")}
+            self._heard.append(Utterance("human", str(text), extra))
+        question = Question(self._key, self.dialogue_seed, tuple(self._heard))
+        self.observation = Message({QUESTION_FIELD: question})
+        return self.observation
+
+    def self_observe(self, message: Message) -> None:
+        """Hear what was said in this agent's name."""
+        self._heard.append(Utterance("bot", str(message["text"])))
+
+    def reset(self) -> None:
+        """Forget the dialogue; what comes is another one to the hosts."""
+        super().reset()
+        self._key, self._heard = uuid.uuid4().hex, []
+
+    def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+        """One reply for each observation, of whichever clones, from one of the hosts."""
+        answers = self.hosts.ask(self.model, [observation[QUESTION_FIELD] for observation in observations])
+        return [self._message(answer) for answer in answers]
+
+    def ask(self, heard: Heard) -> Said:
+        """The reply to a dialogue that is told at once: whether somebody answers."""
+        lines = tuple(Utterance(speaker, text) for speaker, text in heard.dialogue)
+        answer = self.hosts.ask(self.model, [Question(uuid.uuid4().hex, heard.seed, lines)])[0]
+        if error := _error(answer):
+            raise error
+        return Said(answer.text, answer.info)
+
+    def shutdown(self) -> None:
+        """End the hosts."""
+        self.hosts.close()
+
+    def _message(self, answer: Answered) -> Message:
+        said = {"id": self.id, "text": answer.text, INFO_FIELD: answer.info, "episode_done": False}
+        return Message({**said, ERROR_FIELD: _error(answer)})
+
+
+def _error(answer: Answered) -> OutsideError | None:
+    return None if answer.error is None else OutsideError(answer.error, final=answer.final, absence=answer.absence)
+
+
+def remote_agent(model: str, hosts: Hosts, options: Mapping[str, Any]) -> RemoteAgent:
+    """The agent for a model that ``hosts`` have loaded; ``options``: what they told of it."""
+    return RemoteAgent(Opt(options), {"hosts": hosts, "model": model})

@@ -1,0 +1,1 @@
+"""Everything that patches ParlAI or registers with it."""

@@ -1,1 +1,0 @@
-"""What a rater is asked and what they answered: steps, events, records, allocation."""

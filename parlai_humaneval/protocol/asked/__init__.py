@@ -1,1 +1,0 @@
-"""What raters are asked, in exact words."""

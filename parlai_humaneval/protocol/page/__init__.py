@@ -1,1 +1,0 @@
-"""What the page is told to show, and what it answers."""

@@ -1,0 +1,102 @@
+"""Tables → document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+from parlai_humaneval.report.designs import designs_of, models_in
+from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts
+from parlai_humaneval.report.examples import examples_of
+from parlai_humaneval.report.facts import facts_of
+from parlai_humaneval.report.registry import sections
+from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.stopped_studies import with_labels
+from parlai_humaneval.report.summary import with_what_leads
+from parlai_humaneval.statistics.core.formatting import counted, listed
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.columns import Repeats, TableError, TableName
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.filters import is_set
+from parlai_humaneval.techniques.registry import techniques
+
+NAMED = 4
+"""Of more models only the number is told."""
+
+
+def make_document(
+    tables: Tables,
+    options: Options | None = None,
+    *,
+    title: str = "",
+    task: TaskFacts | None = None,
+    notes: tuple[str, ...] = (),
+    now: datetime | None = None,
+) -> Document:
+    """All that a report says of ``tables``.
+
+    Args:
+        tables: of one technique or several.
+        options: seed and number of bootstrap draws.
+        title: names the study; empty: what the tables hold.
+        task: what the database of tasks knows of the same answers, if they come from there.
+        notes: what a reader must know of how the document was made.
+        now: date of the document; None: the present.
+
+    Raises:
+        TableError: a table cannot be used; the message says why.
+    """
+    chosen = options or Options()
+    found = with_labels(with_what_leads(sections(tables, chosen)))
+    facts = facts_of(tables, chosen, title=title or default_title(tables), task=task, notes=notes, now=now)
+    return Document(
+        facts=facts.model_copy(update={"left_out": list(_left_out(found))}),
+        sections=found,
+        examples=examples_of(tables, seed=chosen.seed),
+    )
+
+
+def _left_out(found: Mapping[str, Section]) -> Iterator[SectionLeftOut]:
+    from parlai_humaneval.report.sections.direct_assessment import DirectAssessment
+
+    for section in found.values():
+        if isinstance(section, DirectAssessment) and section.workers.left_out:
+            yield SectionLeftOut(
+                section=section.TITLE,
+                why="did not rate the degraded model, which is bad on purpose, lower than the others",
+                workers=section.workers.left_out,
+                of=section.workers.total,
+            )
+
+
+def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
+    """The tidy tables of a folder, from anywhere; ``repeats``: which answers count that a worker gave again.
+
+    Raises:
+        TableError: no folder, no table, a table that cannot be read, or no row in any of them.
+    """
+    if not folder.is_dir():
+        what = "is a file, not a folder of tables" if folder.exists() else "is not there"
+        raise TableError(f"{folder} {what}. Name the folder that holds turns.csv, comparisons.csv, ratings.csv …")
+    found = read_tables(folder, repeats=repeats)
+    if not any(len(getattr(found, name)) for name in get_args(TableName)):
+        raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
+    return found
+
+
+def default_title(tables: Tables) -> str:
+    """“alpha and beta, rated with SATA”; the technique only where the tables say it; the degraded model is not evaluated."""
+    degraded = set(map(str, tables.ratings.loc[is_set(tables.ratings, "degraded"), "model"].dropna().unique()))
+    models = sorted(models_in(tables) - degraded)
+    known = techniques()
+    names = sorted({design.technique for design in designs_of(tables)} - {""})
+    titles = [known[name].title if name in known else name for name in names]
+    if not models:
+        who = "Rated dialogues"
+    elif len(models) > NAMED:
+        who = counted(len(models), "model")
+    else:
+        who = listed(models)
+    return f"{who}, rated with {' and '.join(titles)}" if titles else who

@@ -1,1 +1,0 @@
-"""What draws a report: terminal, HTML, SVG, JSON, CSV and LaTeX."""

@@ -1,0 +1,1 @@
+"""What draws a report: HTML, LaTeX, SVG, CSV, terminal."""

@@ -1,0 +1,353 @@
+"""Figures of sections → SVG, drawn without a display; colours are the document's, light and dark."""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from parlai_humaneval.report.render.palette import PAGE, PRINT, Colours, heat_colour
+from parlai_humaneval.report.render.svg import inline_svg
+from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure, IntervalPoint
+from parlai_humaneval.statistics.core.formatting import (
+    ABSENT,
+    MINUS,
+    p_cell,
+    percent,
+    percent_range,
+    points_range,
+    signed,
+    signed_points,
+    signed_range,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+    from matplotlib.typing import RcKeyType
+
+WIDTH = 6.2
+"""Inches; on the page a figure is as wide as its column."""
+NARROW, NARROW_LABEL = 4.2, 32
+"""Inches, and letters of a name, of a figure with its names above the lines."""
+AXIS_LABEL, LINE_HEIGHT = 14, 0.17
+"""Letters an inch below an axis, and inches of each line of them."""
+NOTE_HEIGHT = 0.2
+"""Inches, of a small line above a figure."""
+LABEL_WIDTH = 30
+"""Longer names of rows are broken; others end in an ellipsis."""
+ABOVE_TEXT = 4
+"""Order of drawing of what lies over texts, which matplotlib draws at 3."""
+LEAST_SHARE = 0.2
+"""An axis of shares is as long, at least: a flat line is no cliff."""
+CURVES_NAMED = 24
+"""As many curves as a legend can name."""
+_STYLES = ("-", "--", ":", "-.")
+
+
+def drawing_settings(colours: Colours, key: str) -> dict[RcKeyType, Any]:
+    """How matplotlib draws: text stays text, nothing lies behind the figure, and the same figure is always the same SVG."""
+    return {
+        "svg.fonttype": "none",
+        "svg.hashsalt": key,
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "text.parse_math": False,  # a model may have a dollar in its name
+        "text.color": colours.ink,
+        "axes.labelcolor": colours.ink,
+        "axes.edgecolor": colours.muted,
+        "xtick.color": colours.muted,
+        "ytick.color": colours.muted,
+        "xtick.labelcolor": colours.ink,
+        "ytick.labelcolor": colours.ink,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.unicode_minus": True,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+    }
+
+
+def to_svg(figure: Figure) -> str:
+    """``figure`` as an ``<svg>`` element to stand inside a page: no raster image, no link, ids of its own.
+
+    Colours are custom properties of CSS (``--ink`` …), so that a page can have them light or dark.
+    """
+    return inline_svg(_drawn(figure, PAGE, "svg").decode(), figure.key, figure.title, description(figure))
+
+
+def to_file(figure: Figure, file_format: Literal["svg", "pdf"], note: str = "") -> bytes:
+    """``figure`` as a file that stands alone, in light colours; ``note`` stands small above it."""
+    return _drawn(figure, PRINT, file_format, note)
+
+
+_NO_METADATA = {
+    "svg": ("Date", "Creator", "Format", "Type"),
+    "pdf": ("CreationDate", "Creator", "Producer"),
+}
+
+
+def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"], note: str = "") -> bytes:
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Drawing
+
+    with matplotlib.rc_context(drawing_settings(colours, figure.key)), warnings.catch_warnings():
+        # Only the measuring font lacks a glyph (of a model with a Chinese name, say): the browser has its own.
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
+        drawing = Drawing(layout="constrained")
+        FigureCanvasAgg(drawing)
+        if isinstance(figure, IntervalFigure):
+            (_intervals_below_labels if figure.labels_above else _intervals)(drawing, figure, colours)
+        elif isinstance(figure, CurveFigure):
+            _curves(drawing, figure, colours)
+        else:
+            _heat(drawing, figure, colours)
+        if note:
+            width, height = drawing.get_size_inches()
+            drawing.set_size_inches(width, height + NOTE_HEIGHT)
+            drawing.suptitle(note, x=0.99, ha="right", fontsize=8, color=colours.muted)
+        # Laid out once here: left to savefig, each figure would be drawn twice.
+        engine = drawing.get_layout_engine()
+        if engine is not None:
+            engine.execute(drawing)
+        drawing.set_layout_engine("none")
+        out = BytesIO()
+        drawing.savefig(out, format=file_format, metadata=dict.fromkeys(_NO_METADATA[file_format]))
+    return out.getvalue()
+
+
+def description(figure: Figure) -> str:
+    """What is to be seen, in words, for those who cannot see it."""
+    if isinstance(figure, IntervalFigure):
+        shown = [f"{point.label} {_value(point.estimate, figure)}" for point in figure.points]
+        return f"Estimates with intervals, {figure.x_label}: {_listed(shown)}."
+    if isinstance(figure, CurveFigure):
+        names = [curve.name for curve in figure.curves]
+        return f"Lines of {figure.y_label} over {figure.x_label}: {_listed(names)}."
+    return f"Matrix of {len(figure.rows)} rows ({_listed(list(figure.rows))}) and {len(figure.columns)} columns."
+
+
+def _listed(parts: Sequence[str], most: int = 12) -> str:
+    more = f" and {len(parts) - most} more" if len(parts) > most else ""
+    return ", ".join(parts[:most]) + more
+
+
+def _value(value: float, figure: IntervalFigure) -> str:
+    words = signed_points if figure.in_points else percent if figure.share else signed
+    return words(value)
+
+
+def _short(label: str, width: int = LABEL_WIDTH) -> str:
+    """Long names are cut in the middle: those of a family differ at the end."""
+    head, tail = (width - 1) // 2, width // 2
+    return label if len(label) <= width else f"{label[:head]}…{label[-tail:]}"
+
+
+def _lines(label: str) -> list[str]:
+    return textwrap.wrap(label, LABEL_WIDTH, break_on_hyphens=False) or [label]
+
+
+def _row_labels(axes: Axes, places: npt.NDArray[np.float64], labels: Sequence[str]) -> None:
+    """Names beside rows. A text each line: lines of one text are set by the width of a font that the page lacks."""
+    axes.set_yticks(places, [""] * len(places))
+    axes.tick_params(axis="y", length=0)
+    for place, label in zip(places, labels, strict=True):
+        lines = _lines(label)
+        for number, line in enumerate(lines):
+            axes.annotate(
+                line,
+                (0, place),
+                xycoords=axes.get_yaxis_transform(),
+                xytext=(-7, 12 * ((len(lines) - 1) / 2 - number)),
+                textcoords="offset points",
+                ha="right",
+                va="center",
+                annotation_clip=False,
+            )
+
+
+def _intervals(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
+    """A row each, its name beside it."""
+    labels = [point.label for point in figure.points]
+    drawing.set_size_inches(WIDTH, 0.9 + sum(0.14 + 0.17 * len(_lines(label)) for label in labels))
+    axes = drawing.add_subplot()
+    _draw_points(axes, figure, colours)
+    _row_labels(axes, np.arange(len(labels), dtype=float), labels)
+    axes.set_ylim(max(len(labels), 1) - 0.5, -0.5)
+
+
+def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
+    """A row each, above it its name and its value: as narrow as a phone."""
+    label = textwrap.fill(figure.x_label, int(AXIS_LABEL * NARROW))
+    drawing.set_size_inches(NARROW, 0.65 + LINE_HEIGHT * label.count("\n") + 0.42 * len(figure.points))
+    axes = drawing.add_subplot()
+    _draw_points(axes, figure, colours)
+    axes.set_xlabel(label)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    for place, point in enumerate(figure.points):
+        for text, x, side in ((_short(point.label, NARROW_LABEL), 0, "left"), (_in_words(point, figure), 1, "right")):
+            axes.annotate(
+                text,
+                (x, place),
+                xycoords=axes.get_yaxis_transform(),
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha=side,
+                va="bottom",
+                annotation_clip=False,
+                bbox={"facecolor": colours.paper, "edgecolor": "none", "pad": 1.5},
+            )
+    axes.set_ylim(len(figure.points) - 0.65, -0.75)
+
+
+def _in_words(point: IntervalPoint, figure: IntervalFigure) -> str:
+    """“52 % (36–68 %)”, “33 (−5 to 61)” in points, “0.41 (0.32 to 0.50)”."""
+    words = points_range if figure.in_points else percent_range if figure.share else signed_range
+    interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
+    return f"{_value(point.estimate, figure)}{interval}".replace("-", "−")
+
+
+def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
+    """Estimates and intervals, one below the other, and the axis of their values."""
+    places = np.arange(len(figure.points), dtype=float)
+    colour = colours.lines[0]
+    _reference(axes, figure.reference, colours, vertical=True)
+    if figure.band is not None:
+        # Over the paper behind names and values, which would cut holes into it.
+        axes.axvspan(*figure.band, color=colours.muted, alpha=0.15, linewidth=0, zorder=ABOVE_TEXT)
+    for place, point in zip(places, figure.points, strict=True):
+        known = point.low is not None and point.high is not None
+        if point.low is not None and point.high is not None:
+            axes.plot([point.low, point.high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+        # Hollow: an estimate without an interval.
+        face = colour if known else colours.paper
+        axes.plot([point.estimate], [place], "o", color=colour, markersize=6, markerfacecolor=face)
+    axes.set_xlabel(figure.x_label)
+    axes.grid(axis="x", color=colours.muted, alpha=0.25, linewidth=0.6)
+    shown = [end for point in figure.points for end in (point.low, point.estimate, point.high) if end is not None]
+    if figure.share:
+        # Differences, which have their line at 0, may go below it whatever the estimates are.
+        if figure.reference != 0 and all(0 <= point.estimate <= 1 for point in figure.points):
+            shown = [min(1.0, max(0.0, end)) for end in shown]
+            axes.set_xlim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
+        _percent(axes.xaxis, unit="" if figure.in_points else " %")
+    elif shown and all(float(end).is_integer() for end in shown):
+        _whole_numbers(axes, min(shown), max(shown))
+    else:
+        axes.locator_params(axis="x", nbins=6)
+
+
+def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
+    drawing.set_size_inches(WIDTH, 4.2 + 0.16 * (min(len(figure.curves), CURVES_NAMED) // 2))
+    axes = drawing.add_subplot()
+    _reference(axes, figure.reference, colours, vertical=False)
+    for number, curve in enumerate(figure.curves):
+        _curve(axes, curve, number, figure.step, colours.lines)
+    axes.set_xlabel(figure.x_label)
+    axes.set_ylabel(figure.y_label)
+    axes.grid(axis="y", color=colours.muted, alpha=0.25, linewidth=0.6)
+    axes.locator_params(axis="x", integer=all(float(x).is_integer() for curve in figure.curves for x in curve.x))
+    if figure.share:
+        shown = _ends(figure)
+        if shown and min(shown) >= 0 and max(shown) <= 1:
+            axes.set_ylim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
+        _percent(axes.yaxis)
+    if len(figure.curves) > 1:
+        handles, labels = axes.get_legend_handles_labels()
+        drawing.legend(
+            handles[:CURVES_NAMED],
+            [_short(label) for label in labels[:CURVES_NAMED]],
+            loc="outside lower center",
+            ncols=min(2, len(figure.curves)),
+            frameon=False,
+        )
+
+
+def _ends(figure: CurveFigure) -> list[float]:
+    """All heights of lines and bands."""
+    heights = (height for curve in figure.curves for side in (curve.y, curve.low, curve.high) for height in side)
+    return [height for height in heights if height is not None]
+
+
+def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
+    """Ends of an axis of shares: at least ``LEAST_SHARE`` long, and hardly beyond 0 and 1, where nothing can be."""
+    low, high = min(shown), max(shown)
+    short = max(0.0, LEAST_SHARE - (high - low)) / 2
+    low, high = low - short, high + short
+    low, high = (low - (high - 1), 1.0) if high > 1 else (0.0, high - low) if low < 0 else (low, high)
+    margin = 0.04 * (high - low)
+    return max(low - margin, -margin / 2), min(high + margin, 1 + margin / 2)
+
+
+def _whole_numbers(axes: Axes, low: float, high: float) -> None:
+    """Ranks have nothing between them."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(low - 0.5, high + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+
+
+def _curve(axes: Axes, curve: Curve, number: int, step: bool, lines: Sequence[str]) -> None:
+    colour, style = lines[number % len(lines)], _STYLES[number // len(lines) % len(_STYLES)]
+    drawn = "steps-post" if step else "default"
+    marker = "o" if len(curve.x) <= 12 and not step else ""
+    axes.plot(
+        curve.x, curve.y, color=colour, linestyle=style, linewidth=1.8, marker=marker, markersize=4, drawstyle=drawn
+    )
+    # A name that begins with an underscore would be kept out of the legend if it were given to plot().
+    axes.lines[-1].set_label(curve.name if not curve.name.startswith("_") else f"\u200b{curve.name}")
+    if curve.low and curve.high:
+        low, high = (np.array([np.nan if end is None else end for end in side]) for side in (curve.low, curve.high))
+        axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, linewidth=0, step="post" if step else None)
+
+
+def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
+    from matplotlib.patches import Rectangle
+
+    n_rows, n_columns = len(figure.rows), len(figure.columns)
+    drawing.set_size_inches(max(WIDTH, 1.6 + 0.5 * n_columns), 1.4 + 0.42 * n_rows)
+    axes = drawing.add_subplot()
+    for row, values in enumerate(figure.values):
+        for column, value in enumerate(values):
+            back, ink = heat_colour(value, figure.scale)
+            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=colours.paper, linewidth=1))
+            axes.text(column + 0.5, row + 0.5, _heat_words(value, figure.scale), color=ink, ha="center", va="center")
+    axes.set_xlim(0, max(n_columns, 1))
+    axes.set_ylim(max(n_rows, 1), 0)
+    _row_labels(axes, np.arange(n_rows, dtype=float) + 0.5, figure.rows)
+    slanted = max(map(len, figure.columns), default=0) > 8
+    axes.set_xticks(
+        np.arange(n_columns) + 0.5,
+        [_short(name, 20) for name in figure.columns],
+        rotation=35 if slanted else 0,
+        ha="right" if slanted else "center",
+    )
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _heat_words(value: float | None, scale: str) -> str:
+    if value is None:
+        return ABSENT
+    return {"share": percent, "p": p_cell, "correlation": signed}[scale](value)
+
+
+def _reference(axes: Axes, value: float | None, colours: Colours, *, vertical: bool) -> None:
+    if value is not None:
+        (axes.axvline if vertical else axes.axhline)(value, color=colours.muted, linestyle="--", linewidth=1)
+
+
+def _percent(axis: Any, unit: str = " %") -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g}{unit}".replace("-", MINUS))

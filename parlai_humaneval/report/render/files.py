@@ -1,0 +1,204 @@
+"""A document → files: the page, and beside it a folder with the same as JSON, CSV and LaTeX."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import get_args
+
+import pandas as pd
+
+from parlai_humaneval.report.document import Document
+from parlai_humaneval.report.facts_text import excluded_table, facts_tables
+from parlai_humaneval.report.render.figures import to_file
+from parlai_humaneval.report.render.html import Files, references_of, to_html
+from parlai_humaneval.report.render.latex import to_latex
+from parlai_humaneval.report.summary import answer_tables, figure_of, leaders_table, leading, superiority_table
+from parlai_humaneval.report.views import DataTable
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.columns import TableError, TableName
+from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
+from parlai_humaneval.tables.files import write_csv as write_csv
+from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS
+
+PAGE_ENDINGS = (".html", ".htm")
+NUMBERS, README = "report.json", "README.md"
+FILES = "files"
+"""Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
+
+
+class OutputError(ValueError):
+    """A place where nothing can be written; the message says why, and what to do."""
+
+
+def folder_of(page: Path) -> Path:
+    """Folder of the tables of a page: ``report.html`` → ``report``."""
+    return page.with_suffix("")
+
+
+def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None:
+    """Whether a document may be written to ``page``, before hours of work go into it.
+
+    ``force``: an older document may be replaced. ``tables``: the folder that the document is made from.
+
+    Raises:
+        OutputError: a wrong ending, a place that is taken, or the folder of the tables themselves.
+    """
+    folder = folder_of(page)
+    if page.suffix.lower() not in PAGE_ENDINGS:
+        raise OutputError(f"{page} does not end in .html. Name the page, such as report.html.")
+    if page.is_dir():
+        raise OutputError(f"{page} is a folder. Name another page.")
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is in the way: a folder of that name is to hold the tables. Name another page.")
+    if tables is not None and folder.resolve() == tables.resolve():
+        raise OutputError(
+            f"{folder} holds the tables that the report is made from. Name another page than {page.name}."
+        )
+    ours = _written_before(folder)
+    others = sorted(path.name for path in folder.iterdir() if path.name not in ours) if folder.is_dir() else []
+    if others:
+        named = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
+        raise OutputError(f"{folder} holds files that no report has written ({named}). Name another page.")
+    present = [str(path) for path in (page, folder) if path.exists()]
+    if present and not force:
+        raise OutputError(
+            f"{' and '.join(present)} stand there already. Name another page, or replace them with --force."
+        )
+
+
+def write_document(
+    document: Document, page: Path, tables: Tables | None = None, *, on_figure: Callable[[], None] | None = None
+) -> list[Path]:
+    """Write the page and its folder, and take away what an older report left there; returns all files, the page first.
+
+    ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not written.
+    Call :func:`check_output` before.
+
+    Raises:
+        TableError: two tables have the same key.
+        OSError: the place cannot be written.
+    """
+    folder = folder_of(page)
+    texts = dict(_texts(document))
+    figure = figure_of(leading(document.summaries()))
+    data: dict[TableName, pd.DataFrame] = {} if tables is None else _with_rows(tables)
+    clash = sorted({f"{name}.csv" for name in data} & texts.keys())
+    if clash:
+        raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}.")
+    note = _in_figure(document.facts.rater_kinds.kind)
+    drawn = (
+        {}
+        if figure is None
+        else {"figure.svg": to_file(figure, "svg", note), "figure.pdf": to_file(figure, "pdf", note)}
+    )
+    logs = () if tables is None else tables.stopping
+    names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data), *([STOPPING] if logs else [])]
+    html = to_html(document, files=Files(folder.name, names, frozenset(data)), on_figure=on_figure)
+    for name in _written_before(folder):
+        (folder / name).unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = {**document.to_json(), FILES: names}
+    (folder / NUMBERS).write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / README).write_text(_readme(document, data, with_logs=bool(logs)), encoding="utf-8")
+    for name, content in texts.items():
+        if isinstance(content, pd.DataFrame):
+            write_csv(content, folder / name)
+        else:
+            (folder / name).write_text(content, encoding="utf-8")
+    for name, picture in drawn.items():
+        (folder / name).write_bytes(picture)
+    for name, frame in data.items():
+        write_csv(frame, folder / f"{name}.csv")
+    write_stopping(logs, folder)
+    page.write_text(html, encoding="utf-8")
+    return [page, *(folder / name for name in names)]
+
+
+def _in_figure(kind: str) -> str:
+    """What the figure itself says of simulated raters, as it goes into papers without its page."""
+    return "simulated raters" if kind == "simulated" else kind and f"raters: {kind}"
+
+
+def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
+    """Name → content, of each table as CSV and LaTeX, and of the BibTeX of the methods."""
+    facts = document.facts
+    for key, table in _tables(document).items():
+        yield f"{key}.csv", _frame(table, facts.rater_kinds.kind)
+        yield f"{key}.tex", to_latex(table, facts.note)
+    references = references_of(document)
+    if references:
+        yield "references.bib", "\n\n".join(reference.bibtex for reference in references) + "\n"
+
+
+def _with_rows(tables: Tables) -> dict[TableName, pd.DataFrame]:
+    frames: dict[TableName, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
+    return {name: frame for name, frame in frames.items() if len(frame)}
+
+
+def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_logs: bool) -> str:
+    """What each file is; simulated raters are named in its first line. ``with_logs``: those of decisions are there."""
+    note = document.facts.note
+    lines = [
+        *([f"**{note}**", ""] if note else []),
+        f"# {document.facts.title}",
+        "",
+        document.headline(),
+        "",
+        f"- `{NUMBERS}`: every number of the report.",
+        "- the other `.csv`, and `.tex` (LaTeX, package booktabs): each table of the report.",
+        "- `references.bib`: the papers of the methods. `figure.svg`, `figure.pdf`: the figure at the head of the page.",
+        *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
+        *([f"- `{STOPPING}`: {ABOUT_STOPPING}"] if with_logs else []),
+        "",
+        "The last are the answers that the report rests on, as tidy tables; `parlai-humaneval report --tables` reads them.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tables(document: Document) -> dict[str, DataTable]:
+    """Key → table, of facts and of all sections."""
+    found: dict[str, DataTable] = {}
+    for table in _all_tables(document):
+        if table.key in found:
+            raise TableError(f"two tables of the report are called {table.key!r}.")
+        found[table.key] = table
+    return found
+
+
+def _all_tables(document: Document) -> Iterator[DataTable]:
+    yield from facts_tables(document.facts)
+    across = superiority_table(leading(document.summaries()))
+    if across.rows:
+        yield across
+    if document.facts.excluded is not None:
+        yield excluded_table(document.facts.excluded)
+    answers = leading(document.summaries())
+    yield from answer_tables(answers)
+    leaders = leaders_table(answers)
+    if leaders.rows:
+        yield leaders
+    for section in document.sections.values():
+        yield from section.data_tables()
+
+
+def _frame(table: DataTable, raters: str) -> pd.DataFrame:
+    """The values themselves, not the words for them; a first column says so where ``raters`` were simulated."""
+    keys = [column.key for column in table.columns]
+    frame: pd.DataFrame = pd.DataFrame(
+        [[row.get(key) for key in keys] for row in table.rows], columns=keys, dtype=object
+    )
+    if raters:
+        frame.insert(0, "raters", raters)
+    return frame
+
+
+def _written_before(folder: Path) -> set[str]:
+    """Names of files in ``folder`` that an older report says it wrote; plain names only, whoever wrote that file."""
+    try:
+        listed = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))[FILES]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    names = listed if isinstance(listed, list) else []
+    return {name for name in names if isinstance(name, str) and Path(name).name == name and (folder / name).is_file()}

@@ -1,0 +1,458 @@
+"""What a report begins with: which summaries lead, the verdict over them, and their small tables and one figure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, winner_words
+from parlai_humaneval.report.figures import points_label
+from parlai_humaneval.report.section import DecidedRule, ModelLine, PairLine, Section, Summary
+from parlai_humaneval.report.views import (
+    Cell,
+    CellKind,
+    DataTable,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+    TableColumn,
+)
+from parlai_humaneval.statistics.core.effect_sizes import SOURCE
+from parlai_humaneval.statistics.core.formatting import counted, p_words, percent
+from parlai_humaneval.techniques.registry import techniques
+
+NAMED = 3
+"""As many pairs are named by a verdict over several answers."""
+POINTS_OF_FIGURE = 24
+"""As many models or pairs are drawn in the one figure at the head of a report."""
+MODELLED = (
+    "Points: of 100 turns that showed only these two, in how many more the first would be chosen, by one model of all "
+    "turns; they are not the difference of the shares above."
+)
+DIRECT = "Of turns and dialogues that had both models; {} by a model of all choices, whose gap need not agree with it."
+GAPS = "How far the first is ahead of the second"
+SUPERIORITY = "Probability of superiority across techniques"
+HOW_TO_READ = (
+    "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
+    "better; an interval (by worker, not corrected; before it is rounded) without 50 %: they differ. About 56, 64 and 71 % "
+    "are small, medium and large differences.",
+    "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
+    "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
+    "picked, it lies nearer to 50 %.",
+)
+SUPERIORITY_METHOD = Method(
+    name="Probability of superiority",
+    text="How often the first of two models does better than the second in one judgement, ties counting half. Two replies, "
+    "verdicts, segments and dialogues: (wins + ½ ties) / n. Turns with picks: only the first chosen, plus ½ both or "
+    "neither. Models rated one at a time: over all pairs of a rating of each. Free-for-alls: more points in a dialogue. "
+    "Clustered by worker.",
+    source=SOURCE,
+)
+_SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "turns": ("free_for_all",),
+    "comparisons": ("free_for_all", "turns"),
+    "likert": ("direct_assessment",),
+}
+"""Section → sections that say the same of the same answers, and say it first."""
+_SAME_AS_DECIDED = frozenset({"turns", "free_for_all", "comparisons"})
+"""Sections that say, of a study that ends when it is decided, what was decided, by tests of one look."""
+_SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
+_HOW: Mapping[str, str] = {
+    "turns": "as shares of turns in which a reply was chosen",
+    "comparisons": "of every two models only those that favour one of them, ties left out",
+    "likert": "as means of ratings as they were given",
+}
+_BY_PAIRS = ("pw_turn", "arena", "pw_dialog")
+"""Techniques whose papers report pairs."""
+
+
+def leading(summaries: Sequence[Summary]) -> list[Summary]:
+    """One answer to each question: where two sections answer from the same data, that of the technique's paper.
+
+    A section keeps its summaries of a technique, setting and metric unless another one that says the same has them too.
+    Where a study ended when it was decided, its claims are the answer.
+    """
+    present: dict[tuple[str, str, str], set[str]] = {}
+    for summary in summaries:
+        present.setdefault(_design(summary), set()).add(summary.section)
+    return [summary for summary in summaries if not _restated(summary, present[_design(summary)])]
+
+
+def with_what_leads(sections: Mapping[str, Section]) -> dict[str, Section]:
+    """The sections; the headline of one that says once more what another says names that one, and why they may differ."""
+    summaries = {key: section.summary() for key, section in sections.items()}
+    present: dict[tuple[str, str, str], list[str]] = {}
+    for key, answers in summaries.items():
+        for answer in answers:
+            present.setdefault(_design(answer), []).append(key)
+    told = {}
+    for key, section in sections.items():
+        first = {one for answer in summaries[key] for one in _said_first(answer) if one in present[_design(answer)]}
+        words = [once_more(sections[one].TITLE, _HOW[key]) for one in sorted(first)]
+        told[key] = section.model_copy(update={"headline": " ".join([section.headline, *words])}) if words else section
+    return told
+
+
+def _design(summary: Summary) -> tuple[str, str, str]:
+    return summary.technique, summary.setting, summary.metric
+
+
+def _restated(summary: Summary, present: set[str]) -> bool:
+    is_decided = DECIDED in present and summary.section in _SAME_AS_DECIDED
+    return is_decided or bool(present.intersection(_said_first(summary)))
+
+
+def _said_first(summary: Summary) -> tuple[str, ...]:
+    same = _SAME_ANSWERS_IN_PAIRS if summary.technique in _BY_PAIRS else _SAME_ANSWERS
+    return same.get(summary.section, ())
+
+
+def verdict_of(answers: Sequence[Summary]) -> str:
+    """The answer in one sentence: of one question its own, of several how many pairs of models differ in all of them."""
+    if len(answers) == 1:
+        return answers[0].verdict
+    tested = [(answer, pair) for answer in answers for pair in answer.pairs if pair.differs is not None]
+    where = counted(len(answers), "question")
+    if not tested:
+        return f"Whether the models differ cannot be tested in any of {where}."
+    apart = [(answer, pair) for answer, pair in tested if pair.differs]
+    how = "tested by worker, corrected within each question"
+    if not apart:
+        return f"None of {counted(len(tested), 'pair')} of models differs in {where} ({how})."
+    told = [(words, pairs) for answer in answers for words, pairs in _ahead(answer)]
+    named = "; ".join(words for words, _ in told[:NAMED])
+    left = len(apart) - sum(pairs for _, pairs in told[:NAMED])
+    more = f"; and {left:,} more" if left else ""
+    verb = "differs" if len(apart) == 1 else "differ"
+    return f"{len(apart):,} of {counted(len(tested), 'pair')} of models {verb} in {where} ({how}): {named}{more}."
+
+
+def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
+    """Who is ahead of whom, and how many pairs that tells of: of a model ahead of all others once, then pair by pair."""
+    winner = ahead_of_all(answer.pairs)
+    won = [pair.p_decides for pair in answer.pairs if pair.first == winner and pair.p_decides is not None]
+    if winner:
+        yield f"{winner_words(answer.pairs)} ({name_of(answer)}, largest {p_words(max(won))})", len(won)
+    for pair in answer.pairs:
+        if pair.differs and pair.first != winner:
+            yield f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {p_words(pair.p_decides)})", 1
+
+
+def name_of(answer: Summary) -> str:
+    """“sata, soba, preference”: of what the answer is; with the question's own name where it has another."""
+    question = (
+        "" if answer.question in (answer.metric, answer.technique) or len(answer.question) > 30 else answer.question
+    )
+    return ", ".join(filter(None, (answer.technique, answer.setting, answer.metric, question)))
+
+
+def heading_of(answer: Summary) -> str:
+    """“SATA, soba, preference”: the same for readers, who know a technique by its title in the papers."""
+    return title_of(answer.technique) + name_of(answer).removeprefix(answer.technique)
+
+
+def title_of(technique: str) -> str:
+    """The title of a technique in its paper; of one that is not known here, its name."""
+    known = techniques()
+    return known[technique].title if technique in known else technique
+
+
+def models_table(answer: Summary) -> DataTable:
+    """The models, best first as the section gives them, with intervals."""
+    units = {line.unit for line in answer.models}
+    shares = _shares(answer.models)
+    kind: CellKind = "share" if shares else "number"
+    columns = (
+        TableColumn(key="rank", label="Rank"),
+        TableColumn(key="model", label="Model"),
+        TableColumn(key="estimate", label="Share" if shares else "Value", kind=kind),
+        TableColumn(key="low", label="95 % from", kind=kind),
+        TableColumn(key="high", label="95 % to", kind=kind),
+        TableColumn(key="n", label=(units.pop() if len(units) == 1 else "n").capitalize(), kind="count"),
+    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "rank": "" if line.rank_low is None else rank_words(line.rank_low, line.rank_high),
+            "model": line.model,
+            "estimate": line.estimate,
+            "low": line.low,
+            "high": line.high,
+            "n": line.n,
+        }
+        for line in answer.models
+    ]
+    return _without_empty(DataTable(key="answer_models", title=_title(answer.what), columns=columns, rows=tuple(rows)))
+
+
+def answer_tables(answers: Sequence[Summary]) -> Iterator[DataTable]:
+    """The models and pairs of each answer, for files; of several answers numbered, and with the question in the title."""
+    for place, answer in enumerate(answers, start=1):
+        for table in (models_table(answer), pairs_table(answer)):
+            if table.rows and len(answers) > 1:
+                words = {"key": f"{table.key}_{place}", "title": f"{table.title}: {heading_of(answer)}"}
+                yield table.model_copy(update=words)
+            elif table.rows:
+                yield table
+
+
+def leaders_table(answers: Sequence[Summary]) -> DataTable:
+    """Of each answer who leads, who cannot be told from it, and who can; for files, as verdicts say it in words."""
+    named = {
+        "technique": "Technique",
+        "setting": "Setting",
+        "metric": "Metric",
+        "question": "Question",
+        "section": "Section",
+        "leader": "Ranks first",
+        "together": "Tied for the first rank",
+        "unordered": "Cannot be ordered",
+        "told": "Below another model",
+        "untested": "Not tested",
+        "by": "By",
+    }
+    rows: list[dict[str, Cell]] = [
+        {
+            **{name: getattr(answer, name) for name in ("technique", "setting", "metric", "question", "section")},
+            "leader": answer.best.leader,
+            "by": answer.best.by,
+            **{name: ", ".join(getattr(answer.best, name)) for name in ("together", "told", "untested")},
+            "unordered": "; ".join(map(", ".join, answer.best.unordered)),
+        }
+        for answer in answers
+        if answer.best is not None
+    ]
+    columns = tuple(TableColumn(key=key, label=label) for key, label in named.items())
+    return DataTable(key="leaders", title="Who leads", columns=columns, rows=tuple(rows))
+
+
+def pairs_table(answer: Summary) -> DataTable:
+    """The pairs: the gap, the p-value of the paper's test, the one by worker, and that one corrected where it was."""
+    shares = _shares(answer.pairs)
+    kind: CellKind = "points" if shares else "number"
+    corrected = any(pair.family_tests > 1 for pair in answer.pairs)
+    decides = corrected or any(pair.decided_by == "paper" for pair in answer.pairs)
+    by_both = any(pair.by_dialogue for pair in answer.pairs)
+    columns = (
+        TableColumn(key="pair", label="Pair"),
+        TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
+        TableColumn(key="low", label=f"{percent(answer.level)} from", kind=kind),
+        TableColumn(key="high", label=f"{percent(answer.level)} to", kind=kind),
+        TableColumn(
+            key="p_paper", label="p, independent" if any(p.independent for p in answer.pairs) else "p, paper", kind="p"
+        ),
+        TableColumn(key="p_clustered", label="p, clustered" if by_both else "p, by worker", kind="p"),
+        *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
+        TableColumn(key="superiority", label="Superiority", kind="share"),
+        TableColumn(key="superiority_low", label="from, superiority", kind="share"),
+        TableColumn(key="superiority_high", label="to, superiority", kind="share"),
+    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "pair": f"{pair.first} over {pair.second}",
+            "gap": pair.gap,
+            "low": pair.low,
+            "high": pair.high,
+            "p_paper": pair.p_paper,
+            "p_clustered": pair.p_clustered,
+            "p_decides": pair.p_decides,
+            # Of direct meetings, and so no effect size of a gap that other models have a part in.
+            "superiority": None if pair.modelled else pair.superiority,
+            "superiority_low": None if pair.modelled else pair.superiority_low,
+            "superiority_high": None if pair.modelled else pair.superiority_high,
+        }
+        for pair in answer.pairs
+    ]
+    notes = (*_to_cite(answer, columns), *_notes_of_pairs(answer.pairs))
+    return _without_empty(DataTable(key="answer_pairs", title=GAPS, columns=columns, rows=tuple(rows), notes=notes))
+
+
+def _to_cite(answer: Summary, columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Which p-values to cite, and where the page has the same ones."""
+    if any(pair.p_decides is not None for pair in answer.pairs):
+        label = {column.key: column.label for column in columns}
+        cited = label.get("p_decides", label["p_clustered"])
+        yield f"Cite the p-values of “{cited}”{f', which are those of {answer.cite}' if answer.cite else ''}."
+
+
+def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
+    """What the gap is where a model tells it, how pairs were clustered and corrected, and of which the paper's p decides."""
+    if any(pair.modelled and pair.share for pair in pairs):
+        yield MODELLED
+    if any(pair.by_dialogue for pair in pairs):
+        alone = ", ".join(f"{pair.first} over {pair.second}" for pair in pairs if not pair.by_dialogue)
+        yield f"Clustered: by worker and by dialogue{f'; by worker alone: {alone}' if alone else ''}."
+    for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
+        yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
+    papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
+    if papers:
+        which = "p of independent answers" if any(pair.independent for pair in pairs) else "paper's p"
+        yield f"The {which}, as the larger, decides of {', '.join(papers)}."
+
+
+def superiority_table(answers: Sequence[Summary]) -> DataTable:
+    """A row for each two models that met in several answers, and a column for each of these; no rows otherwise.
+
+    Only where the answers are of several techniques or settings. The model named first is the one that is ahead in the
+    first answer that has the pair.
+    """
+    met: dict[frozenset[str], dict[int, PairLine]] = {}
+    for place, answer in enumerate(answers):
+        for pair in answer.pairs:
+            if pair.superiority is not None:
+                met.setdefault(frozenset((pair.first, pair.second)), {})[place] = pair
+    several = [lines for lines in met.values() if len({_parts(answers[place])[:2] for place in lines}) > 1]
+    places = sorted({place for lines in several for place in lines})
+    names = _short_names([answers[place] for place in places])
+    keys = dict(zip(places, _keys(names), strict=True))
+    labels = dict(zip(places, names, strict=True))
+    columns = [TableColumn(key="first", label="Model"), TableColumn(key="second", label="against")]
+    for place, key in keys.items():
+        columns += [
+            TableColumn(key=key, label=labels[place], kind="share"),
+            TableColumn(key=f"{key}_low", label=f"from, {labels[place]}", kind="share"),
+            TableColumn(key=f"{key}_high", label=f"to, {labels[place]}", kind="share"),
+        ]
+    modelled = [labels[place] for place in places if any(pair.modelled for pair in answers[place].pairs)]
+    return DataTable(
+        key="superiority",
+        title=SUPERIORITY,
+        columns=tuple(columns),
+        rows=tuple(_superiority_row(lines, keys) for lines in several),
+        notes=(*HOW_TO_READ, *([DIRECT.format("; ".join(modelled))] if modelled else [])),
+    )
+
+
+def _parts(answer: Summary) -> tuple[str, str, str, str]:
+    return answer.technique, answer.setting, answer.metric, answer.question
+
+
+def _short_names(answers: Sequence[Summary]) -> list[str]:
+    """“sata”; with setting, metric and question as far as they tell the answers apart."""
+    for size in range(1, 4):
+        names = [", ".join(filter(None, _parts(answer)[:size])) for answer in answers]
+        if len(set(names)) == len(names) and all(names):
+            return names
+    return [name_of(answer) for answer in answers]
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    """Names of columns in files, each once."""
+    plain = [re.sub(r"\W+", "_", name).strip("_").lower() or "answer" for name in names]
+    return [f"{key}_{place}" if plain.count(key) > 1 else key for place, key in enumerate(plain, start=1)]
+
+
+def _superiority_row(lines: Mapping[int, PairLine], keys: Mapping[int, str]) -> dict[str, Cell]:
+    first = lines[min(lines)].first
+    row: dict[str, Cell] = {"first": first, "second": lines[min(lines)].second}
+    for place, line in lines.items():
+        names = (keys[place], f"{keys[place]}_low", f"{keys[place]}_high")
+        row |= dict(zip(names, line.superiority_of(first), strict=True))
+    return row
+
+
+def _without_empty(table: DataTable) -> DataTable:
+    """The table without columns in which no row has a value."""
+    shown = tuple(column for column in table.columns if any(row[column.key] not in (None, "") for row in table.rows))
+    return table.model_copy(update={"columns": shown})
+
+
+def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
+    """One figure of all models, or of all pairs where models have no value of their own.
+
+    Of several answers only those are drawn that are on the scale of the first.
+    """
+    if not answers:
+        return None
+    first = answers[0]
+    alike = [answer for answer in answers if answer.what == first.what]
+    of_models = any(line.estimate is not None for line in first.models)
+    points = [
+        point.model_copy(update={"label": f"{point.label} ({name})"}) if name else point
+        for answer, name in zip(alike, _names_apart(alike), strict=True)
+        for point in (_model_points(answer.models) if of_models else _pair_points(answer.pairs))
+    ]
+    if not points:
+        return None
+    more = f" (the first {POINTS_OF_FIGURE} of {len(points)})" if len(points) > POINTS_OF_FIGURE else ""
+    return IntervalFigure(
+        key="answer",
+        title=f"{_title(first.what) if of_models else GAPS}{more}",
+        x_label=first.what if of_models else _gap_label(alike),
+        points=tuple(points[:POINTS_OF_FIGURE]),
+        reference=first.reference if of_models else 0.0,
+        band=None if of_models else _equal(alike),
+        share=_shares(first.models) if of_models else _shares(first.pairs),
+        in_points=not of_models and _shares(first.pairs),
+        labels_above=True,
+    )
+
+
+def _equal(answers: Sequence[Summary]) -> tuple[float, float] | None:
+    """What counts as equal, where all answers have the same margin."""
+    margins = {None if answer.rule is None else answer.rule.margin for answer in answers}
+    margin = margins.pop() if len(margins) == 1 else None
+    return None if margin is None else (-margin, margin)
+
+
+def _gap_label(answers: Sequence[Summary]) -> str:
+    band = _equal(answers)
+    return points_label(None if band is None else band[1]) if _shares(answers[0].pairs) else "difference"
+
+
+def _names_apart(answers: Sequence[Summary]) -> list[str]:
+    """Of each answer only what not all have in common: “sata_user”; empty where there is but one."""
+    parts = list(map(_parts, answers))
+    differing = [place for place, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
+    short = [", ".join(filter(None, (names[place] for place in differing[:3]))) for names in parts]
+    return short if len(set(short)) == len(answers) else [name_of(answer) for answer in answers]
+
+
+def _model_points(models: Sequence[ModelLine]) -> list[IntervalPoint]:
+    return [
+        IntervalPoint(label=line.model, estimate=line.estimate, low=line.low, high=line.high)
+        for line in models
+        if line.estimate is not None
+    ]
+
+
+def _pair_points(pairs: Sequence[PairLine]) -> list[IntervalPoint]:
+    return [
+        IntervalPoint(label=f"{pair.first} over {pair.second}", estimate=pair.gap, low=pair.low, high=pair.high)
+        for pair in pairs
+        if pair.gap is not None
+    ]
+
+
+def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: str, made_by: str) -> str:
+    """The verdict as it can stand in a paper: with what was asked, of how many, and by what it was computed."""
+    techniques = ", ".join(dict.fromkeys(answer.technique for answer in answers if answer.technique))
+    how = f"Human evaluation{f' with {techniques}' if techniques else ''}, {counted(workers, 'rater')}"
+    told = "; ".join((how, *_rules(answers), made_by))
+    return " ".join(filter(None, (note, verdict, f"({told}.)")))
+
+
+def _rules(answers: Sequence[Summary]) -> Iterator[str]:
+    """By which rules studies ended that end when they are decided, and what intervals are."""
+    rules = list(dict.fromkeys(_rule_words(answer.rule) for answer in answers if answer.rule is not None))
+    yield from rules
+    if rules:
+        yield "intervals that hold at all times together"
+    if not rules or any(answer.rule is None for answer in answers):
+        yield f"{'others' if rules else 'intervals'} clustered by rater"
+
+
+def _rule_words(rule: DecidedRule) -> str:
+    """“180 dialogues of at most 200, ended when decided: equal within 10 points, any false claim in at most 5 % …”."""
+    return (
+        f"{counted(rule.dialogues, 'dialogue')} of at most {rule.max_dialogues:,} in a study that ends when it is decided, "
+        f"equal being less than {100 * rule.margin:g} points apart, with any false claim in at most {percent(rule.alpha)} "
+        "of studies"
+    )
+
+
+def _shares(lines: Sequence[ModelLine] | Sequence[PairLine]) -> bool:
+    return bool(lines) and all(line.share for line in lines)
+
+
+def _title(what: str) -> str:
+    return what[:1].upper() + what[1:]

@@ -1,0 +1,1 @@
+"""What is stored, and what travels to the page."""

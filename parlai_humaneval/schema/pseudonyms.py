@@ -1,0 +1,50 @@
+"""Names of workers that tell nobody who they are, the same in every export of one data directory."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from pathlib import Path
+
+from parlai_humaneval._util.files import create_once
+
+KEY_BYTES = 32
+
+
+class PseudonymKeyError(RuntimeError):
+    """The key file cannot be used; the message says which and what to do."""
+
+
+class Pseudonymizer:
+    """Keyed names: without the key nobody can test whether a pseudonym belongs to a known worker id."""
+
+    def __init__(self, secret: bytes) -> None:
+        """``secret``: the key; the same key gives the same pseudonyms."""
+        if len(secret) < KEY_BYTES:
+            raise PseudonymKeyError(f"A pseudonym key has at least {KEY_BYTES} bytes; this one has {len(secret)}.")
+        self._secret = secret
+
+    def worker(self, name: str) -> str:
+        """“w” and 12 hexadecimal digits: HMAC-SHA256 of ``name``, cut to 48 bits."""
+        return "w" + hmac.new(self._secret, name.encode("utf-8"), hashlib.sha256).hexdigest()[:12]
+
+    @classmethod
+    def load_or_create(cls, path: Path) -> Pseudonymizer:
+        """The pseudonymizer of the key file ``path``, made at first use: random, readable by its owner only.
+
+        Two processes that make it at once end with the same key.
+
+        Raises:
+            PseudonymKeyError: the file is there but no key, or cannot be read or made.
+        """
+        try:
+            secret = create_once(path, secrets.token_bytes(KEY_BYTES))
+        except OSError as error:
+            raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}.") from error
+        if len(secret) != KEY_BYTES:
+            raise PseudonymKeyError(
+                f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES}). "
+                "Put the right file back, or remove it to begin with new pseudonyms."
+            )
+        return cls(secret)

@@ -1,0 +1,226 @@
+"""Stored events → records of dialogues and of judgements: the only place.
+
+So what is running, finished or cut off is read in one way.
+
+Points and ranks of the models of one dialogue (Ma et al. 2023, §2: a reply that is picked is a point).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from parlai_humaneval.schema.events import (
+    Answered,
+    CandidatesShown,
+    Delayed,
+    EndChosen,
+    Event,
+    Failed,
+    FeedbackGiven,
+    FinalRated,
+    Finished,
+    HumanMessage,
+    Interrupted,
+    Judged,
+    JudgingStarted,
+    NoneChosen,
+    PracticeAnswered,
+    PracticeEnded,
+    Refused,
+    Resumed,
+    Started,
+    TopicChanged,
+    TopicChosen,
+    VerdictGiven,
+)
+from parlai_humaneval.schema.records import AnyRated, DialogueRecord, JudgementRecord, Rated, Status, TopicChange, Turn
+
+
+def points(record: DialogueRecord) -> dict[str, int]:
+    """Model → turns in which its reply was picked; empty where replies are not chosen from several.
+
+    A turn without an answer is nobody's point, and so is one in which nothing was asked. Where equal replies of two
+    models were shown as one, picking it is a point for both.
+    """
+    names = list(dict.fromkeys(model.name for model in record.models))
+    chosen_from = record.turns and all(turn.ticks is None and not turn.continued_each for turn in record.turns)
+    if len(names) < 2 or not chosen_from:
+        return {}
+    won = dict.fromkeys(names, 0)
+    for turn in (turn for turn in record.complete_turns if not turn.automatic):
+        for candidate in turn.candidates:
+            won[candidate.model] += candidate.candidate_id in turn.selected
+    return won
+
+
+def ranks(won: Mapping[str, int]) -> dict[str, int]:
+    """Points → competition ranks: 1 has the most, equal points share the better rank."""
+    return {model: 1 + sum(other > own for other in won.values()) for model, own in won.items()}
+
+
+class EventLogError(ValueError):
+    """A stored log that cannot be read as a dialogue."""
+
+
+def split_dialogues(events: Iterable[Event]) -> list[list[Event]]:
+    """The events of each dialogue or judgement of one unit; what stands before the first makes a part of its own."""
+    parts: list[list[Event]] = []
+    for event in events:
+        if not parts or isinstance(event, (Started, JudgingStarted)):
+            parts.append([])
+        parts[-1].append(event)
+    return parts
+
+
+def build_record(events: Iterable[Event], *, unfinished: Status = "partial") -> DialogueRecord:
+    """The record of one dialogue.
+
+    Args:
+        events: in the order in which they happened.
+        unfinished: status of a dialogue with neither an end nor a failure: ``partial``, or ``running`` where the
+            caller knows that its launch is alive.
+
+    Raises:
+        EventLogError: the log does not begin with ``started``, or an answer belongs to no turn.
+    """
+    record = _rebuilt(DialogueRecord, Started, events, _apply_to_dialogue, unfinished)
+    record.points = points(record)
+    record.ranks = ranks(record.points)
+    return record
+
+
+def _rebuilt(
+    kind: type[AnyRated],
+    beginning: type[Started | JudgingStarted],
+    events: Iterable[Event],
+    apply: Callable[[AnyRated, Event], None],
+    unfinished: Status,
+) -> AnyRated:
+    """A record of the ``kind`` whose log starts with ``beginning``; ``apply`` takes what is not in every log."""
+    name = "dialogue" if kind is DialogueRecord else "judgement"
+    later = iter(events)
+    first = next(later, None)
+    if first is None:
+        raise EventLogError(f"the log of the {name} is empty")
+    if not isinstance(first, beginning):
+        begins = beginning.model_fields["event"].default
+        raise EventLogError(f"a {name}'s log must begin with {begins!r}, not {first.event!r}")
+    shared = first.model_dump(exclude={"event", "at", "simulated"})
+    record = kind(**shared, status=unfinished, started_at=first.at, simulated=bool(first.simulated))
+    last = first.at
+    for event in later:
+        match event:
+            case Resumed():
+                _note_away(record, max(0.0, event.at - last))
+            case Failed():
+                record.failure, record.finished_at = event.reason, event.at
+                if record.status != "complete":
+                    record.status = "failed"
+            case FeedbackGiven():
+                record.feedback = event.text
+            case Interrupted():
+                record.interrupted = record.status != "complete"
+            case Refused():
+                record.refused_answers += 1
+            case _:
+                apply(record, event)
+        last = event.at
+    return record
+
+
+def _note_away(record: Rated, seconds: float) -> None:
+    """The rater goes on: until then it was nobody's time. What is complete, a later part of the unit goes on behind."""
+    if record.status == "complete":
+        return
+    record.interrupted, record.away_s = False, record.away_s + seconds
+    if isinstance(record, DialogueRecord) and record.turns:
+        record.turns[-1].away_s += seconds
+
+
+def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
+    match event:
+        case TopicChosen() | TopicChanged():
+            _note_topic(record, event)
+        case HumanMessage() | CandidatesShown() | NoneChosen() | Answered():
+            _note_turn(record, event)
+        case FinalRated():
+            record.final_ratings, record.final_seconds = event.ratings, event.seconds
+        case VerdictGiven():
+            record.verdict, record.verdict_model = event.verdict, event.model
+        case Finished():
+            record.status, record.finished_at, record.ended_by_rater = "complete", event.at, event.by_rater
+        case Started():
+            raise EventLogError("a dialogue's log has 'started' twice")
+        case JudgingStarted() | Judged():
+            raise EventLogError(f"{event.event!r} stands in a dialogue's log, but belongs to a judgement")
+        case Delayed() | EndChosen() | PracticeAnswered() | PracticeEnded():
+            pass
+
+
+def _note_topic(record: DialogueRecord, event: TopicChosen | TopicChanged) -> None:
+    if isinstance(event, TopicChosen):
+        record.context.topic, record.context.topic_source = event.text, "free"
+        record.context.opinion = event.opinion
+    else:
+        record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
+
+
+def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | NoneChosen | Answered) -> None:
+    if isinstance(event, HumanMessage):
+        record.turns.append(
+            Turn(
+                turn=event.turn,
+                human_text=event.text,
+                human_fixed=event.fixed,
+                human_suggested=event.suggested,
+                human_at=event.at,
+            )
+        )
+        return
+    turn = _turn(record, event.turn)
+    if isinstance(event, CandidatesShown):
+        turn.candidates, turn.shown_at = event.candidates, event.at
+    elif isinstance(event, NoneChosen):
+        turn.none_said, turn.reason = True, event.reason
+    else:
+        turn.answered_at = event.at
+        for name in Answered.model_fields.keys() - {"event", "at", "turn"}:
+            setattr(turn, name, getattr(event, name))
+
+
+def _turn(record: DialogueRecord, number: int) -> Turn:
+    if not record.turns or record.turns[-1].turn != number:
+        raise EventLogError(f"an event of turn {number} stands outside that turn")
+    return record.turns[-1]
+
+
+def build_rated(events: Sequence[Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:
+    """The record of a live dialogue or of a judgement, whichever the log is of; arguments and errors as for both."""
+    if events and isinstance(events[0], JudgingStarted):
+        return build_judgement(events, unfinished=unfinished)
+    return build_record(events, unfinished=unfinished)
+
+
+def build_judgement(events: Iterable[Event], *, unfinished: Status = "partial") -> JudgementRecord:
+    """The record of one judgement.
+
+    Args:
+        events: in the order in which they happened, of one part of
+            :func:`~parlai_humaneval.schema.rebuild.split_dialogues`.
+        unfinished: status of a judgement with neither an end nor a failure: ``partial``, or ``running`` where the
+            caller knows that its launch is alive.
+
+    Raises:
+        EventLogError: the log does not begin with ``judging_started``, or holds what belongs to a dialogue.
+    """
+    return _rebuilt(JudgementRecord, JudgingStarted, events, _apply_to_judgement, unfinished)
+
+
+def _apply_to_judgement(record: JudgementRecord, event: Event) -> None:
+    match event:
+        case Judged():
+            record.answers += event.answers
+        case Finished():
+            record.status, record.finished_at = "complete", event.at
+        case _:
+            raise EventLogError(f"{event.event!r} does not belong to a judgement's log")

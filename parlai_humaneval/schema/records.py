@@ -1,0 +1,431 @@
+"""The versioned record of one rated dialogue: what was shown, answered and continued.
+
+A record is rebuilt from the events that a live task wrote as they happened, so that a
+dialogue cut off in turn 4 still holds three complete turns (``status="partial"``).
+
+The versioned record of one judgement of finished dialogues: what was shown, what was asked, what was answered.
+
+The counterpart of :class:`~parlai_humaneval.schema.records.DialogueRecord` for techniques in which nobody talks:
+a rater reads one or two dialogues, or their beginnings, and answers a set of questions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 3
+
+
+class Record(BaseModel):
+    """Nothing but what is declared is stored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+MaskKind = Literal["name", "maker", "ai_disclosure", "system_prompt", "offensive"]
+"""What was hidden: a model's name, its maker's, its talk of being a program, its instructions, or an offensive word."""
+
+
+class Mask(Record):
+    """A span that was replaced before showing, because it gave the model away or was offensive.
+
+    Offsets are into the text before masking: ``raw_text``, unless ``changes`` say that it was made to look otherwise
+    first. ``quality.identity.unmask`` gives it back in any case.
+    """
+
+    start: int
+    end: int
+    original: str
+    replacement: str
+    kind: MaskKind = "name"
+
+
+class ReplyInfo(Record):
+    """What a server, or a model here, said of a reply. ``served_model``: the name by which a server calls the model.
+    ``cost`` in ``currency``.
+
+    ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply,
+    without the pool's tries that ended in an error. ``outage_s``: for how many of the reply's ``latency_s`` its server was
+    out and the request was held; None: it was not. ``turns_left_out``: how many of the dialogue's oldest turns the model
+    did not read, since there were too many for it, or for ``history_limit``; None: it read them all. ``thoughts``: what the
+    model thought before the reply, where its server or its tokenizer tells that apart; what stands within the reply's text
+    is kept there (``Candidate.raw_text``). Both are noted of models without a server, too, whose ``requests`` are 0.
+    """
+
+    served_model: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    currency: str | None = None
+    finish_reason: str | None = None
+    requests: int = 1
+    outage_s: float | None = None
+    turns_left_out: int | None = None
+    thoughts: str | None = None
+
+
+def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:
+    """Both tries for one reply together: tokens, money and requests added up, names and reasons of the second."""
+    if first is None or second is None:
+        return second or first
+    counts = {key: _added(getattr(first, key), getattr(second, key)) for key in _COUNTS}
+    return second.model_copy(update={**counts, "currency": second.currency or first.currency})
+
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "cost", "requests", "outage_s")
+
+
+def _added(first: float | None, second: float | None) -> float | None:
+    return second if first is None else first if second is None else first + second
+
+
+class Withdrawn(Record):
+    """A reply that nobody was shown, because its model was asked again, and why. ``text`` is the model's own."""
+
+    text: str
+    reason: str
+
+
+class Candidate(Record):
+    """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
+
+    ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say what was hidden,
+    ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
+    was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
+    only blank replies, or only such as nobody may see for the reason in ``blocked`` (the response filter refused them, or
+    they were nothing but thoughts); text is then empty and
+    position 0. ``asked_again``: what it said before in this turn, in order, where that gave it away or was refused.
+    """
+
+    candidate_id: str
+    model: str
+    text: str
+    position: int
+    latency_s: float
+    raw_text: str | None = None
+    masks: list[Mask] = Field(default_factory=list)
+    changes: list[str] = Field(default_factory=list)
+    same_as: str | None = None
+    failed: bool = False
+    blocked: str | None = None
+    asked_again: list[Withdrawn] = Field(default_factory=list)
+    info: ReplyInfo | None = None
+
+
+class ModelRecord(Record):
+    """A model as it took part: its name, ParlAI options, and where it came from."""
+
+    name: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    description: str = ""
+    source: str = ""
+
+
+class Turn(Record):
+    """One exchange, ``turn`` from 1. Times are seconds since the epoch; ``seconds`` is shown → answered.
+
+    ``selected``: ids of the chosen candidates, all of those whose equal texts were shown as one. ``ticks``: what the
+    rater ticked of the reply; None where that is not asked. ``none_said``: the rater said that no candidate fits.
+    ``away_s``: seconds from the rater's message to their next one in which they were away, and the page was closed.
+    ``continued_each``: nothing was chosen, every model went on with its own reply. ``automatic``: nothing was
+    asked, because all replies were the same.
+    """
+
+    turn: int
+    human_text: str
+    human_fixed: bool = False
+    human_suggested: bool = False
+    human_at: float
+    candidates: list[Candidate] = Field(default_factory=list)
+    shown_at: float | None = None
+    selected: list[str] = Field(default_factory=list)
+    none_said: bool = False
+    ticks: list[str] | None = None
+    continued: str | None = None
+    continued_each: bool = False
+    written: str | None = None
+    reason: str | None = None
+    automatic: bool = False
+    answered_at: float | None = None
+    seconds: float | None = None
+    away_s: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """True when the rater answered this turn and something continued."""
+        went_on = self.continued is not None or self.written is not None or self.continued_each
+        return self.answered_at is not None and went_on
+
+
+class TopicChange(Record):
+    """The rater noted a new topic before their message of ``turn``."""
+
+    turn: int
+    text: str
+
+
+class OpeningLine(Record):
+    """A line that was said before the rater's first message, by nobody who takes part."""
+
+    speaker: Literal["human", "bot"]
+    text: str
+
+
+class ContextRecord(Record):
+    """What the dialogue was about, and who the speakers were to be.
+
+    ``persona``: the Human Speaker's sentences. ``bot_personas``: model → its sentences, of those that were given any.
+    ``topic`` and the rater's ``opinion`` of it (liked, ambivalent, disliked); ``topic_source``: free or icebreaker.
+    """
+
+    context_id: str = ""
+    persona: list[str] = Field(default_factory=list)
+    bot_personas: dict[str, list[str]] = Field(default_factory=dict)
+    opening: list[OpeningLine] = Field(default_factory=list)
+    topic: str | None = None
+    topic_source: str = ""
+    opinion: str | None = None
+    topic_changes: list[TopicChange] = Field(default_factory=list)
+
+
+class CriterionRecord(Record):
+    """A criterion as it was put to the rater, rated in [minimum, maximum].
+
+    ``reversed``: a high rating is a bad one. ``hints``: what each point means, where that was told.
+    """
+
+    name: str
+    text: str
+    reversed: bool = False
+    scale: Literal["tick", "likert", "slider", "points"]
+    minimum: float = 0
+    maximum: float = 1
+    hints: list[str] = Field(default_factory=list)
+
+
+class OnboardingRecord(Record):
+    """How the worker did in practice: tries begun, and the choices (good or bad) of each; passed None: not ended."""
+
+    passed: bool | None
+    tries: int
+    choices: list[list[str]] = Field(default_factory=list)
+
+
+Status = Literal["running", "complete", "partial", "failed"]
+
+
+class RatedRecord(Record):
+    """What a dialogue and a judgement have in common.
+
+    ``settings``: all of the study's. ``session``: the unit of work, where one holds several. ``worker`` is a pseudonym.
+    ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
+    ``interrupted``: cut off by the end of its launch, not by its rater. ``away_s``: seconds between visits, where the rater
+    was away and went on later where they were. ``simulated``: the rater was a program of this
+    project, as the launch knew that let it in, and no person. ``language``: of the rater's page; all words of ours stand
+    here in English all the same, so that answers in several languages are answers to one question.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    task_name: str = ""
+    task_run_id: str = ""
+    assignment_id: str = ""
+    unit_id: str = ""
+    worker: str = ""
+    technique: str
+    setting: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    metric: str
+    seed: int
+    session: str = ""
+    feedback: str | None = None
+    checks: dict[str, Any] = Field(default_factory=dict)
+    status: Status
+    failure: str | None = None
+    started_at: float
+    finished_at: float | None = None
+    refused_answers: int = 0
+    interrupted: bool = False
+    language: str = "en"
+    away_s: float = 0.0
+    simulated: bool = False
+
+
+class DialogueRecord(RatedRecord):
+    """One dialogue of a live technique.
+
+    ``session``: the unit of work, where one holds several conversations (``conversation`` of ``conversations``).
+    ``quality_control_model``: the degraded model among those of the session, or empty. ``final_ratings``: criterion →
+    rating at the end; their wordings are ``criteria``, those of the ticks at each turn ``turn_criteria``.
+    ``verdict``: a, b, tie or both_bad, and ``verdict_model`` the better one's name. ``points`` and ``ranks`` (1: most
+    points, equal points share a rank) by model, where replies were chosen from.
+    """
+
+    dialogue_id: str
+    question: str
+    models: list[ModelRecord]
+    context: ContextRecord = Field(default_factory=ContextRecord)
+    turns: list[Turn] = Field(default_factory=list)
+    conversation: int = 1
+    conversations: int = 1
+    quality_control_model: str = ""
+    turn_criteria: list[CriterionRecord] = Field(default_factory=list)
+    criteria: list[CriterionRecord] = Field(default_factory=list)
+    final_ratings: dict[str, float] = Field(default_factory=dict)
+    final_seconds: float | None = None
+    verdict: Literal["a", "b", "tie", "both_bad"] | None = None
+    verdict_model: str | None = None
+    points: dict[str, int] = Field(default_factory=dict)
+    ranks: dict[str, int] = Field(default_factory=dict)
+    ended_by_rater: bool = False
+
+    @property
+    def complete_turns(self) -> list[Turn]:
+        return [turn for turn in self.turns if turn.complete]
+
+
+__all__ = [
+    "AnyRated",
+    "AskedQuestion",
+    "GivenAnswer",
+    "JudgementRecord",
+    "Rated",
+    "ReplayedRating",
+    "ShownDialogue",
+    "ShownLine",
+]
+
+HUMAN = "human"
+"""Stands for a person among the names of models."""
+
+Kind = Literal["human_bot", "self_chat", "bot_bot", "human_human"]
+
+
+class ShownLine(Record):
+    """``speaker`` is the index into :attr:`ShownDialogue.entities`.
+
+    ``raw_text``: what was said, where it is shown otherwise: ``masks`` say what was hidden, ``changes`` what else was
+    done, as in :class:`~parlai_humaneval.schema.records.Candidate`.
+    """
+
+    speaker: int
+    text: str
+    raw_text: str | None = None
+    masks: list[Mask] = Field(default_factory=list)
+    changes: list[str] = Field(default_factory=list)
+
+
+class ReplayedRating(Record):
+    """What the dialogue's own rater was asked and answered, where a dialogue is rated once more by somebody else.
+
+    ``worker`` is their pseudonym; ``turns`` hold the candidates and what was selected.
+    """
+
+    technique: str
+    setting: str = ""
+    metric: str
+    question: str
+    worker: str = ""
+    task_name: str = ""
+    turns: list[Turn] = Field(default_factory=list)
+    turn_criteria: list[CriterionRecord] = Field(default_factory=list)
+    criteria: list[CriterionRecord] = Field(default_factory=list)
+    final_ratings: dict[str, float] = Field(default_factory=dict)
+    verdict: Literal["a", "b", "tie", "both_bad"] | None = None
+    verdict_model: str | None = None
+
+
+class ShownDialogue(Record):
+    """A dialogue as it was shown. ``position``: 1 (alone, or on the left) or 2.
+
+    ``entities``: who the speakers are (a model's name, or ``human``), the one who speaks first first. ``judged``: index of
+    the speaker who is asked about; None: both, or the dialogue as a whole. ``k``: exchanges shown, None: all.
+    ``source``: the file or task that the dialogue came from, ``settings`` what is known of how it was made.
+    """
+
+    dialogue_id: str
+    position: int = 1
+    kind: Kind
+    entities: list[str]
+    judged: int | None = None
+    k: int | None = None
+    lines: list[ShownLine]
+    context: list[str] = Field(default_factory=list)
+    source: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    replayed: ReplayedRating | None = None
+
+
+class AskedQuestion(Record):
+    """A question exactly as the rater saw it; in English where their page spoke another language.
+
+    ``about``: index of the speaker that it is about (None: both, or the whole). ``options``: id → label, where one is
+    chosen. ``criteria``: what was rated, where it is scales.
+    """
+
+    question_id: str
+    text: str
+    kind: Literal["form", "choose", "tick", "rank", "rate"] = "form"
+    about: int | None = None
+    options: dict[str, str] = Field(default_factory=dict)
+    criteria: list[CriterionRecord] = Field(default_factory=list)
+
+
+class GivenAnswer(Record):
+    """An answer; which fields are filled follows from the question's kind.
+
+    form: ``option``. choose and tick: ``selected`` (ids of candidates, all of those whose equal texts were shown as one;
+    names of criteria; or verdicts) and ``none_said``. rank: ``ranks`` (candidate id → place from 1). rate: ``ratings``
+    (criterion → value). ``turn``: of a replayed dialogue. ``seconds``: shown → answered; answers of one form share it.
+    """
+
+    question_id: str
+    turn: int | None = None
+    option: str | None = None
+    selected: list[str] = Field(default_factory=list)
+    none_said: bool = False
+    ranks: dict[str, int] = Field(default_factory=dict)
+    ratings: dict[str, float] = Field(default_factory=dict)
+    reason: str | None = None
+    seconds: float
+    at: float
+
+
+class JudgementRecord(RatedRecord):
+    """One rater's judgement of one item.
+
+    ``judgement_id`` is unique; ``item_id`` is the same for everybody who judges the same. ``session``: the unit of work,
+    in which this is item ``number`` of ``numbers``. ``group``: the models that the item is about, in the order of the
+    configuration. ``expected``: of an attention check, question id → the right option; None: an ordinary item.
+    """
+
+    judgement_id: str
+    item_id: str
+    group: list[str]
+    dialogues: list[ShownDialogue]
+    questions: list[AskedQuestion]
+    answers: list[GivenAnswer] = Field(default_factory=list)
+    expected: dict[str, str] | None = None
+    number: int = 1
+    numbers: int = 1
+
+    def answer(self, question_id: str, turn: int | None = None) -> GivenAnswer | None:
+        """The answer to a question (of a turn), None where there is none."""
+        return next((one for one in self.answers if one.question_id == question_id and one.turn == turn), None)
+
+    @property
+    def gold_passed(self) -> bool | None:
+        """Whether an attention check was answered right; None: it is none, or is not answered."""
+        if self.expected is None or self.status != "complete":
+            return None
+        return all(
+            (one := self.answer(name)) is not None and one.option == right for name, right in self.expected.items()
+        )
+
+
+Rated: TypeAlias = DialogueRecord | JudgementRecord
+"""What a rater leaves behind: a live dialogue, or a judgement of finished ones."""
+
+AnyRated = TypeVar("AnyRated", bound=DialogueRecord | JudgementRecord)
+"""Either kind, the same one going in and coming out."""

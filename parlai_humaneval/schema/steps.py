@@ -1,0 +1,338 @@
+"""What a rater's page is told to show, and what it answers.
+
+The server owns the state of a live task. After every event it sends the page one
+:class:`PageState`: the whole of what is to be seen, with a growing ``version``. A page
+that was reloaded, or that missed some, needs only the newest. The page answers a step
+with one :class:`Answer`; the server checks it against the step that it had sent.
+
+No model name, no key of a right answer and no worker id ever stands in a PageState.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from parlai_humaneval.schema.panels import FormAnswer, FormStep, Panel, RankAnswer, RankStep
+from parlai_humaneval.schema.wire import (
+    MAX_TEXT,
+    Card,
+    Name,
+    Option,
+    ReasonField,
+    Said,
+    Text,
+    Wire,
+    WireAnswer,
+    Words,
+)
+
+__all__ = ["MAX_TEXT", "Card", "FormAnswer", "FormStep", "Option", "Panel", "RankAnswer", "RankStep", "ReasonField"]
+
+
+class Entry(Said):
+    """One line of the transcript. ``note`` is a small remark below it (practice feedback, say).
+
+    ``column``: where two partners stand side by side, the index into :attr:`PageState.columns`; None: in both.
+    """
+
+    entry_id: str
+    speaker: Literal["you", "partner"]
+    note: Words | None = None
+    column: int | None = None
+
+
+class Progress(Wire):
+    """“turn 3 of 6”; ``total`` None when the rater decides when to end, ``minimum`` then says from when on."""
+
+    unit: Literal["turn", "conversation", "pair", "practice"]
+    current: int
+    total: int | None
+    minimum: int | None = None
+
+
+class Context(Wire):
+    """The foldable card above the transcript: a persona or a topic."""
+
+    title: Words
+    lines: list[str]
+
+
+class Notice(Wire):
+    """A message about the last answer: why it was refused, or practice feedback with a point for each item."""
+
+    level: Literal["info", "success", "error"]
+    text: Words
+    points: list[Words] = Field(default_factory=list)
+
+
+class WaitStep(Wire):
+    """The partner is typing, or something takes longer (``slow``), or nothing is to be done for now (``idle``)."""
+
+    kind: Literal["wait"] = "wait"
+    text: Words
+    slow: bool = False
+    idle: bool = False
+
+
+class Action(Wire):
+    """Something else that can be done instead of writing a message: end the chat, note a new topic, give a verdict.
+
+    Actions of one ``group`` stand together under its name, with the ``hint`` that they share beside it; number keys do
+    them. ``enabled`` False shows it with the reason in ``hint`` (“after 3 more messages”). With ``text_label`` it asks
+    for a text first; with ``confirm`` it asks once more.
+    """
+
+    action_id: str
+    label: Words
+    group: Words | None = None
+    enabled: bool = True
+    hint: Words | None = None
+    text_label: Words | None = None
+    confirm: Words | None = None
+
+
+class MessageStep(Wire):
+    """Write the next message, or do one of ``actions``. A button offers ``suggestions``: one is put into the field."""
+
+    kind: Literal["message"] = "message"
+    step_id: str
+    label: Words
+    min_words: int = 1
+    max_chars: int = 2000
+    suggestions: list[str] = Field(default_factory=list)
+    actions: list[Action] = Field(default_factory=list)
+
+
+class WriteStep(Wire):
+    """Write a better reply in the partner's place. ``cards`` are the replies that none was chosen of, to look at."""
+
+    kind: Literal["write"] = "write"
+    step_id: str
+    label: Words
+    cards: list[Card]
+    min_words: int = 1
+    max_chars: int = 2000
+
+
+class ChooseStep(Wire):
+    """Choose ``min_choices`` to ``max_choices`` cards; with 0 allowed, ``none_label`` is the explicit “none”."""
+
+    kind: Literal["choose"] = "choose"
+    step_id: str
+    question: Words
+    cards: list[Card]
+    min_choices: int = 1
+    max_choices: int = 1
+    none_label: Words | None = None
+    reason: ReasonField | None = None
+
+
+class TickStep(Wire):
+    """Tick what applies to ``reply`` (None: to the whole conversation).
+
+    With 0 allowed, ``none_label`` is the explicit “none”. With ``max_choices`` 1 it is one choice among options and “none”.
+    """
+
+    kind: Literal["tick"] = "tick"
+    step_id: str
+    question: Words
+    reply: Card | None = None
+    options: list[Option]
+    min_choices: int = 0
+    max_choices: int
+    none_label: Words | None = None
+    reason: ReasonField | None = None
+
+
+class Scale(Wire):
+    """One statement to rate.
+
+    ``slider``: continuous from ``minimum`` to ``maximum``, labelled at its ends only, no number shown, and no position
+    until it is touched. ``points``: one radio button a whole number; ``labels`` names each where there are names, and
+    ``hints`` says of each what it means, where that is told.
+    """
+
+    scale_id: str
+    statement: Words
+    style: Literal["slider", "points"]
+    minimum: float
+    maximum: float
+    left: Words
+    right: Words
+    labels: list[Words] = Field(default_factory=list)
+    hints: list[Words] = Field(default_factory=list)
+
+
+class RateStep(Wire):
+    """Rate every scale; one that was not touched is unanswered."""
+
+    kind: Literal["rate"] = "rate"
+    step_id: str
+    question: Words
+    scales: list[Scale]
+
+
+class TopicStep(Wire):
+    """Name what to talk about, and what one thinks of it. No ``opinions``: it is not asked."""
+
+    kind: Literal["topic"] = "topic"
+    step_id: str
+    label: Words
+    opinion_label: Words
+    opinions: list[Option]
+    max_chars: int = 200
+
+
+class FeedbackStep(Wire):
+    """Free text at the end; may be left empty."""
+
+    kind: Literal["feedback"] = "feedback"
+    step_id: str
+    label: Words
+    max_chars: int = 5000
+
+
+class Redirect(Wire):
+    """Back to the ``site`` that sent the rater: an address, or a ``code`` that the rater is to enter there."""
+
+    site: str
+    url: str | None = None
+    code: str | None = None
+
+
+class EndStep(Wire):
+    """Nothing more to do here.
+
+    ``next`` says what the page does: ``submit`` sends the unit in, ``submit_onboarding`` sends the practice in
+    (the server knows whether it was passed), ``stay`` only shows the text. Then it goes to ``redirect``, if there is one.
+    ``resumes``: the rater may go on later, by a button, and by itself once a launch is back.
+    """
+
+    kind: Literal["end"] = "end"
+    title: Words
+    text: Words
+    next: Literal["submit", "submit_onboarding", "stay"]
+    redirect: Redirect | None = None
+    resumes: bool = False
+
+
+Step = Annotated[
+    WaitStep
+    | MessageStep
+    | WriteStep
+    | ChooseStep
+    | TickStep
+    | RateStep
+    | FormStep
+    | RankStep
+    | TopicStep
+    | FeedbackStep
+    | EndStep,
+    Field(discriminator="kind"),
+]
+
+
+class PageState(Wire):
+    """All that the page shows.
+
+    ``within`` is the turn where ``progress`` counts conversations. ``topic`` stays in sight. ``columns`` names two partners
+    whose transcripts stand side by side. ``panels`` hold finished dialogues, in the transcript's place. ``confirmed`` holds
+    the ``update_id`` of the last answers that the server has dealt with (taken or refused): the page keeps resending an
+    answer until it stands here. ``unit`` is the same for all visits to a unit of work, and tells nothing of it: under it
+    the page keeps what was not sent yet. ``language`` is that of the unit, which may have begun on another page.
+    ``guided``: the page shows the sentences of the task's guide, each of them beside its part until its step is answered.
+    """
+
+    version: int
+    unit: str = ""
+    language: str = "en"
+    phase: Literal["practice", "task", "ended"]
+    guided: bool = False
+    progress: Progress | None = None
+    within: Progress | None = None
+    context: Context | None = None
+    topic: str | None = None
+    columns: list[str] = Field(default_factory=list)
+    transcript: list[Entry] = Field(default_factory=list)
+    panels: list[Panel] = Field(default_factory=list)
+    step: Step
+    notice: Notice | None = None
+    confirmed: list[str] = Field(default_factory=list)
+
+
+class MessageAnswer(WireAnswer):
+    kind: Literal["message"]
+    text: Text
+
+
+class WriteAnswer(WireAnswer):
+    kind: Literal["write"]
+    text: Text
+
+
+class ActionAnswer(WireAnswer):
+    """An action of a message step, with its text where it asks for one."""
+
+    kind: Literal["action"]
+    action_id: Name
+    text: Text = ""
+
+
+class _Selection(WireAnswer):
+    """What was selected, the reason as typed (empty where none is asked), and ``none``: that nothing applies was said."""
+
+    selected: Annotated[list[Name], Field(max_length=50)]
+    none: bool = False
+    reason: Text = ""
+
+
+class ChooseAnswer(_Selection):
+    """``selected`` are ids of cards."""
+
+    kind: Literal["choose"]
+
+
+class TickAnswer(_Selection):
+    """``selected`` are ids of options."""
+
+    kind: Literal["tick"]
+
+
+Rating = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+class RateAnswer(WireAnswer):
+    """Scale id → where it was put; scales that were not touched are absent."""
+
+    kind: Literal["rate"]
+    values: Annotated[dict[Name, Rating], Field(max_length=100)]
+
+
+class TopicAnswer(WireAnswer):
+    """``opinion`` is an option's id, empty where none is asked."""
+
+    kind: Literal["topic"]
+    text: Text
+    opinion: Name = ""
+
+
+class FeedbackAnswer(WireAnswer):
+    kind: Literal["feedback"]
+    text: Text
+
+
+Answer = Annotated[
+    MessageAnswer
+    | WriteAnswer
+    | ActionAnswer
+    | ChooseAnswer
+    | TickAnswer
+    | RateAnswer
+    | FormAnswer
+    | RankAnswer
+    | TopicAnswer
+    | FeedbackAnswer,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,325 @@
+"""Dialogues between two models: one under way, and those of some pairs, many at once, so that each model's batch is full."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from parlai_humaneval.dialogues.files import CONTEXT
+from parlai_humaneval.dialogues.personas import OWN, PARTNERS
+from parlai_humaneval.display.thoughts import without_thoughts
+from parlai_humaneval.models.model_pool import ModelPool
+from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed
+from parlai_humaneval.models.pool.child import Child, Utterance
+from parlai_humaneval.models.pool.worker import ModelWorker
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.self_chat.files import DialogueFile, GeneratedFile, dialogue_id, seed_of, speaker_ids
+from parlai_humaneval.self_chat.settings import Pair, SelfChatSettings, Start, starts_of
+
+
+class ModelsFailed(ModelFailed):
+    """Some models gave no reply after all retries; what the others have made is in ``files``.
+
+    Args:
+        reasons: model → why.
+        files: of all pairs, those of the failed models included.
+    """
+
+    def __init__(self, reasons: Mapping[str, str], files: Sequence[GeneratedFile]) -> None:
+        super().__init__(list(reasons), "; ".join(dict.fromkeys(reasons.values())))
+        self.files = list(files)
+
+
+SILENCE_SHOWN = "…"
+"""Stands for a reply that was empty at every try: the partner hears it, and a rater sees that nothing came."""
+
+
+class BotDialogue:
+    """Two models and what they have said so far.
+
+    They speak by turns. Of a pair, its first model begins dialogues 0, 2, 4, … and its second the others.
+
+    Args:
+        pool: holds both models, loaded.
+        pair: the two models.
+        number: of the dialogue among those of this pair, from 0.
+        start: how it begins. Its lines count as said by the models, and are marked ``seeded`` in the file.
+        seed: of the whole run.
+        exchanges: lines of each speaker at the end.
+    """
+
+    def __init__(self, pool: ModelPool, pair: Pair, number: int, start: Start, *, seed: int, exchanges: int) -> None:
+        self.pair = pair
+        self.number = number
+        self._start = start
+        self._seed = seed
+        self._exchanges = exchanges
+        turned = number % 2 == 1
+        self._models = pair[::-1] if turned else pair
+        # Which side begins says nothing about a model that talks to itself, so there the ids stay in order.
+        self._ids = speaker_ids(pair)[::-1] if turned and pair[0] != pair[1] else speaker_ids(pair)
+        self._children = [
+            Child(pool.worker(model), seed_of(pair, seed, number, side), start.personas[side])
+            for side, model in enumerate(self._models)
+        ]
+        self._heard: tuple[list[Utterance], list[Utterance]] = ([], [])
+        self._acts: list[dict[str, Any]] = []
+        for line in start.lines:
+            self._say(line, seeded=True)
+
+    @property
+    def done(self) -> bool:
+        """Whether every line has been said."""
+        return len(self._acts) >= 2 * self._exchanges
+
+    @property
+    def next_child(self) -> Child:
+        """The side whose turn it is."""
+        return self._children[len(self._acts) % 2]
+
+    @property
+    def next_view(self) -> Sequence[Utterance]:
+        """What was said so far, as the side whose turn it is hears it."""
+        return self._heard[len(self._acts) % 2]
+
+    def take(self, answer: Answer) -> None:
+        """Add the reply of the side whose turn it is."""
+        text = "" if answer.failed else without_thoughts(answer.text)
+        marks: dict[str, Any] = {} if text == answer.text else {"raw_text": answer.text}
+        if answer.info is not None and answer.info.thoughts:
+            marks["thoughts"] = answer.info.thoughts
+        if answer.info is not None and answer.info.turns_left_out:
+            marks["turns_left_out"] = answer.info.turns_left_out
+        if text:
+            self._say(text, **marks)
+        else:
+            self._say(SILENCE_SHOWN, empty=True, **marks)
+
+    def _say(self, text: str, **marks: Any) -> None:
+        side = len(self._acts) % 2
+        self._heard[side].append(Utterance("bot", text))
+        self._heard[1 - side].append(Utterance("human", text))
+        self._acts.append({"id": self._ids[side], "text": text, **marks})
+
+    def as_json(self, metadata_path: str) -> dict[str, Any]:
+        """The dialogue as a line of ParlAI's conversations format, with keys of our own that its reader passes over.
+
+        An act may be marked ``seeded`` (put into the model's mouth) or ``empty`` (the model gave no text). Its ``raw_text``
+        is the model's own where that holds its thoughts, which its partner does not hear; ``thoughts`` are those that a
+        server or tokenizer told apart; ``turns_left_out`` counts the oldest turns that it did not read. In the context,
+        “your persona” is the second speaker's, who hears the first line, and “partner's persona” the first one's.
+        """
+        return {
+            "dialog": [self._acts[index : index + 2] for index in range(0, len(self._acts), 2)],
+            "context": self._context(),
+            "metadata_path": metadata_path,
+            "dialogue_id": dialogue_id(self.pair, self._seed, self.number),
+            "number": self.number,
+            "entities": dict(zip(self._ids, self._models, strict=True)),
+            "seed": self._seed,
+            "start_id": self._start.start_id,
+        }
+
+    def _context(self) -> list[dict[str, str]]:
+        first, second = self._start.personas
+        lines = [*((f"{PARTNERS} {sentence}", self._ids[0]) for sentence in first)]
+        lines += [(f"{OWN} {sentence}", self._ids[1]) for sentence in second]
+        acts = [{"id": CONTEXT, "text": text, "about": about} for text, about in lines]
+        return [*acts, {"id": CONTEXT, "text": self._start.topic}] if self._start.topic else acts
+
+
+OnDialogue = Callable[[DialogueFile], None]
+
+
+def talk(
+    specs: Sequence[ModelSpec],
+    files: Sequence[DialogueFile],
+    starts: Sequence[Start],
+    settings: SelfChatSettings,
+    *,
+    batch_size: int,
+    timeout_s: float,
+    retries: int,
+    on_load: Callable[[str], None] | None,
+    on_dialogue: OnDialogue,
+) -> dict[str, str]:
+    """Load the models, make the dialogues that ``files`` lack, and let go of the models.
+
+    Returns:
+        Models that cannot be loaded, broke, or were silent after all retries, and why.
+    """
+    pool = ModelPool(specs, timeout_s=timeout_s, retries=retries, max_batch=batch_size)
+    try:
+        failed = _load(pool, on_load)
+        limit_batches(pool)
+        left = [file for file in files if not failed.keys() & set(file.pair)]
+        return failed | talk_in(pool, left, starts, settings, on_dialogue)
+    finally:
+        pool.close()
+
+
+def _load(pool: ModelPool, on_load: Callable[[str], None] | None) -> dict[str, str]:
+    """Load what can be loaded; a model that cannot leaves the pool, and why is returned."""
+    failed: dict[str, str] = {}
+    begun: list[str] = []
+
+    def begin(name: str) -> None:
+        begun.append(name)
+        if on_load:
+            on_load(name)
+
+    while True:
+        try:
+            pool.load(begin)
+            return failed
+        except ZooError as error:
+            failed[begun[-1]] = str(error)
+            del pool.specs[begun[-1]]
+
+
+def limit_batches(pool: ModelPool) -> None:
+    """Hold to the ``batchsize`` that a model's options name: ParlAI's GPT-2 without a token for padding needs 1."""
+    for name, spec in pool.specs.items():
+        own = spec.options.get("batchsize")
+        worker = pool.worker(name)
+        if own is not None:
+            worker.max_batch = max(1, min(int(own), worker.max_batch))
+        if worker.agent.opt.get("add_special_tokens") is False:
+            worker.max_batch = 1
+
+
+def talk_in(
+    pool: ModelPool,
+    files: Sequence[DialogueFile],
+    starts: Sequence[Start],
+    settings: SelfChatSettings,
+    on_dialogue: OnDialogue,
+) -> dict[str, str]:
+    """As :func:`talk`, in a pool that is loaded.
+
+    Each dialogue under way asks for its next line as soon as its last one is there, so that none waits for a slower one.
+    When a model fails, its dialogues under way are dropped and no more are begun with it; the others go on.
+
+    Returns:
+        Models that broke or were silent after all retries, and why.
+    """
+    failed: dict[str, str] = {}
+    waiting = [(file, _dialogues(pool, file, starts, settings)) for file in files]
+    asking = Asking(timeout_s=pool.timeout_s, retries=pool.retries)
+    under_way: list[UnderWay] = []
+    asked: dict[Child, UnderWay] = {}
+    while True:
+        waiting = _admit(pool, waiting, under_way)
+        _ask_where_there_is_room(asking, under_way, asked)
+        if not asked:
+            return failed
+        for child, answer in asking.answered():
+            entry = asked.pop(child)
+            if isinstance(answer, ModelFailed):
+                failed[child.model] = answer.reason
+            else:
+                _take(entry, answer, under_way, on_dialogue)
+        waiting = [entry for entry in waiting if not failed.keys() & set(entry[0].pair)]
+        under_way = [entry for entry in under_way if not failed.keys() & set(entry[0].pair)]
+        dropped = [child for child, (file, _) in asked.items() if failed.keys() & set(file.pair)]
+        asking.forget(dropped)
+        asked = {child: entry for child, entry in asked.items() if child not in dropped}
+
+
+Waiting = tuple[DialogueFile, Iterator[BotDialogue]]
+UnderWay = tuple[DialogueFile, BotDialogue]
+
+
+def _take(entry: UnderWay, answer: Answer, under_way: list[UnderWay], on_dialogue: OnDialogue) -> None:
+    """Add the reply to its dialogue, and keep the dialogue if that was its last line."""
+    file, dialogue = entry
+    dialogue.take(answer)
+    if dialogue.done:
+        under_way.remove(entry)
+        file.add(dialogue.as_json(file.metadata_path.name))
+        on_dialogue(file)
+
+
+def _dialogues(
+    pool: ModelPool, file: DialogueFile, starts: Sequence[Start], settings: SelfChatSettings
+) -> Iterator[BotDialogue]:
+    """The dialogues that a file lacks, each begun when it is asked for."""
+    missing = set(file.missing)
+    for number, start in zip(range(settings.num_dialogues), starts_of(file.pair, starts, settings.seed), strict=False):
+        if number in missing:
+            yield BotDialogue(pool, file.pair, number, start, seed=settings.seed, exchanges=settings.exchanges)
+
+
+def _admit(pool: ModelPool, waiting: Sequence[Waiting], under_way: list[UnderWay]) -> list[Waiting]:
+    """Begin dialogues as long as no model gets more to answer than it can at once; what still waits is returned.
+
+    A dialogue keeps each of its two models busy half of the time. The pairs take turns, so that every model of a
+    tournament is busy from the start.
+    """
+    load = Counter(name for _, dialogue in under_way for name in dialogue.pair)
+    still = list(waiting)
+    blocked: list[Waiting] = []
+    while still:
+        again: list[Waiting] = []
+        for entry in still:
+            file, dialogues = entry
+            full = any(load[name] + 1 > 2 * _at_once(pool.worker(name)) for name in set(file.pair))
+            if full:
+                blocked.append(entry)
+                continue
+            dialogue = next(dialogues, None)
+            if dialogue is None:
+                continue
+            load.update(dialogue.pair)
+            under_way.append((file, dialogue))
+            again.append(entry)
+        still = again
+    order = {id(entry): place for place, entry in enumerate(waiting)}
+    return sorted(blocked, key=lambda entry: order[id(entry)])
+
+
+def _at_once(worker: ModelWorker) -> int:
+    """How many replies the model computes or awaits at the same time."""
+    return worker.max_batch * worker.threads
+
+
+def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], asked: dict[Child, UnderWay]) -> None:
+    """Ask for the next line of each dialogue whose model is free, the oldest first; the others wait here.
+
+    They come as one batch then. No batch is joined while it runs, so that they lose nothing by it, and batches that came
+    apart once come together again.
+    """
+    free = _free([entry for entry in under_way if entry[1].next_child not in asked], asked)
+    # Hearing is most of the work of asking. Done first, the requests come together, and so do the batches.
+    for _, dialogue in free:
+        dialogue.next_child.hear(dialogue.next_view)
+    for file, dialogue in free:
+        child = dialogue.next_child
+        asking.ask(child, dialogue.next_view)
+        asked[child] = (file, dialogue)
+
+
+def _free(ready: Sequence[UnderWay], asked: Collection[Child]) -> list[UnderWay]:
+    """Those for whose next line their model has room."""
+    asked_now = Counter(child.worker for child in asked)
+    room: dict[ModelWorker, int] = {}
+    free = []
+    for entry in ready:
+        worker = entry[1].next_child.worker
+        room.setdefault(worker, _room(worker, asked_now[worker]))
+        if room[worker] > 0:
+            room[worker] -= 1
+            free.append(entry)
+    return free
+
+
+def _room(worker: ModelWorker, asked: int) -> int:
+    """How many more a model can be asked at once: a thread at work has no room, however small its batch is.
+
+    Unless the model's replies are begun and ended one by one.
+    """
+    if hasattr(worker.agent, "continuous"):
+        return _at_once(worker) - asked
+    threads_at_work = -(-asked // worker.max_batch)
+    return (worker.threads - threads_at_work) * worker.max_batch

@@ -1,0 +1,266 @@
+"""Shards of self-chats, put together into the files that one run without shards would have made."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from parlai_humaneval.self_chat.files import (
+    SHARD,
+    GeneratedFile,
+    count,
+    differences,
+    file_stem,
+    locked,
+    numbers_in,
+    read_metadata,
+    whole_lines,
+    write_whole,
+)
+from parlai_humaneval.self_chat.settings import Pair, SelfChatError, Shard, shard_of
+
+FEW = 10
+"""So many of the missing dialogues, and of the commands that make them, are told."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The files that were written, and ``missing``: the name of each that has holes → the numbers that it lacks."""
+
+    files: list[GeneratedFile]
+    missing: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The dialogues of one pair in one shard. ``identity``: how they were made, whichever shard they are in."""
+
+    path: Path
+    shard: Shard
+    pair: Pair
+    identity: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    lines: Mapping[int, bytes]
+
+
+def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, force: bool = False) -> Merged:
+    """Write the dialogues of all shards into ``out``, a file a pair; the shards stay as they are.
+
+    The dialogues are those of a run without shards, byte for byte, and such a run may go on with the folder.
+
+    Args:
+        folders: shards, or folders that hold shards.
+        out: where the files go. It may be the folder that holds the shards.
+        allow_missing: write what there is, though dialogues are missing.
+        force: replace files that are there already and differ. An earlier merge of some of these dialogues is added
+            to without it.
+
+    Raises:
+        SelfChatError: shards that do not belong together, are there twice, are missing or unfinished; or files that
+            are in the way. Nothing is written then.
+    """
+    shards = [shard for folder in folders for shard in _shards_in(folder)]
+    if out.resolve() in [shard.resolve() for shard in shards]:
+        raise SelfChatError(f"{out}: is a shard itself; choose another --out")
+    with contextlib.ExitStack() as held:
+        for shard in dict.fromkeys(shards):
+            if os.access(shard, os.W_OK):  # nobody is at work where nobody can write
+                held.enter_context(locked(shard))
+        parts = [part for folder in shards for part in _parts_in(folder)]
+        if not parts:
+            raise SelfChatError(f"{', '.join(map(str, shards))}: no dialogue is there yet")
+        _check_counts(parts)
+        pairs = {pair: [part for part in parts if part.pair == pair] for pair in dict.fromkeys(p.pair for p in parts)}
+        for of_pair in pairs.values():
+            _check_alike(of_pair)
+        missing = {pair: holes for pair, of_pair in pairs.items() if (holes := _holes(of_pair))}
+        if missing and not allow_missing:
+            raise SelfChatError(_told(missing, parts))
+        held.enter_context(locked(out))
+        if not force:
+            for pair, of_pair in pairs.items():
+                _check_free(out / f"{file_stem(pair)}.jsonl", of_pair)
+        files = [_write(out, of_pair) for of_pair in pairs.values()]
+    return Merged(files, {f"{file_stem(pair)}.jsonl": holes for pair, holes in missing.items()})
+
+
+def _shards_in(folder: Path) -> list[Path]:
+    """The folder itself if it is a shard, else the shards that it holds."""
+    if not folder.is_dir():
+        raise SelfChatError(f"{folder}: is not a folder; name those that hold the shards")
+    if _is_shard(folder):
+        return [folder]
+    inside = sorted(path for path in folder.iterdir() if path.is_dir() and _is_shard(path))
+    if not inside:
+        raise SelfChatError(f"{folder}: holds no shard; shards are made by `parlai-humaneval self-chat --shard 1/4`")
+    return inside
+
+
+def _is_shard(folder: Path) -> bool:
+    """By its name, or whatever it was renamed to by what it holds."""
+    known = (read_metadata(path) for path in folder.glob("*.metadata"))
+    named = re.fullmatch(r"shard-\d+-of-\d+", folder.name) is not None
+    return named or any(metadata and SHARD in metadata["identity"] for metadata in known)
+
+
+def _parts_in(folder: Path) -> list[_Part]:
+    """What a shard holds of each pair."""
+    parts = []
+    for path in sorted(folder.glob("*.jsonl")):
+        beside = path.with_name(f"{path.stem}.metadata")
+        metadata = read_metadata(beside)
+        if metadata is None or SHARD not in metadata["identity"]:
+            raise SelfChatError(f"{path}: is not of a shard, or {beside.name} beside it is damaged; move it elsewhere")
+        identity = dict(metadata["identity"])
+        shard = shard_of(identity.pop(SHARD))
+        first, second = identity["pair"]
+        lines = dict(zip(numbers_in(path), whole_lines(path), strict=True))
+        parts.append(_Part(path, shard, (first, second), identity, metadata, lines))
+    return parts
+
+
+def _check_counts(parts: Sequence[_Part]) -> None:
+    """All are of the same number of shards, each holds dialogues of its own, and none is there twice."""
+    first = parts[0]
+    for part in parts:
+        if part.shard.of != first.shard.of:
+            raise SelfChatError(
+                f"{first.path.parent} is of {first.shard.of} shards and {part.path.parent} of {part.shard.of}: they "
+                "do not fit together; name the folders of one of the two"
+            )
+    there: dict[tuple[Shard, Pair], Path] = {}
+    for part in parts:
+        strangers = [number for number in part.lines if number % part.shard.of != part.shard.number - 1]
+        if strangers:
+            raise SelfChatError(
+                f"{part.path}: dialogue {strangers[0]} is not of shard {part.shard}; make the shard anew with --force"
+            )
+        other = there.setdefault((part.shard, part.pair), part.path)
+        if other != part.path:
+            raise SelfChatError(f"shard {part.shard} is there twice: {other} and {part.path}; leave one of them out")
+
+
+def _check_alike(parts: Sequence[_Part]) -> None:
+    """All parts of a pair were made in the same way."""
+    first = parts[0]
+    for part in parts:
+        differing = differences(first.identity, part.identity)
+        if differing:
+            raise SelfChatError(
+                f"{first.path} and {part.path} were made in different ways ({'; '.join(differing)}; “there” is the first, "
+                "“now” the second); make one of them anew"
+            )
+
+
+def _wanted(parts: Iterable[_Part]) -> int:
+    """The dialogues that were asked for: the most that any shard was asked for."""
+    return max(int(part.metadata["opt"]["num_dialogues"]) for part in parts)
+
+
+def _holes(parts: Sequence[_Part]) -> list[int]:
+    there = {number for part in parts for number in part.lines}
+    return [number for number in range(_wanted(parts)) if number not in there]
+
+
+def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> str:
+    """Which dialogues are missing, of which shards, and the commands that make them."""
+    count = parts[0].shard.of
+    lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
+    there = {part.shard.number: part.path.parent for part in parts}
+    told = [f"{file_stem(pair)}.jsonl lacks {_some(holes)}" for pair, holes in missing.items()]
+    shards = [f"{Shard(n, count)} ({'is unfinished' if n in there else 'is not there'})" for n in lacking]
+    commands = [
+        command
+        for number in lacking
+        for command in _commands(parts, Shard(number, count), there.get(number, parts[0].path.parent).parent)
+    ]
+    return (
+        f"{'; '.join(told)}. That is of shard {', '.join(shards)}. Make them, with the --zoo-file of then if there was one, "
+        "and merge again (or merge what there is with --allow-missing):\n"
+        + "\n".join(f"  {line}" for line in commands[:FEW])
+        + (f"\n  and {len(commands) - FEW} more" if len(commands) > FEW else "")
+    )
+
+
+def _some(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:FEW]))
+    more = f" and {len(numbers) - FEW} more" if len(numbers) > FEW else ""
+    return f"{len(numbers)} dialogue{'s'[: len(numbers) > 1]} (number {shown}{more})"
+
+
+def _commands(parts: Sequence[_Part], shard: Shard, out: Path) -> list[str]:
+    """The commands that make a shard of all pairs; what is there already is kept by them."""
+    settings = parts[0].metadata["opt"]
+    flags = {"num_dialogues": _wanted(parts), "exchanges": settings["exchanges"], "start": settings["start"]}
+    flags |= {key: settings[key] for key in ("start_file", "context_kind", "seed")}
+    plain = {"start": "hi", "start_file": "", "context_kind": "jsonl", "seed": 0}
+    words = [
+        word
+        for key, value in flags.items()
+        if value != plain.get(key)
+        for word in (f"--{key.replace('_', '-')}", str(value))
+    ]
+    ends = [*words, "--shard", str(shard), "--out", str(out)]
+    return [shlex.join(["parlai-humaneval", "self-chat", *models, *ends]) for models in _models(parts)]
+
+
+def _models(parts: Sequence[_Part]) -> list[list[str]]:
+    """How the pairs are named on the command line: all self-chats together, and a tournament as one if it is one."""
+    pairs = list(dict.fromkeys(part.pair for part in parts))
+    alone = [first for first, second in pairs if first == second]
+    several = [pair for pair in pairs if pair[0] != pair[1]]
+    named = [["--models", ",".join(alone)]] if alone else []
+    firsts = Counter(dict.fromkeys((name for pair in several for name in pair), 0))
+    firsts.update(first for first, _ in several)
+    order = [name for name, _ in firsts.most_common()]
+    if set(itertools.combinations(order, 2)) == set(several):
+        return [*named, *([["--models", ",".join(order), "--pairs"]] if several else [])]
+    return [*named, *(["--models", ",".join(pair), "--pairs"] for pair in several)]
+
+
+def _joined(parts: Iterable[_Part]) -> str:
+    lines = {number: line for part in parts for number, line in part.lines.items()}
+    return "".join(lines[number].decode() for number in sorted(lines))
+
+
+def _check_free(path: Path, parts: Sequence[_Part]) -> None:
+    if path.exists() and path.read_bytes() != _joined(parts).encode() and not _is_earlier_merge(path, parts):
+        raise SelfChatError(f"{path}: is there already and differs; choose another --out, or replace it with --force")
+
+
+def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
+    """Whether a merge made the file of some of these dialogues: nothing is lost where the others are added."""
+    metadata = read_metadata(path.with_name(f"{path.stem}.metadata"))
+    if metadata is None or differences(metadata["identity"], parts[0].identity):
+        return False
+    lines = {line for part in parts for line in part.lines.values()}
+    return all(SHARD in run for run in metadata["runs"]) and lines.issuperset(
+        path.read_bytes().splitlines(keepends=True)
+    )
+
+
+def _write(out: Path, parts: Sequence[_Part]) -> GeneratedFile:
+    """The file of one pair, and beside it how it was made, with the runs of all shards."""
+    first = parts[0]
+    path = out / f"{file_stem(first.pair)}.jsonl"
+    runs = [{**run, SHARD: str(part.shard)} for part in parts for run in part.metadata["runs"]]
+    metadata = {
+        **first.metadata,
+        "date": min(part.metadata["date"] for part in parts),
+        "opt": {**first.metadata["opt"], "num_dialogues": _wanted(parts)},
+        "identity": first.identity,
+        "runs": sorted(runs, key=lambda run: str(run["date"])),
+    }
+    path.unlink(missing_ok=True)  # dialogues never stand beside what was said of others
+    write_whole(path.with_name(f"{path.stem}.metadata"), json.dumps(metadata, ensure_ascii=False, indent=1) + "\n")
+    write_whole(path, _joined(parts))
+    return count(path, first.pair, generated=0)

@@ -1,0 +1,1 @@
+"""What every test is built on: results, clusters, permutations, corrections."""

@@ -1,0 +1,404 @@
+"""Looking at a study again and again while it grows: p-values of every look, and one that allows for the looking.
+
+A p-value that is right at one planned end is wrong as a rule for stopping: who looks after every answer and stops at
+the first p < .05 finds a difference between two equal models in a third of studies of 400 answers.
+:func:`anytime_p_values` may be looked at after every answer.
+
+Bets on which of two models wins: evidence that may be looked at after every worker, and intervals that stay right.
+
+Somebody who holds that neither of two models is the better one lets us bet on each worker who comes: we stake a share of
+our capital on the worker's share of turns won, which is fair if they are right. However we bet and whenever we stop, the
+chance of ever having twenty times the capital that we began with is then at most one in twenty (Ville's inequality).
+Several bets at once, each with a part of the capital, find small gaps as well as large ones.
+
+The unit is the worker, folded in once: turns of a dialogue and dialogues of a worker are alike, and bets on them one by one
+are not fair. The order of workers must not depend on what they answer: that of their arrival does not. Nor must a stake: it
+goes by the dialogues that a worker was given, and not by how many they stayed for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaln, stdtr
+
+Floats = npt.NDArray[np.float64]
+
+SOURCE = "Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting; Ville 1939"
+PRIOR_VARIANCE = 0.05
+"""Mean square of what the share of a dialogue's turns that one model wins is away from one half, before anything is known:
+some six turns that are a little alike."""
+PRIOR_COUNT = 8.0
+"""So many workers that is worth."""
+PRIOR_LIKENESS = 0.3
+"""Expected correlation of the shares in two dialogues of one worker."""
+SMALLEST = 1e-200
+"""Where a capital is held, so that numbers stay what processors count quickly: nothing beside a stake of 1."""
+LARGEST = 1e200
+
+
+@dataclass(frozen=True)
+class Bets:
+    """Bets that are held at once. ``gains``: what each expects of a dialogue on average; ``weights``: parts of the capital,
+    which sum to 1; ``most``: the largest stake at which the capital of a worker's single dialogue stays above 0.
+
+    Expectations only shape the stakes, and so does the variance that was seen of earlier workers: whether a bet is fair does
+    not rest on them.
+    """
+
+    gains: Floats
+    weights: Floats
+    most: float
+
+    def of(self, terms: Terms, variance: Floats) -> Floats:
+        """Stakes (… × bets) on what one worker says, if one dialogue has this ``variance`` (…).
+
+        The capital grows fastest with the mean ÷ mean square of the outcome, and must never be staked as a whole.
+        """
+        mean, spread = np.broadcast_arrays(terms.mean, terms.square * variance)
+        scale: Floats = np.divide(mean, spread, out=np.zeros_like(spread), where=mean > 0)
+        cap = self.most / 2 / np.maximum(terms.bound, 0.25)
+        return np.minimum(self.gains * scale[..., None], cap[..., None])
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How much one worker says (…): of dialogues of two models alone, each weighs 1.
+
+    Attributes:
+        mean: what all of it together shows of a gap, in dialogues of the two alone.
+        square: its variance, in that of one such dialogue.
+        bound: the furthest from 0 that its sum can be.
+    """
+
+    mean: Floats
+    square: Floats
+    bound: Floats
+
+    def of_each(self) -> Terms:
+        """The same, with an axis for several variances after the first one."""
+        return Terms(*(np.expand_dims(each, 1) for each in (self.mean, self.square, self.bound)))
+
+
+def direct_terms(n: Floats) -> Terms:
+    """Of ``n`` dialogues of the two models, which are as alike as those of one worker are expected to be."""
+    return Terms(n, n * (1 + (n - 1) * PRIOR_LIKENESS), n / 2)
+
+
+def pooled_terms(direct: Floats, indirect: Floats, bound: Floats) -> Terms:
+    """Of some ``direct`` dialogues, and ``indirect`` ones of one of the two with a third model, each halved.
+
+    Such a one shows a quarter of the gap, with a quarter of the variance; the worker's likes come in through half of it, and
+    only those for one of the two. ``bound``: the furthest from 0 that the sum of the indirect ones can be.
+    """
+    mean, liked = direct + indirect / 4, direct + indirect / np.sqrt(8)
+    together = liked**2 - direct - indirect / 8
+    return Terms(mean, mean + PRIOR_LIKENESS * together, direct / 2 + bound)
+
+
+def order_bets(margin: float) -> Bets:
+    """Bets on who is better, for gaps about ``margin`` (of win rates: 0.1 for 10 points) and larger ones."""
+    return Bets(_half(margin) * np.array([0.9, 1.6, 2.4, 5.0]), np.array([0.5, 0.2, 0.2, 0.1]), 1.9)
+
+
+def equality_bets(margin: float) -> Bets:
+    """Bets on a gap smaller than ``margin``."""
+    return Bets(_half(margin) * np.array([0.65, 0.85]), np.array([0.5, 0.5]), 1.7)
+
+
+def squares(lead: Floats, n: Floats) -> Floats:
+    """What workers tell of the variance of one dialogue, whose ``n`` of them sum to ``lead`` above one half."""
+    return np.divide(lead**2, direct_terms(n).square, out=np.zeros_like(lead), where=n > 0)
+
+
+def variance_seen(total: Floats, count: Floats) -> Floats:
+    """The variance to be expected after so many :func:`squares`, which sum to ``total``."""
+    return np.asarray((PRIOR_COUNT * PRIOR_VARIANCE + total) / (PRIOR_COUNT + count), dtype=float)
+
+
+def _half(margin: float) -> float:
+    if not 0 < margin < 1:
+        raise ValueError(f"the margin must lie between 0 and 1, such as 0.1 for ten points: it is {margin:g}")
+    return margin / 2
+
+
+def staked(capital: Floats, stakes: Floats, outcome: Floats) -> Floats:
+    """The ``capital`` of each bet (… × bets) after a worker with this ``outcome`` (…)."""
+    grown: Floats = np.clip(capital * (1 + stakes * outcome[..., None]), SMALLEST, LARGEST)
+    return grown
+
+
+def order_evidence(shares: npt.ArrayLike, margin: float = 0.1) -> tuple[Floats, Floats]:
+    """E-values after each worker: that A is better than B, and that B is better than A.
+
+    ``shares``: of each worker, in the order in which they came, the share of turns that A won, ties counting half. Of a
+    choice from several models, half of 1 plus (picks of A − picks of B) / turns. The first evidence that ever reaches
+    2/α decides with a chance of at most α of a wrong answer. ``margin``: the gap that is looked for first.
+
+    Assumes independent workers, whose order does not depend on their answers, each with one share.
+
+    Source: Waudby-Smith & Ramdas 2024, §4; the mixture of bets: Ramdas et al. 2023.
+
+    >>> for_a, for_b = order_evidence([0.8, 0.6, 1, 0.8, 0.6, 1, 0.8, 1, 1])
+    >>> for_a.round(1).tolist()
+    [1.4, 1.6, 2.7, 3.7, 4.2, 7.0, 9.7, 16.0, 26.0]
+    >>> round(float(for_b.max()), 2)
+    0.6
+    """
+    y = _shares(shares)
+    bets, one = order_bets(margin), np.ones(len(y))
+    stakes = _stakes(bets, y, one, one)
+    return _evidence(y - 0.5, stakes, bets), _evidence(0.5 - y, stakes, bets)
+
+
+def equality_evidence(shares: npt.ArrayLike, margin: float = 0.1) -> Floats:
+    """E-values after each worker that the win rates of A and B are less than ``margin`` apart.
+
+    The lower of the two that A is not better by so much, and that B is not, each at its highest so far: where it reaches
+    1/β, the two are called equal within the margin with a chance of at most β that they are not.
+
+    Assumes independent workers, whose order does not depend on their answers, each with one share.
+
+    Source: Waudby-Smith & Ramdas 2024, §4; two one-sided tests: Schuirmann 1987.
+
+    >>> equality_evidence([0.5, 0.6, 0.4] * 40, margin=0.2)[[9, 39, 119]].round(1).tolist()
+    [4.4, 390.7, 62590472.6]
+    """
+    y, bets, half = _shares(shares), equality_bets(margin), _half(margin)
+    one = np.ones(len(y))
+    stakes = _stakes(bets, y, one, one)
+    sides = [_evidence(half - (y - 0.5), stakes, bets), _evidence(half + (y - 0.5), stakes, bets)]
+    return np.minimum(*(np.maximum.accumulate(side) for side in sides)) if y.size else y
+
+
+def score_evidence(differences: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """E-values after each worker that A is rated higher than B, and that B is, of standardised scores.
+
+    ``differences``: of each worker, the mean score of A − that of B. Each is bet on by 1 + tanh(λ·difference). There is no
+    evidence that two are rated alike: no margin of win rates means anything here.
+
+    Assumes independent workers in an order that does not depend on their answers, and that, of two models that are rated
+    alike, a worker's difference is as often so much above 0 as below.
+
+    Source: Ramdas et al. 2023, Game-theoretic statistics and safe anytime-valid inference.
+
+    >>> for_a, for_b = score_evidence([0.8, 0.3, 1.2, 0.5, 0.9, 0.7])
+    >>> for_a.round(1).tolist()
+    [1.5, 2.0, 3.5, 5.2, 9.1, 15.5]
+    """
+    d = np.asarray(differences, dtype=float)
+    if d.ndim != 1 or not np.isfinite(d).all():
+        raise ValueError("differences must be a list of numbers, with nothing missing")
+    sizes, weights = np.array([0.25, 0.5, 1.0, 2.0]), np.array([0.25, 0.25, 0.25, 0.25])
+    odds = np.tanh(sizes * d[:, None])
+    return np.cumprod(1 + odds, axis=0) @ weights, np.cumprod(1 - odds, axis=0) @ weights
+
+
+def share_interval(
+    shares: npt.ArrayLike,
+    terms: npt.ArrayLike | None = None,
+    *,
+    asked: npt.ArrayLike | None = None,
+    margin: float = 0.1,
+    level: float = 0.95,
+    last: bool = False,
+) -> tuple[Floats, Floats]:
+    """Lower and upper end after each worker of an interval for the mean share that one may look at whenever one likes.
+
+    All means that no bet has spoken against so far: the same bets as in :func:`order_evidence`, made against each mean, so
+    that one half lies outside just when A or B is called better at α = 1 − ``level``. Ends never move apart.
+
+    ``terms``: dialogues behind each share, a part of one where its worker left; without it one each. ``asked``: that each
+    worker was given, where some left: stakes go by these, as who likes one model may leave sooner. ``margin``: the gap for
+    which the bets are meant. ``last``: only after the last worker, which is quicker.
+
+    Assumes independent workers, whose order does not depend on their answers, with one mean share at all times.
+
+    Source: Waudby-Smith & Ramdas 2024, §4 (hedged capital).
+
+    >>> low, high = share_interval([0.8, 0.6, 1, 0.8, 0.6, 1, 0.8, 1, 0.6, 0.8] * 3)
+    >>> low[[9, 29]].round(2).tolist(), high[[9, 29]].round(2).tolist()
+    ([0.47, 0.67], [1.0, 0.9])
+    """
+    y = _shares(shares)
+    n = np.ones(len(y)) if terms is None else np.asarray(terms, dtype=float)
+    if n.shape != y.shape or not (n > 0).all():
+        raise ValueError(
+            "terms must hold the number of dialogues behind each share, 1 or more, or the part of one that was answered"
+        )
+    given = n if asked is None else np.asarray(asked, dtype=float)
+    if given.shape != n.shape or (given < n).any():
+        raise ValueError("asked must hold the number of dialogues that each worker was given, no fewer than terms")
+    if not 0 < level < 1:
+        raise ValueError(f"the level must lie between 0 and 1: it is {level:g}")
+    bar = 2 / (1 - level)
+    looks = np.arange(len(y))[-1:] if last else np.arange(len(y))
+    bets = order_bets(margin)
+    uncapped = Bets(bets.gains, bets.weights, np.inf)
+    hedged = _Hedged(n, given, _stakes(uncapped, y, n, given), bets)
+    return _lowest(y, hedged, bar, looks), 1 - _lowest(1 - y, hedged, bar, looks)
+
+
+@dataclass(frozen=True)
+class _Hedged:
+    """Bets against any mean: dialogues that each worker answered, and was ``given``; stakes before they are capped."""
+
+    answered: Floats
+    given: Floats
+    stakes: Floats
+    bets: Bets
+
+    def against(self, mean: float, y: Floats) -> Floats:
+        """Evidence that the mean share is above ``mean``; no more is staked than leaves capital after shares of 0."""
+        most = self.bets.most / 2 / mean / self.given[:, None]
+        return _evidence((y - mean) * self.answered, np.minimum(self.stakes, most), self.bets)
+
+
+def _lowest(y: Floats, hedged: _Hedged, bar: float, looks: npt.NDArray[np.int64]) -> Floats:
+    """At each look the smallest mean against which the evidence never reached ``bar``: found by halving."""
+    low, high = np.zeros(len(looks)), np.ones(len(looks))
+    while looks.size and (high - low).max() > 1e-4:
+        middle = (low + high) / 2
+        means, which = np.unique(middle, return_inverse=True)
+        reached = np.stack([np.maximum.accumulate(hedged.against(mean, y)) for mean in means]) >= bar
+        refuted = reached[which, looks]
+        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    return low
+
+
+def _stakes(bets: Bets, y: Floats, n: Floats, given: Floats) -> Floats:
+    """Workers × bets; stakes of each on the dialogues that they were ``given``, after the variance of those before."""
+    seen = np.cumsum(squares((y - 0.5) * n, n))
+    before = np.concatenate([[0.0], seen[:-1]]) if len(y) else seen
+    return bets.of(direct_terms(given), variance_seen(before, np.arange(len(y), dtype=float)))
+
+
+def _evidence(outcomes: Floats, stakes: Floats, bets: Bets) -> Floats:
+    """What the capital is worth after each of ``outcomes``."""
+    logs = np.cumsum(np.log1p(stakes * outcomes[:, None]), axis=0)
+    return np.asarray(np.exp(np.minimum(logs, 460.0)) @ bets.weights, dtype=float)
+
+
+def _shares(shares: npt.ArrayLike) -> Floats:
+    y = np.asarray(shares, dtype=float)
+    if y.ndim != 1 or not ((y >= 0) & (y <= 1)).all():
+        raise ValueError("shares must be a list of numbers from 0 to 1, one of each worker, with nothing missing")
+    return y
+
+
+Ints = npt.NDArray[np.int64]
+
+SEQUENTIAL_SOURCE = (
+    "Robbins 1970, Statistical methods related to the law of the iterated logarithm; "
+    "Johari, Koomen, Pekelis & Walsh 2022, Always valid inference"
+)
+PRIOR_WEIGHT = 20.0
+"""Answers that the prior of the e-process is worth: differences of about ten points are looked for first."""
+
+
+def t_p_values(values: npt.ArrayLike, of_a: npt.ArrayLike) -> Floats:
+    """The two-sided t test of A against B after every value: two independent samples, equal variances.
+
+    ``values`` in the order in which they came; ``of_a``: True where a value is of A. 1 as long as a sample is empty
+    or no value differs, so that no variance can be estimated.
+
+    Right for one look that was fixed beforehand. Assumes independent, normal values.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> t_p_values([5, 3, 4, 2, 5, 3], [True, False] * 3).round(3).tolist()
+    [1.0, 1.0, 0.333, 0.106, 0.032, 0.013]
+    """
+    y, a = np.asarray(values, dtype=float), np.asarray(of_a, dtype=bool)
+    if y.shape != a.shape or y.ndim != 1:
+        raise ValueError(f"values and of_a must be equally long lists: they are {y.shape} and {a.shape}")
+    if not np.isfinite(y).all():
+        raise ValueError("values hold missing or infinite numbers: leave them out")
+    y = y - (y.mean() if y.size else 0.0)  # sums of squares lose no digits to a high mean
+    n_a, n_b = np.cumsum(a), np.cumsum(~a)
+    sums = [np.cumsum(np.where(own, y, 0.0)) for own in (a, ~a)]
+    means = [total / np.maximum(count, 1) for total, count in zip(sums, (n_a, n_b), strict=True)]
+    squares = np.cumsum(y**2) - n_a * means[0] ** 2 - n_b * means[1] ** 2
+    df = n_a + n_b - 2
+    floor = 1e-12 * max(1.0, float((y**2).sum()))
+    known = (n_a > 0) & (n_b > 0) & (df > 0) & (squares > floor)
+    variance = np.where(known, squares / np.maximum(df, 1), 1.0) * (1 / np.maximum(n_a, 1) + 1 / np.maximum(n_b, 1))
+    t = (means[0] - means[1]) / np.sqrt(variance)
+    return np.asarray(np.where(known, 2 * stdtr(np.maximum(df, 1), -np.abs(t)), 1.0), dtype=float)
+
+
+def e_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_WEIGHT) -> Floats:
+    """The beta-binomial e-process after each of ``outcomes`` (0 or 1): how much better they fit a share unlike ``p0``.
+
+    The chance of the outcomes so far under shares spread as Beta(``weight``·p0, ``weight``·(1−p0)), over their chance
+    under ``p0``. Under ``p0`` its mean is 1 at any time, and it ever reaches 1/α with a chance of at most α
+    (Ville's inequality). Infinite evidence is cut to the largest number there is.
+
+    Assumes that outcomes are independent, also those of one worker.
+
+    An e-value of 20 is evidence as strong as p = .05.
+
+    Source: Ville 1939; Robbins 1970; Howard, Ramdas, McAuliffe & Sekhon 2021.
+
+    >>> e_values([1, 1, 0, 1, 1, 1, 1, 1]).round(2).tolist()
+    [1.0, 1.05, 0.95, 0.99, 1.08, 1.21, 1.39, 1.65]
+    """
+    x = _flags(outcomes)
+    if not 0 < p0 < 1 or not weight > 0:
+        raise ValueError(f"p0 must lie between 0 and 1 and weight above 0: they are {p0} and {weight}")
+    k, n = np.cumsum(x), np.arange(1, len(x) + 1)
+    a, b = weight * p0, weight * (1 - p0)
+    log_e = betaln(a + k, b + n - k) - betaln(a, b) - k * np.log(p0) - (n - k) * np.log1p(-p0)
+    return np.asarray(np.exp(np.minimum(log_e, 700.0)), dtype=float)
+
+
+def anytime_p_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_WEIGHT) -> Floats:
+    """A p-value after each outcome that stays right however often one looks: 1 over the highest e-value so far.
+
+    Below .05 at any look: the share differs from ``p0``, and one may stop there. Assumes what :func:`e_values` does.
+
+    Source: Howard, Ramdas, McAuliffe & Sekhon 2021, §1; Ville 1939.
+
+    >>> anytime_p_values([1, 1, 0, 1, 1, 1, 1, 1]).round(3).tolist()
+    [1.0, 0.955, 0.955, 0.955, 0.929, 0.829, 0.719, 0.606]
+    """
+    e = e_values(outcomes, p0, weight=weight)
+    return np.asarray(np.minimum(1.0, 1 / np.maximum.accumulate(e)), dtype=float) if e.size else e
+
+
+def _flags(outcomes: npt.ArrayLike) -> Ints:
+    x = np.asarray(outcomes, dtype=float)
+    if x.ndim != 1 or not np.isin(x, (0.0, 1.0)).all():
+        raise ValueError("outcomes must be a list of 0 and 1; leave ties out")
+    return x.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where p fell below α. ``first``: index of the first look; ``sustained``: of the first from which on all are."""
+
+    first: int | None
+    sustained: int | None
+
+
+def crossing(p_values: npt.ArrayLike, alpha: float = 0.05, min_looks: int = 1) -> Crossing:
+    """Looks before the ``min_looks``-th do not count.
+
+    Where p fell below ``alpha`` for the first time, and for good.
+
+    Assumes nothing of how the p-values were made; a first crossing is not corrected for many looks.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> crossing([0.2, 0.04, 0.07, 0.03, 0.01])
+    Crossing(first=1, sustained=3)
+    """
+    p = np.asarray(p_values, dtype=float)
+    below = (p < alpha) & (np.arange(1, len(p) + 1) >= min_looks)
+    if not below.any():
+        return Crossing(None, None)
+    above = np.flatnonzero(~below)
+    start = int(above[-1]) + 1 if above.size else 0
+    return Crossing(int(below.argmax()), start if start < len(p) else None)

@@ -1,0 +1,1 @@
+"""LLM judges: their bias, and prediction-powered estimates."""

@@ -1,0 +1,308 @@
+"""The public answer: people's answers on a part and a judge's on all, from their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from parlai_humaneval.statistics.core.clustered import SHARE_LIMITS, Limits
+from parlai_humaneval.statistics.core.multiplicity import Family, corrected
+from parlai_humaneval.statistics.core.result import Detail, Result, check_level
+from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share
+from parlai_humaneval.statistics.judges.matching import Answers, Matched, evidence_of_rates, matched
+from parlai_humaneval.statistics.judges.pairing import compared, levels, people_and_judge
+from parlai_humaneval.statistics.judges.prediction_powered import Question, combined
+from parlai_humaneval.statistics.judges.ranking import strengths_with_judge
+from parlai_humaneval.tables.columns import TableError, Tables
+
+_PAIRED = ("technique", "setting", "kind", "metric")
+_RATED = ("scope", "source", "technique", "setting", "metric", "criterion")
+_MAY_DIFFER = ("technique", "setting")
+_MAY_DIFFER_OF_RATINGS = (*_MAY_DIFFER, "source", "metric")
+"""What a judge's answers are called tells them apart only where people's have the same names."""
+
+
+def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.95) -> list[Result]:
+    """People's answers on a part, made more exact by a judge's answers on all, for everything that both answered.
+
+    Win rates of pairs, Bradley–Terry strengths, means of ratings on scales and sliders, shares of good turns and of
+    speakers who were taken for people. The judge may be useless or biased: its bias is measured where people answered
+    too, and taken off. Its weight λ is chosen from the data, and an answer is people's alone where the judge does not
+    help, so that no interval is wider than people's by more than 1 %, and of fewer than six effective workers.
+
+    Args:
+        tables: people's answers. Rows whose column ``rater_kind`` says ``judge`` are left out.
+        judge: the judge's answers in tables of the same columns, to what people answered and to more of the same kind;
+            or the name under which they stand in ``tables``, beside people's or among them. Answers are matched by
+            dialogue, turn, pair or model, and metric or criterion; several to the same (both orders, several judges) are
+            averaged.
+        level: coverage of the intervals.
+
+    Returns:
+        A result for each question. Its first note is the gain in words. ``details``: ``people`` with ``people_low`` and
+        ``people_high`` (the answer by people alone), ``judge`` (that by the judge alone), ``lambda``, ``gain`` (people's
+        variance by this one), ``human`` and ``worth`` (so many human dialogues are worth so many), ``judged_only`` (what
+        only the judge answered); ``technique``, ``setting``, ``metric``. Holm's correction is over the pairs of a
+        question.
+
+    Raises:
+        TableError: either is no tables, there are no answers of people or of the judge, both are the same, none of them
+            are on the same, or the judge answered nothing but what people answered.
+        ValueError: ``level`` is not between 0 and 1.
+
+    Assumes that what people judged was drawn by chance from what the judge judged, that the judge judged both alike, and
+    that answers without a common worker or dialogue are independent. For one look at data that are complete: it is not
+    for studies that stop when they are decided.
+
+    Source: Angelopoulos, Duchi & Zrnic 2023, PPI++; clusters: Cameron, Gelbach & Miller 2011.
+
+    >>> from dataclasses import replace
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> everyone = example_tables()
+    >>> nothing = {name: getattr(everyone, name)[:0] for name in ('turns', 'comparisons', 'ratings')}
+    >>> labels = everyone.segments
+    >>> people = replace(everyone, segments=labels[labels['worker_id'] < 'w6'], **nothing)
+    >>> judge = replace(everyone, segments=labels.assign(worker_id='gpt'), **nothing)
+    >>> ada = prediction_powered(people, judge)[0]
+    >>> print(ada)
+    share of ada, taken for human: 0.553, 95% interval 0.422 to 0.678, n = 36 [prediction-powered t, clustered by worker
+    and dialogue]
+    >>> print(ada.notes[0])
+    these 12 human dialogues are worth 16
+    """
+    check_level(level)
+    people, judged = people_and_judge(tables, judge)
+    of_people, of_judge = (compared(people), levels(people)), (compared(judged), levels(judged))
+    _check_answers(of_people, "tables: people answered nothing that counts")
+    _check_answers(of_judge, "judge: it answered nothing that counts")
+    results = [
+        *_of_pairs(*_alike(of_people[0], of_judge[0], _MAY_DIFFER), level),
+        *_of_levels(*_alike(of_people[1], of_judge[1], _MAY_DIFFER_OF_RATINGS), level),
+    ]
+    if not results:
+        raise TableError(_nothing_matched(of_people, of_judge))
+    if not any(result.details["judged_only"] for result in results):
+        raise TableError(
+            "judge: it answered nothing that people did not answer, too, so that it cannot add to their answers: let it "
+            "answer the other dialogues as well"
+        )
+    return results
+
+
+Both = tuple[pd.DataFrame, pd.DataFrame]
+
+
+def _check_answers(frames: Both, words: str) -> None:
+    if not sum(map(len, frames)):
+        raise TableError(f"{words}: expected finished comparisons, turns, ratings or segments")
+
+
+def _nothing_matched(people: Both, judge: Both) -> str:
+    pairs: list[str] = []
+    for of_people, of_judge, names in zip(people, judge, (("metric", "item"), ("criterion", "item")), strict=True):
+        if len(of_people) and len(of_judge):
+            firsts = [" of ".join(repr(str(rows[name].iloc[0])) for name in names) for rows in (of_people, of_judge)]
+            pairs.append(f"people's first answer is to {firsts[0]}, the judge's to {firsts[1]}")
+    hint = f" ({'; '.join(pairs)})" if pairs else ": they hold different kinds of answers"
+    return (
+        f"judge: none of its answers is to what people answered{hint}. The names of dialogues, turns, models and metrics "
+        "or criteria must be the same"
+    )
+
+
+def _alike(people: pd.DataFrame, judge: pd.DataFrame, may_differ: Sequence[str]) -> Both:
+    """Both; what the judge's answers are called is emptied where it is none of people's names, to fit any of them."""
+    for name in may_differ:
+        if not set(people[name]) & set(judge[name]):
+            judge = judge.assign(**{name: None})
+    return people, judge
+
+
+def _groups(
+    people: pd.DataFrame, judge: pd.DataFrame, columns: Sequence[str]
+) -> Iterator[tuple[dict[str, str], pd.DataFrame, pd.DataFrame]]:
+    """Names of a question, people's answers to it and the judge's."""
+    for key, rows in people.groupby(list(columns), sort=True):
+        names = dict(zip(columns, (str(part) for part in key), strict=True))
+        fits = np.ones(len(judge), dtype=bool)
+        for name, value in names.items():
+            fits &= (judge[name].isna() | judge[name].eq(value)).to_numpy(dtype=bool)
+        if fits.any():
+            yield names, rows, judge[fits]
+
+
+def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterator[Result]:
+    for names, rows, of_judge in _groups(people, judge, _PAIRED):
+        family = Family(names["technique"], names["setting"], names["metric"])
+        rates = []
+        for pair, own in rows.groupby(["model_a", "model_b"], sort=True):
+            a, b = (str(model) for model in pair)
+            theirs = of_judge[(of_judge["model_a"].eq(a) & of_judge["model_b"].eq(b)).to_numpy(dtype=bool)]
+            both = matched(_decided(own), _decided(theirs))
+            if both.known.any():
+                rates.append(_named(_win_rate(both, own, a, b, names, level), both, names))
+        yield from corrected(rates, [family] * len(rates))
+        two = (rows["n_models"] == 2).to_numpy(dtype=bool)
+        found = (
+            strengths_with_judge(rows[two], of_judge, _unit(names["kind"]), level=level)
+            if rates and two.any()
+            else None
+        )
+        if found is not None:
+            yield from (_named(result, found.answers, names) for result in found.models)
+            yield from corrected(
+                [_named(result, found.answers, names) for result in found.pairs], [family] * len(found.pairs)
+            )
+
+
+def _unit(kind: str) -> str:
+    return "comparison" if kind == "dialogue" else "dialogue"
+
+
+def _decided(rows: pd.DataFrame) -> Answers:
+    """Wins of the first model, of the comparisons that were decided."""
+    outcome = rows["outcome"].to_numpy(dtype=float)
+    items, workers, first, second = (
+        rows[name].to_numpy(dtype=object) for name in ("item", "worker_id", "dialogue_a", "dialogue_b")
+    )
+    nothing = np.zeros(len(rows), dtype=np.intp)
+    return Answers((outcome > 0).astype(float), (outcome != 0).astype(float), nothing, items, workers, (first, second))
+
+
+def _win_rate(both: Matched, rows: pd.DataFrame, a: str, b: str, names: dict[str, str], level: float) -> Result:
+    people = both.people
+    alone = crossed_share(
+        people.values, people.counted, people.workers, people.dialogues, name=f"win rate of {a} over {b}", level=level
+    )
+    units = len(rows) if names["kind"] == "dialogue" else rows["dialogue_a"].nunique()
+    question = Question(
+        people=alone,
+        row=np.ones(1),
+        sizes=people.counted,
+        unit=_unit(names["kind"]),
+        units=int(units),
+        null=0.5,
+        limits=SHARE_LIMITS,
+        share=True,
+    )
+    return _of_rates(both, question, (1.0,))
+
+
+def _of_rates(both: Matched, question: Question, signs: Sequence[float]) -> Result:
+    evidence = evidence_of_rates(both, signs)
+    result = combined(evidence, question, evidence.tuned(np.ones((1, 1))))
+    return result.but(details={**result.details, "judge": _judge_alone(both, signs)})
+
+
+def _judge_alone(both: Matched, signs: Sequence[float]) -> float | None:
+    judge, total = both.judge, 0.0
+    for stratum, sign in enumerate(signs):
+        here = judge.strata == stratum
+        counted = float(judge.counted[here].sum())
+        if not counted:
+            return None
+        total += sign * float(judge.values[here].sum()) / counted
+    return total
+
+
+def _named(result: Result, both: Matched, names: dict[str, str]) -> Result:
+    """The result with the question in its name and details, and what the judge did and did not answer."""
+    question = names.get("criterion") or names["metric"]
+    missing = int((~both.known).sum())
+    notes = (
+        (f"{missing:,} of {len(both.known):,} answers of people are to what the judge did not answer",)
+        if missing
+        else ()
+    )
+    details: dict[str, Detail] = {
+        **result.details,
+        "judged_only": both.only_judged,
+        **{name: names[name] for name in ("technique", "setting", "metric")},
+    }
+    return result.but(name=f"{result.name}, {question}", notes=(*result.notes, *notes), details=details)
+
+
+def _of_levels(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterator[Result]:
+    for names, rows, of_judge in _groups(people, judge, _RATED):
+        of_judge = _on_scale(of_judge, _scale(rows))
+        models = [str(model) for model in sorted(rows["model"].unique()) if of_judge["model"].eq(model).any()]
+        for model in models:
+            both = _values(rows, of_judge, [model])
+            if both.known.any():
+                yield _named(_mean(both, rows, model, level), both, names)
+        gaps = []
+        for a, b in combinations(models, 2):
+            both = _values(rows, of_judge, [a, b])
+            if all(both.known[both.people.strata == stratum].any() for stratum in (0, 1)):
+                gaps.append(_named(_difference(both, rows, (a, b), level), both, names))
+        family = Family(names["technique"], names["setting"], names["metric"], names["criterion"])
+        yield from corrected(gaps, [family] * len(gaps))
+
+
+def _values(people: pd.DataFrame, judge: pd.DataFrame, models: Sequence[str]) -> Matched:
+    return matched(_rated(people, models), _rated(judge, models))
+
+
+def _rated(rows: pd.DataFrame, models: Sequence[str]) -> Answers:
+    place = pd.Index(models).get_indexer(pd.Index(rows["model"].to_numpy(dtype=object)))
+    own, strata = rows[place >= 0], np.asarray(place[place >= 0], dtype=np.intp)
+    items = (own["model"] + " in " + own["item"]).to_numpy(dtype=object)
+    workers, dialogues = (own[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue"))
+    values = own["value"].to_numpy(dtype=float)
+    return Answers(values, np.ones_like(values), strata, items, workers, (dialogues, dialogues))
+
+
+def _scale(rows: pd.DataFrame) -> Limits:
+    low, high = rows["low"].min(), rows["high"].max()
+    return None if pd.isna(low) or pd.isna(high) else (float(low), float(high))
+
+
+def _on_scale(judge: pd.DataFrame, limits: Limits) -> pd.DataFrame:
+    """The judge's values on people's scale, where both are known: λ, at most 1, could not make up for a smaller one."""
+    own = _scale(judge)
+    if limits is None or own is None or own == limits or own[0] >= own[1]:
+        return judge
+    stretched: pd.DataFrame = judge.assign(value=np.interp(judge["value"].to_numpy(dtype=float), own, limits))
+    return stretched
+
+
+def _kind(limits: Limits) -> str:
+    return "share" if limits == SHARE_LIMITS else "mean"
+
+
+def _mean(both: Matched, rows: pd.DataFrame, model: str, level: float) -> Result:
+    people, limits = both.people, _scale(rows)
+    alone = crossed_mean(
+        people.values,
+        people.workers,
+        people.dialogues[0],
+        name=f"{_kind(limits)} of {model}",
+        limits=limits,
+        level=level,
+    )
+    units = len(pd.unique(people.dialogues[0]))
+    question = Question(
+        people=alone,
+        row=np.ones(1),
+        sizes=people.counted,
+        unit="dialogue",
+        units=units,
+        limits=limits,
+        share=limits == SHARE_LIMITS,
+    )
+    return _of_rates(both, question, (1.0,))
+
+
+def _difference(both: Matched, rows: pd.DataFrame, models: tuple[str, str], level: float) -> Result:
+    people, limits = both.people, _scale(rows)
+    span = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
+    a, b = people.strata == 0, people.strata == 1
+    sides = [(people.values[of], people.workers[of], people.dialogues[0][of]) for of in (a, b)]
+    name = f"{_kind(limits)} of {models[0]} − {models[1]}"
+    alone = crossed_difference(*sides[0], *sides[1], name=name, limits=span, level=level)
+    units = len(pd.unique(people.dialogues[0]))
+    question = Question(alone, np.ones(1), people.counted, "dialogue", units, null=0.0, limits=span)
+    return _of_rates(both, question, (1.0, -1.0))

@@ -1,0 +1,1 @@
+"""Choices between models: win rates, their tests, position bias, reasons."""

@@ -1,0 +1,132 @@
+"""What is odd in a table of turns, though it can be read: replies that lack, models that change, nothing to choose."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.tables.choices import READ_AGAIN
+from parlai_humaneval.tables.filters import Mask, is_set
+from parlai_humaneval.tables.validate import picks_one
+
+Ints = npt.NDArray[np.int64]
+
+SHOWN = 3
+"""As many turns of a kind are named; the others are counted."""
+
+_STUDY = ["technique", "setting", "metric"]
+_RATED = ["dialogue_id", "worker_id"]
+_NEEDED = [*_STUDY, *_RATED, "turn", "model", "selected", "written", "seconds", "complete", "none_said", "automatic"]
+_NEEDED += ["continued_each", "tick_choices"]
+
+
+def oddities(turns: pd.DataFrame) -> list[str]:
+    """Sentences on what may be a mistake in the table, or in the study; none of it keeps the table from being read.
+
+    ``turns``: a checked table. Told are turns in which one reply had to be chosen and none was, dialogues of one model in
+    which there was nothing to choose from, turns that lack a model of their dialogue, and those with another model, as
+    a misspelt name makes one.
+    """
+    first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
+    rows = turns[_NEEDED][first_hand.to_numpy(dtype=bool) & ~is_set(turns, "continued_each")]
+    if rows.empty:
+        return []
+    rows = rows.assign(setting=rows["setting"].fillna(""))
+    found: list[str] = []
+    for names, part in rows.groupby(_STUDY, sort=True):
+        title = ", ".join(str(name) for name in names if name)
+        found += [f"{title}: {text}" for text in _of_study(part)]
+    return found
+
+
+def _of_study(rows: pd.DataFrame) -> Iterator[str]:
+    dialogue = np.asarray(rows.groupby(_RATED, sort=False).ngroup(), dtype=np.int64)
+    turn = np.asarray(rows.groupby([*_RATED, "turn"], sort=False).ngroup(), dtype=np.int64)
+    alone = (picks_one(rows) & rows["tick_choices"].isna().to_numpy(dtype=bool)) & _one_model(rows, dialogue, turn)
+    if alone.any():
+        n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))
+        yield (
+            f"{counted(n, 'dialogue')} {'has' if n == 1 else 'have'} one model only, though one reply of several is "
+            f"chosen: {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} count nowhere."
+        )
+    yield from _nothing_chosen(rows[~alone], turn[~alone])
+    yield from _changing(rows, dialogue, turn)
+
+
+def _one_model(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Mask:
+    """Rows of dialogues with one model, which did not stand against itself."""
+    models = pd.Series(rows["model"].to_numpy()).groupby(dialogue).transform("nunique").to_numpy() == 1
+    several = np.bincount(turn)[turn] > 1
+    return np.asarray(models & (np.bincount(dialogue, weights=several)[dialogue] == 0), dtype=bool)
+
+
+def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
+    """As far as the table tells, these turns were answered: our own say so, others have a time where any turn has one."""
+    asked = (
+        picks_one(rows) & ~is_set(rows, "automatic") & ~is_set(rows, "none_said") & is_set(rows, "complete", missing=1)
+    )
+    timed = rows["seconds"].notna().to_numpy(dtype=bool)
+    if timed.any():
+        asked &= timed | rows["complete"].notna().to_numpy(dtype=bool)
+    if not asked.any():
+        return
+    acted = np.bincount(turn, weights=is_set(rows, "selected") | is_set(rows, "written"))
+    all_asked = np.unique(turn[asked])
+    none = int((acted[all_asked] == 0).sum())
+    if none:
+        yield (
+            f"in {none:,} of {counted(len(all_asked), 'turn')} nothing was chosen, though one reply has to be: "
+            f"{'it counts' if none == 1 else 'they count'} nowhere. Check the column selected."
+        )
+
+
+def _changing(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[str]:
+    """Turns whose models are not those of most turns of their dialogue."""
+    model = pd.factorize(rows["model"])[0]
+    distinct = pd.DataFrame({"turn": turn, "model": model}).drop_duplicates()
+    in_turn = np.bincount(distinct["turn"])[turn]
+    in_dialogue = pd.Series(model).groupby(dialogue).transform("nunique").to_numpy()
+    uneven = np.bincount(dialogue, weights=in_turn < in_dialogue)[dialogue] > 0
+    lacking, other = [], []
+    # Without pandas' groups, as a table may lack a reply in every dialogue.
+    shown_in: dict[int, dict[int, set[str]]] = {}
+    for code, number, name in zip(dialogue[uneven], rows["turn"][uneven], rows["model"][uneven], strict=True):
+        shown_in.setdefault(code, {}).setdefault(number, set()).add(name)
+    first = rows["dialogue_id"].iloc[np.unique(dialogue, return_index=True)[1]].tolist()
+    for code, by_turn in shown_in.items():
+        usual = _usual(by_turn)
+        for number, shown in by_turn.items():
+            if shown - usual:
+                other.append(
+                    f"dialogue {first[code]} has {_joined(shown)} in turn {number}, elsewhere {_joined(usual)}"
+                )
+            elif shown != usual:
+                lacking.append(f"dialogue {first[code]} has no reply of {_joined(usual - shown)} in turn {number}")
+    if other:
+        yield (
+            f"{counted(len(other), 'turn')} with other models than the rest of the dialogue ({_first(other)}). Is a name "
+            "misspelt? Such a dialogue stands apart from the others, as one of all these models."
+        )
+    if lacking:
+        yield f"{counted(len(lacking), 'turn')} without a reply of each model ({_first(lacking)})."
+
+
+def _usual(by_turn: Mapping[int, AbstractSet[str]]) -> AbstractSet[str]:
+    """The models of most turns; of equally many, the larger set."""
+    counts = Counter(frozenset(models) for models in by_turn.values())
+    return max(counts, key=lambda models: (counts[models], len(models), sorted(models)))
+
+
+def _joined(models: AbstractSet[str]) -> str:
+    return ", ".join(sorted(models))
+
+
+def _first(texts: list[str]) -> str:
+    more = len(texts) - SHOWN
+    return "; ".join(texts[:SHOWN]) + (f"; and {more:,} more" if more > 0 else "")

@@ -1,0 +1,343 @@
+"""Win rates over the turns of dialogues: Lin, Sqr and winner-takes-all (Smith et al. 2022, §4.1).
+
+A dialogue in which a model won x turns and lost y counts x : y (Lin), x² : y² (Sqr) or, in the limit, everything to the
+winner (WTA). Lin pools all turns; Sqr and WTA are means over dialogues. Single models are compared by their scores:
+effective win rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.statistics.core.means import clustered_difference
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.two_way import crossed_difference
+from parlai_humaneval.tables.filters import nobody_won
+
+Floats = npt.NDArray[np.float64]
+Ties = Literal["half", "exclude", "loss"]
+EqualScores = Literal["half", "exclude", "strict"]
+WinsLosses = Sequence[tuple[int, int]] | Sequence[Sequence[int]] | npt.NDArray[np.generic]
+EFFECTIVE_SOURCE = "Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance from placements)"
+
+
+def lin(wins: float, losses: float) -> float | None:
+    """wins / (wins + losses); None where nothing was decided.
+
+    Assumes that all turns weigh the same, and that ties say nothing.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> lin(3, 1)
+    0.75
+    """
+    return wins / (wins + losses) if wins + losses else None
+
+
+def lin_pooled(dialogues: WinsLosses) -> float | None:
+    """Lin over the turns of all ``dialogues``, rows of (wins, losses).
+
+    Every turn counts as much, so that long dialogues weigh more.
+
+    Assumes that all turns weigh the same, and that ties say nothing.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> round(lin_pooled([(3, 1), (1, 1)]), 3)
+    0.667
+    """
+    wins, losses = _columns(dialogues)
+    return lin(float(wins.sum()), float(losses.sum()))
+
+
+def sqr(dialogues: WinsLosses) -> float | None:
+    """Mean over ``dialogues`` of wins² / (wins² + losses²); undecided dialogues are left out.
+
+    Between Lin and winner-takes-all: clear dialogues weigh more.
+
+    Assumes that all dialogues weigh the same.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> sqr([(3, 1), (1, 1)])
+    0.7
+    """
+    return _mean(sqr_scores(*_columns(dialogues)))
+
+
+def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
+    """Share of ``dialogues`` with more wins than losses.
+
+    ``ties``: a dialogue with as many wins as losses counts half, is left out, or counts as lost.
+
+    Every dialogue counts as much, however clear it was.
+
+    Assumes that all dialogues weigh the same.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> wta([(3, 1), (1, 1)])
+    0.75
+    """
+    return _mean(wta_scores(*_columns(dialogues), ties=ties))
+
+
+def sm_wta(dialogues: WinsLosses) -> float | None:
+    """Share of a single model's ``dialogues``, rows of (successes, turns), with at least half of the turns marked.
+
+    Single-model winner-takes-all of Smith et al. 2022, Table 2. Dialogues without turns are left out; None where
+    there is no other.
+
+    Raises:
+        ValueError: a dialogue with more successes than turns, or with counts below 0.
+
+    Assumes that all dialogues weigh the same.
+
+    Source: Smith et al. 2022, Table 2.
+
+    >>> sm_wta([(2, 4), (1, 4), (4, 4), (3, 4)])
+    0.75
+    """
+    return _mean(sm_wta_scores(*_columns(dialogues)))
+
+
+def sm_wta_scores(successes: Floats, turns: Floats) -> Floats:
+    """1 for each dialogue with at least half of its ``turns`` marked, else 0; nan for a dialogue without turns."""
+    if ((successes < 0) | (successes > turns)).any():
+        raise ValueError("a dialogue needs 0 ≤ successes ≤ turns")
+    return np.where(turns > 0, (2 * successes >= turns).astype(float), np.nan)
+
+
+def effective_win_rate(a: npt.ArrayLike, b: npt.ArrayLike, ties: EqualScores = "half") -> float | None:
+    """How often a score of A is higher than one of B, over all pairs of the two (Smith et al. 2022, §4.3.1).
+
+    The paper draws pairs at random; this is what such draws tend to, exactly: the Mann–Whitney U / (n·m), by ranks.
+    ``ties``: an equal pair counts half, is left out, or counts as not won ("strict"). None where no pair counts.
+
+    Raises:
+        ValueError: a score is missing.
+
+    .5: neither tends to have the higher scores.
+
+    Assumes nothing of the scores but their order.
+
+    Source: Smith et al. 2022, §4.3.1.
+
+    >>> round(effective_win_rate([5, 4, 4], [3, 4, 2]), 3)
+    0.889
+    """
+    above, equal = _pairs_won(*(_scores(values) for values in (a, b)))
+    pairs = float(np.size(a) * np.size(b))
+    counted = pairs - float(equal.sum()) if ties == "exclude" else pairs
+    won = float(above.sum()) + (float(equal.sum()) / 2 if ties == "half" else 0.0)
+    return won / counted if counted else None
+
+
+def placements(a: Floats, b: Floats) -> Floats:
+    """For each score of ``a`` the share of ``b`` that it beats, equal ones counting half."""
+    above, equal = _pairs_won(_scores(a), _scores(b))
+    return np.asarray((above + equal / 2) / max(1, np.size(b)), dtype=float)
+
+
+def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
+    """The win rate of ratings drawn from two techniques at ``w_turn`` : ``w_dialog``.
+
+    “PW combo” of Smith et al. 2022, Table 3. The paper draws single ratings, so ``rate_turn`` is Lin (over turns 2–6),
+    not winner-takes-all, and ``rate_dialog`` the win rate of pairwise per-dialogue ratings (on self-chats). Shares or
+    percents, both the same.
+
+    Raises:
+        ValueError: a weight below 0, or both 0.
+
+    Assumes that both rates are on one scale and of one pair of models.
+
+    Source: Smith et al. 2022, Table 3.
+
+    >>> round(combo(0.6, 0.7), 3)
+    0.683
+    """
+    if min(w_turn, w_dialog) < 0 or w_turn + w_dialog == 0:
+        raise ValueError(f"weights {w_turn} and {w_dialog}: expected two from 0 up, not both 0")
+    return (w_turn * rate_turn + w_dialog * rate_dialog) / (w_turn + w_dialog)
+
+
+def sm_combo(
+    turn_scores: npt.ArrayLike,
+    likert: npt.ArrayLike,
+    w_turn: float = 1,
+    w_dialog: float = 5,
+    *,
+    scale: tuple[float, float] = (1, 5),
+) -> Floats:
+    """A score of each of a single model's conversations: weighted mean of its turns and of its rating at the end.
+
+    ``turn_scores``: 0–1 of each conversation, such as :func:`sm_wta_scores` over turns 3–6; ``likert``: its rating on
+    ``scale``, brought to 0–1 (Smith et al. 2022, App. C.8, which finds 1:5 and 1:10 the most sensitive).
+
+    Raises:
+        ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`combo`.
+
+    Assumes that the steps of the rating scale are equally wide.
+
+    Source: Smith et al. 2022, App. C.8.
+
+    >>> sm_combo([1, 0], [5, 3]).round(3).tolist()
+    [1.0, 0.417]
+    """
+    turns, ratings, (low, high) = _scores(turn_scores), _scores(likert), scale
+    if turns.shape != ratings.shape:
+        raise ValueError(f"{turns.size} scores of turns and {ratings.size} ratings: expected one each a conversation")
+    if ((turns < 0) | (turns > 1)).any() or ((ratings < low) | (ratings > high)).any():
+        raise ValueError(f"expected scores of turns from 0 to 1 and ratings from {low} to {high}")
+    whole = combo(0, 1, w_turn, w_dialog)
+    return np.asarray((1 - whole) * turns + whole * (ratings - low) / (high - low), dtype=float)
+
+
+def sqr_scores(wins: Floats, losses: Floats) -> Floats:
+    """wins² / (wins² + losses²) of each dialogue; nan where nothing was decided."""
+    squares = wins**2 + losses**2
+    scores = np.full(squares.shape, np.nan)
+    np.divide(wins**2, squares, out=scores, where=squares > 0)
+    return scores
+
+
+def wta_scores(wins: Floats, losses: Floats, ties: Ties = "half") -> Floats:
+    """1, 0 or the value of a tie for each dialogue; nan where it does not count."""
+    tied = {"half": 0.5, "exclude": np.nan, "loss": 0.0}[ties]
+    scores = np.where(wins > losses, 1.0, np.where(wins < losses, 0.0, tied))
+    return np.where(wins + losses > 0, scores, np.nan)
+
+
+@dataclass(frozen=True)
+class DialogueCounts:
+    """One entry a dialogue: its worker, and the turns that a model won, lost and tied."""
+
+    workers: npt.NDArray[np.object_]
+    wins: Floats
+    losses: Floats
+    ties: Floats
+
+
+def count_dialogues(
+    comparisons: pd.DataFrame, model: str, first_turn: int = 1, *, turns: Collection[int] | None = None
+) -> DialogueCounts:
+    """Wins, losses and ties of ``model`` in each dialogue, from turn ``first_turn`` on, or in ``turns`` only.
+
+    ``comparisons``: rows of two models only (columns ``dialogue_a``, ``worker_id``, ``winner``, ``turn``).
+
+    Assumes nothing of the turns: it only counts.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> rows = [('d1', 'w1', 'a', 1), ('d1', 'w1', 'b', 2), ('d1', 'w1', 'a', 3)]
+    >>> comparisons = pd.DataFrame(rows, columns=['dialogue_a', 'worker_id', 'winner', 'turn'])
+    >>> count_dialogues(comparisons, 'a', first_turn=2)
+    DialogueCounts(workers=array(['w1'], dtype=object), wins=array([1.]), losses=array([1.]), ties=array([0.]))
+    """
+    rows = comparisons[_chosen_turns(comparisons, first_turn, turns)]
+    codes, dialogues = pd.factorize(rows["dialogue_a"])
+    won, tied = outcomes(rows, model)
+    size = len(dialogues)
+    workers = np.full(size, "", dtype=object)
+    workers[codes] = rows["worker_id"].to_numpy(dtype=object)
+    wins = np.bincount(codes, weights=won, minlength=size).astype(float)
+    ties = np.bincount(codes, weights=tied, minlength=size).astype(float)
+    losses = np.bincount(codes, minlength=size).astype(float) - wins - ties
+    return DialogueCounts(workers=workers, wins=wins, losses=losses, ties=ties)
+
+
+def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> npt.NDArray[np.bool_]:
+    """Which rows belong to the ``chosen`` turns, else to ``first_turn`` or later; rows without a turn are turn 1."""
+    turns = comparisons["turn"].to_numpy(dtype=float, na_value=1)
+    wanted = turns >= first_turn
+    return np.asarray(wanted if chosen is None else wanted & np.isin(turns, list(chosen)), dtype=bool)
+
+
+def outcomes(comparisons: pd.DataFrame, model: str) -> tuple[Floats, Floats]:
+    """For each row 1 where ``model`` won, and 1 where it was a tie."""
+    winner, tied = comparisons["winner"].to_numpy(dtype=object), nobody_won(comparisons)
+    return ((winner == model) & ~tied).astype(float), tied.astype(float)
+
+
+def _scores(values: npt.ArrayLike) -> Floats:
+    scores = np.asarray(values, dtype=float).ravel()
+    if np.isnan(scores).any():
+        raise ValueError("a score is missing: leave out what was not rated")
+    return scores
+
+
+def _pairs_won(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """For each of ``a`` how many of ``b`` it beats and how many it equals; by ranks, so that memory stays small."""
+    ordered = np.sort(b)
+    above = np.searchsorted(ordered, a, side="left")
+    return above.astype(float), (np.searchsorted(ordered, a, side="right") - above).astype(float)
+
+
+def _columns(dialogues: WinsLosses) -> tuple[Floats, Floats]:
+    table = np.asarray(dialogues, dtype=float).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def _mean(scores: Floats) -> float | None:
+    counted = scores[~np.isnan(scores)]
+    return float(counted.mean()) if counted.size else None
+
+
+def effective_win_test(
+    scores_a: npt.ArrayLike,
+    clusters_a: npt.ArrayLike,
+    scores_b: npt.ArrayLike,
+    clusters_b: npt.ArrayLike,
+    *,
+    name: str = "effective win rate",
+    level: float = 0.95,
+    cluster: str = "worker",
+    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> Result:
+    """Chance that a score of A is higher than one of B, equal ones counting half, clustered, tested against ½.
+
+    The share of B that each score of A beats, and of A that beats each score of B, are what an observation adds to
+    the estimate; the signs of their sums by cluster are flipped. A cluster may
+    hold scores of both. p = 1 with no scores of one of them, and no estimate. ``dialogues``, those of the scores of A and
+    of B: where several workers judged the same, the test is by worker and dialogue.
+
+    Raises:
+        ValueError: a score is missing, or not every score has its cluster.
+
+    Above .5: scores of A tend to be higher. Assumes independent clusters.
+
+    Source: Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance).
+
+    >>> print(effective_win_test([5, 4, 4, 3], list('abcd'), [3, 4, 2, 3], list('abcd')))
+    effective win rate: 0.812, 95% interval 0.353 to 1.000, statistic 2.165, p = .12, n = 8 [CR1 t, clustered by
+    worker]
+    """
+    a, b = np.asarray(scores_a, dtype=float), np.asarray(scores_b, dtype=float)
+    if len(a) != np.size(clusters_a) or len(b) != np.size(clusters_b):
+        raise ValueError(f"expected a {cluster} for each score of A and of B")
+    rate = effective_win_rate(a, b)
+    # Each value deviates as its placement does, and the difference of the two means is the rate less ½.
+    of_a, of_b = placements(a, b) - 0.5, (rate or 0.0) - (1 - placements(b, a))
+    limits = (-0.5, 0.5)
+    if dialogues is None:
+        centred = clustered_difference(
+            of_a, clusters_a, of_b, clusters_b, name=name, limits=limits, level=level, cluster=cluster
+        )
+    else:
+        shown_a, shown_b = dialogues
+        centred = crossed_difference(
+            of_a, clusters_a, shown_a, of_b, clusters_b, shown_b, name=name, limits=limits, level=level
+        )
+    return centred.but(
+        estimate=rate,
+        ci_low=None if centred.ci_low is None else centred.ci_low + 0.5,
+        ci_high=None if centred.ci_high is None else centred.ci_high + 0.5,
+        source=EFFECTIVE_SOURCE,
+        details={**centred.details, "null": 0.5},
+    )

@@ -1,0 +1,1 @@
+"""Strengths and ranks: Bradley–Terry, Plackett–Luce, TrueSkill, best sets."""

@@ -1,0 +1,335 @@
+"""Strengths from comparisons of two with ties: Bradley–Terry in the form of Rao and Kupper (1967).
+
+With d the difference of the strengths and log ν = t ≥ 0 the width of a tie, the first wins with logit⁻¹(d − t), the
+second with logit⁻¹(−d − t), and else they tie. Without ties t is 0 and the model is that of Bradley and Terry (1952).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import expit, log_expit
+
+from parlai_humaneval.statistics.core.two_way import Codes, are_reused, numbered
+from parlai_humaneval.statistics.ranking.fit import (
+    Fitted,
+    Floats,
+    Judged,
+    Strengths,
+    Words,
+    contrasts,
+    maximum,
+    nothing_known,
+    other_groups,
+    strengths_of,
+    why_unknown,
+)
+
+Ints = npt.NDArray[np.int64]
+SOURCE = "Bradley & Terry 1952; ties: Rao & Kupper 1967; order effect: Davidson & Beaver 1977"
+ONLY_TIES = "the comparisons that link it with other models are all ties"
+ASSUMPTIONS = ("one number a model says how strong it is against any other", "ties are as likely in every pair")
+
+
+def bradley_terry(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    slots: bool = True,
+    models: Sequence[str] | None = None,
+    level: float = 0.95,
+    cluster: str = "worker",
+    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> Strengths:
+    """Strengths of models from comparisons of two, with ties and an effect of the place; see :class:`Strengths`.
+
+    Args:
+        first, second: per comparison, the names of the two models; ``first`` stood at the first place (left or top).
+        outcome: 1 the first won, 0 a tie, −1 the second won.
+        clusters: per comparison, who judged.
+        slots: model the pull of the place; False where it is not known which stood first.
+        models: all names, in the order of the results; None: those that occur, sorted.
+        level: coverage of the intervals.
+        cluster: what ``clusters`` are called.
+        dialogues: per comparison, that of the first and that of the second model; a missing one is a dialogue of its own.
+            Where several workers judged the same one, intervals and tests are by worker and dialogue. None: the answers
+            are about these dialogues.
+
+    Returns:
+        ``positions`` are the first and the second place. Where all comparisons tie, or a model never won, lost or tied
+        so that its strength would be finite, there is no estimate, and a note says why; ``order`` orders them all the same.
+        Models that are linked with each other and not with the rest have strengths against their own mean.
+
+    Raises:
+        ValueError: lists of unequal length, a model against itself, an unknown model or outcome, a missing value, one
+            model only.
+
+    Assumes that comparisons depend on each other only within clusters, and through the dialogues that are given. Sources:
+    ``SOURCE``; tests: Canay, Romano & Shaikh 2017; by worker and dialogue Cameron, Gelbach & Miller 2011.
+
+    >>> first, second = list('abacbc' * 4), list('bacacb' * 4)
+    >>> outcome = [1, -1, 1, -1, 1, -1] * 3 + [-1, 1, 0, 1, -1, 0]
+    >>> found = bradley_terry(first, second, outcome, [i // 3 for i in range(24)])
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of a', 0.91), ('strength of b', 0.06), ('strength of c', -0.97)]
+    """
+    return fitted_pairs(
+        first,
+        second,
+        outcome,
+        clusters,
+        slots=slots,
+        models=models,
+        level=level,
+        cluster=cluster,
+        dialogues=dialogues,
+    ).strengths
+
+
+@dataclass(frozen=True)
+class FittedPairs:
+    """Strengths, and how each comparison moves them; nothing of the latter where no strength can be estimated.
+
+    ``kept``: which comparisons are of models whose strength can be estimated; ``known``: these models; ``rows``: the
+    combinations of the parameters that are their strengths; ``influence``: parameters × kept comparisons.
+    """
+
+    strengths: Strengths
+    kept: npt.NDArray[np.bool_]
+    known: tuple[str, ...] = ()
+    rows: Floats | None = None
+    influence: Floats | None = None
+    fit: Fitted | None = None
+
+    def moved_by(self, first: npt.ArrayLike, second: npt.ArrayLike, outcome: npt.ArrayLike) -> Floats:
+        """Parameters × comparisons: how each of these, of ``known`` models, would move them, wherever the two stood."""
+        assert self.fit is not None
+        names = pd.Index(self.known)
+        ones, twos = (names.get_indexer(pd.Index(np.asarray(side, dtype=object))) for side in (first, second))
+        basis, size, ties = contrasts(len(self.known)), len(self.fit.parameters), "tie" in self.fit.blocks
+        places = np.zeros((len(ones), size - ties - basis.shape[1]))
+        likelihood = _RaoKupper(np.hstack([basis[ones] - basis[twos], places]), np.asarray(outcome, dtype=int), ties)
+        return np.asarray(np.linalg.solve(self.fit.information, likelihood.scores(self.fit.parameters).T))
+
+
+def fitted_pairs(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    slots: bool = True,
+    models: Sequence[str] | None = None,
+    level: float = 0.95,
+    cluster: str = "worker",
+    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> FittedPairs:
+    """As :func:`bradley_terry`, with how each comparison moves the strengths."""
+    ones, twos, won, owners, names = _checked(first, second, outcome, clusters, models)
+    shown = None if dialogues is None else _shown(dialogues, len(won))
+    words = Words("Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
+    over = _wins(ones, twos, won, len(names))
+    groups = len(pd.unique(owners))
+    if not len(won) or not (won != 0).any():
+        why = "every comparison is a tie" if len(won) else "there are no comparisons"
+        return _unknown(nothing_known(names, len(won), {}, why, words, over, clusters=groups), won)
+    unknown = {i: why_unknown(over, i) for i in range(len(names))}
+    said = ""
+    linked = other_groups(over, ())
+    for known in linked:
+        place = np.full(len(names), -1)
+        place[list(known)] = np.arange(len(known))
+        keep = (place[ones] >= 0) & (place[twos] >= 0)
+        sides = (place[ones[keep]], place[twos[keep]], won[keep])
+        if not sides[2].any():
+            unknown.update(dict.fromkeys(known, ONLY_TIES))
+            continue
+        seen = None if shown is None else _shown((shown[0][keep], shown[1][keep]), int(keep.sum()))
+        said = _slots_unknown(sides[2]) if slots else ""
+        maximum_of = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
+        if maximum_of is None and slots and not said:
+            said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
+            maximum_of = _maximised(*sides, owners[keep], known, seen, slots=False)
+        if maximum_of is not None:
+            break
+        unknown.update(dict.fromkeys(known, "the comparisons separate the models"))
+    else:
+        why = "no linked models differ by finite amounts" if linked else "no two models each won or tied"
+        return _unknown(nothing_known(names, len(won), unknown, why, words, over, clusters=groups), won)
+    fit, influence = maximum_of
+    others = {}
+    for group in linked[linked.index(known) + 1 :]:
+        rows = np.isin(ones, group) & np.isin(twos, group)
+        of_names = np.array(names, dtype=object)
+        others[group] = bradley_terry(
+            of_names[ones[rows]],
+            of_names[twos[rows]],
+            won[rows],
+            owners[rows],
+            slots=slots,
+            models=[names[i] for i in group],
+            level=level,
+            cluster=cluster,
+            dialogues=None if shown is None else (shown[0][rows], shown[1][rows]),
+        )
+    unknown = {i: reason for i, reason in unknown.items() if i not in known}
+    found = strengths_of(fit, names, ("1", "2"), unknown, words, over, others)
+    strengths = found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
+    return FittedPairs(strengths, keep, tuple(names[i] for i in known), fit.blocks["models"], influence, fit)
+
+
+def _unknown(strengths: Strengths, won: Ints) -> FittedPairs:
+    return FittedPairs(strengths, np.zeros(len(won), dtype=bool))
+
+
+def _checked(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    models: Sequence[str] | None,
+) -> tuple[Ints, Ints, Ints, npt.NDArray[np.object_], list[str]]:
+    ones, twos, owners = (np.asarray(values, dtype=object) for values in (first, second, clusters))
+    won = np.asarray(outcome, dtype=float)
+    if not ones.shape == twos.shape == won.shape == owners.shape == (len(won),):
+        raise ValueError("first, second, outcome and clusters must be lists of the same length, an entry a comparison.")
+    if any(pd.isna(values).any() for values in (ones, twos, owners)):
+        raise ValueError("A name of a model or cluster is missing: leave these comparisons out.")
+    if not np.isin(won, (-1, 0, 1)).all():
+        raise ValueError("outcome holds 1 (the first won), 0 (a tie) or -1 (the second won).")
+    names = sorted({str(name) for name in [*ones, *twos]}) if models is None else [str(name) for name in models]
+    if len(set(names)) < max(2, len(names)):
+        raise ValueError("Strengths need two models or more, each named once.")
+    codes = [pd.Index(names).get_indexer(pd.Index([str(name) for name in side])) for side in (ones, twos)]
+    if (np.concatenate(codes) < 0).any():
+        raise ValueError("A comparison holds a model that is not among the models.")
+    if (codes[0] == codes[1]).any():
+        raise ValueError("A model cannot be compared with itself: leave these comparisons out.")
+    return codes[0].astype(np.int64), codes[1].astype(np.int64), won.astype(np.int64), owners, names
+
+
+def _shown(dialogues: tuple[npt.ArrayLike, npt.ArrayLike], size: int) -> tuple[Codes, Codes]:
+    sides = [np.asarray(side, dtype=object) for side in dialogues]
+    if any(side.shape != (size,) for side in sides):
+        raise ValueError("dialogues must name those of the first and of the second model in each comparison.")
+    codes = np.concatenate(numbered(sides))
+    missing = codes < 0
+    codes[missing] = codes.max(initial=-1) + 1 + np.arange(missing.sum())
+    return codes[:size], codes[size:]
+
+
+def _wins(ones: Ints, twos: Ints, won: Ints, size: int) -> Floats:
+    """How often the row's model won over or tied with the column's: a tie bounds the difference from both sides."""
+    over = np.zeros((size, size))
+    np.add.at(over, (ones[won >= 0], twos[won >= 0]), 1)
+    np.add.at(over, (twos[won <= 0], ones[won <= 0]), 1)
+    return over
+
+
+def _slots_unknown(won: Ints) -> str:
+    if (won >= 0).all() or (won <= 0).all():
+        return (
+            "The effect of the place cannot be estimated: one place never won. The strengths are estimated without it."
+        )
+    return ""
+
+
+def _maximised(
+    ones: Ints,
+    twos: Ints,
+    won: Ints,
+    owners: npt.NDArray[np.object_],
+    known: tuple[int, ...],
+    shown: tuple[Codes, Codes] | None,
+    *,
+    slots: bool,
+) -> tuple[Fitted, Floats] | None:
+    """The fit, and parameters × comparisons what each adds to the error of the parameters."""
+    basis, of_places = contrasts(len(known)), contrasts(2 if slots else 0)
+    places = of_places[:1] - of_places[1:] if slots else np.zeros((1, 0))
+    design = np.hstack([basis[ones] - basis[twos], np.repeat(places, len(ones), axis=0)])
+    ties = bool((won == 0).any())
+    rows, pattern = np.unique(np.column_stack([ones, twos, won]), axis=0, return_inverse=True)
+    counts, kinds = np.bincount(pattern).astype(float), rows[:, 2]
+    first = np.unique(pattern, return_index=True)[1]
+    likelihood = _RaoKupper(design[first], kinds, ties)
+
+    def evaluate(at: Floats) -> tuple[float, Floats, Floats]:
+        values, scores = likelihood.values(at), likelihood.scores(at)
+        return float(counts @ values), counts @ scores, likelihood.information(at, counts)
+
+    width = design.shape[1]
+    start = np.zeros(width + ties)
+    if ties:
+        start[-1] = 2 * np.arctanh(min(0.95, float((won == 0).mean())))
+    if np.linalg.matrix_rank(evaluate(start)[2], hermitian=True) < len(start):
+        return None
+    at = maximum(evaluate, start, possible=(lambda tried: bool(tried[-1] > 1e-9)) if ties else (lambda _: True))
+    if at is None:
+        return None
+    scores = likelihood.scores(at)[pattern]
+    codes, _ = pd.factorize(owners)
+    sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1).astype(float)
+    size = len(at)
+    blocks = {"models": _wide(basis, 0, size)}
+    if slots:
+        blocks["positions"] = _wide(of_places, basis.shape[1], size)
+    if ties:
+        blocks["tie"] = _wide(np.ones((1, 1)), width, size)
+    met = np.zeros((len(sums), len(known)))
+    for side in (ones, twos):
+        np.add.at(met, (codes, side), 1)
+    information = evaluate(at)[2]
+    reused = shown is not None and are_reused(shown, codes)
+    influence = np.linalg.solve(information, scores.T)
+    judged = Judged(influence, codes, shown, (ones, twos)) if shown and reused else None
+    return Fitted(at, information, sums, blocks, known, len(won), met, judged), influence
+
+
+def _wide(block: Floats, start: int, size: int) -> Floats:
+    """``block`` at columns from ``start`` of ``size``, zeros elsewhere."""
+    wide = np.zeros((len(block), size))
+    wide[:, start : start + block.shape[1]] = block
+    return wide
+
+
+class _RaoKupper:
+    """Log-likelihood of each kind of comparison, an ordinal logit with thresholds ∓t; the last parameter is t."""
+
+    def __init__(self, design: Floats, won: Ints, ties: bool) -> None:
+        self.design, self.ties, self.tie = design, ties, won == 0
+        self.up, self.down = won >= 0, won <= 0  # a tie has a factor of both
+
+    def _parts(self, at: Floats) -> tuple[Floats, float]:
+        return (self.design @ at[:-1], float(at[-1])) if self.ties else (self.design @ at, 0.0)
+
+    def values(self, at: Floats) -> Floats:
+        lead, t = self._parts(at)
+        value = self.up * log_expit(lead - t) + self.down * log_expit(-lead - t)
+        return np.asarray(value + (self.tie * np.log(np.expm1(2 * t)) if self.ties else 0.0))
+
+    def scores(self, at: Floats) -> Floats:
+        """Comparisons × parameters."""
+        lead, t = self._parts(at)
+        up, down = self.up * expit(t - lead), self.down * expit(lead + t)
+        scores = self.design * (up - down)[:, None]
+        if not self.ties:
+            return np.asarray(scores)
+        return np.column_stack([scores, self.tie * 2 / -np.expm1(-2 * t) - up - down])
+
+    def information(self, at: Floats, counts: Floats) -> Floats:
+        lead, t = self._parts(at)
+        up = counts * self.up * expit(lead - t) * expit(t - lead)
+        down = counts * self.down * expit(-lead - t) * expit(lead + t)
+        inner = (self.design * (up + down)[:, None]).T @ self.design
+        if not self.ties:
+            return np.asarray(inner)
+        cross = (down - up) @ self.design
+        width = float((up + down).sum() + (counts * self.tie).sum() / np.sinh(t) ** 2)
+        return np.block([[inner, cross[:, None]], [cross[None, :], np.full((1, 1), width)]])

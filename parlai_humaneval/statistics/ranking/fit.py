@@ -1,0 +1,598 @@
+"""Fitted strengths → results: each model and position against the mean, each pair, and whether all are equal.
+
+Comparisons of dialogues that several workers judged: how far strengths may be off by other workers and other dialogues.
+
+A dialogue of B meets dialogues of A and of C, so that it may stand on either side. With 30 dialogues of each of four equal
+models, whose quality has an SD of .7 log-odds, and 150 workers, a joint test by worker alone finds a difference in .25 of
+studies and one of a pair in .16; these do in .04.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
+
+from parlai_humaneval.statistics.core import sign_flip
+from parlai_humaneval.statistics.core.clustered import (
+    FLIPPED,
+    MIN_CLUSTERS,
+    NO_VARIANCE,
+    Deviations,
+    effective_clusters,
+    few_notes,
+    standard_error,
+    too_few,
+    with_sign_flips,
+)
+from parlai_humaneval.statistics.core.multiplicity import corrected
+from parlai_humaneval.statistics.core.result import Detail, Result
+from parlai_humaneval.statistics.core.two_way import (
+    ABOUT,
+    BY_BOTH,
+    CROSSED_SOURCE,
+    OF_BOTH,
+    Codes,
+    about_words,
+    either_side_covariances,
+    few_dialogues,
+    is_by_both,
+)
+from parlai_humaneval.statistics.ranking.best_set import BestSet, best_set
+from parlai_humaneval.statistics.ranking.order import ModelOrder, order_of
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def contrasts(size: int) -> Floats:
+    """Orthonormal columns that sum to 0: ``size`` effects from ``size`` − 1 parameters."""
+    from scipy.linalg import helmert
+
+    return np.asarray(helmert(size), dtype=float).T if size > 1 else np.zeros((size, 0))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Comparisons one by one, of which several workers judged the same dialogue.
+
+    ``influence``: parameters × comparisons, what each adds to the error of the parameters; ``workers``, ``dialogues``
+    (numbered alike on both sides) and ``models`` (first and second): of each comparison.
+    """
+
+    influence: Floats
+    workers: Codes
+    dialogues: tuple[Codes, Codes]
+    models: tuple[Ints, Ints]
+
+    @cached_property
+    def covariances(self) -> tuple[Floats, Floats, Floats]:
+        """Of the parameters: by both, by worker, by dialogue."""
+        return either_side_covariances(self.influence, self.workers, self.dialogues)
+
+    @property
+    def n_models(self) -> int:
+        return int(max(models.max() for models in self.models)) + 1
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are dialogues enough to say something of others."""
+        return len(np.unique(np.concatenate(self.dialogues))) >= MIN_CLUSTERS
+
+    def error(self, row: Floats) -> float:
+        """The standard error of a combination of the parameters, not below that by workers or by dialogues alone."""
+        return float(np.sqrt(max(row @ covariance @ row for covariance in self.covariances)))
+
+    def df(self, of: Floats) -> float:
+        """Degrees of freedom of what is about each model as much as ``of`` says: the fewest effective clusters less one."""
+        return max(1.0, min(effective_clusters(self.sizes(of)), *self._effective(of)) - 1)
+
+    def sizes(self, of: Floats) -> Floats:
+        """How much each worker judged of it."""
+        first, second = self.models
+        return np.asarray(np.bincount(self.workers, weights=np.abs(of)[first] + np.abs(of)[second]), dtype=float)
+
+    def details(self, of: Floats) -> dict[str, Detail]:
+        """Of how many dialogues it is, and whether these are few."""
+        numbers = [len(np.unique(codes)) for codes in self._dialogues(of)]
+        return {"n_dialogues": sum(numbers), **few_dialogues(numbers, min(self._effective(of)), sum(numbers))}
+
+    def _dialogues(self, of: Floats) -> list[Codes]:
+        """The dialogues of each model it is about, as often as they were judged."""
+        sides = list(zip(self.models, self.dialogues, strict=True))
+        return [
+            np.concatenate([dialogues[models == model] for models, dialogues in sides])
+            for model in np.flatnonzero(np.abs(of) > 0)
+        ]
+
+    def _effective(self, of: Floats) -> list[float]:
+        return [effective_clusters(np.bincount(codes)) for codes in self._dialogues(of)]
+
+    def joint(self, parameters: Floats, rows: Floats) -> tuple[float, float] | None:
+        """F that all ``rows``, effects that sum to 0, of the parameters are 0, and its p.
+
+        In no direction is the covariance below that by worker. None of so few workers that theirs is not positive.
+        """
+        basis = contrasts(len(rows)).T @ rows
+        by_both, by_worker = (basis @ covariance @ basis.T for covariance in self.covariances[:2])
+        values, vectors = np.linalg.eigh(by_worker)
+        if values[0] <= values[-1] * 1e-9:
+            return None
+        white = vectors / np.sqrt(values)
+        ratios, directions = np.linalg.eigh(white.T @ by_both @ white)
+        scores = (basis @ parameters) @ white @ directions
+        free, df = len(values), self.df(np.ones(self.n_models))
+        statistic = float((scores**2 / np.maximum(ratios, 1.0)).sum()) / free
+        return statistic, float(fdtrc(free, df, statistic))
+
+
+Evaluate = Callable[[Floats], tuple[float, Floats, Floats]]
+"""Parameters → log-likelihood, gradient, information (minus the second derivatives)."""
+
+_STEPS, _SMALL = 60, 1e-9
+_LARGEST = 12.0
+"""No finite data give such log-odds: the maximum lies at infinity."""
+
+
+BELOW_ALL = "it was never chosen over another model, so that its strength lies below any number"
+
+
+TOO_FEW_FOR_ALL = "too few workers for a test of so many models at once by worker and dialogue: see the pairs"
+
+
+class Strengths(BaseModel):
+    """How strong each model is, free of the order of matches, with position effects taken out.
+
+    All estimates are log-odds: of two models whose strengths differ by d, shown at equally good places, the
+    first is chosen with odds exp(d). ``details`` of each hold the standard error and ``p_independent``, the p-value if
+    every turn were independent of the others.
+
+    Attributes:
+        models: per model, its strength minus the mean of those that it is linked with (see :class:`ModelOrder`).
+        pairs: per two linked models, the first minus the second, with Holm's correction over the pairs; ``details`` have
+            ``chance``, with which the first is chosen over the second.
+        positions: per position, its pull minus the mean of the positions; empty where positions are not modelled.
+        equal: are all strengths equal? (joint test)
+        no_position_effect: are all positions equal? None where positions are not modelled.
+        tie: how easily two models tie (Rao–Kupper's log ν); None for models without ties.
+        best: of three models or more, which leads and which cannot be told from it, with simultaneous intervals. None of
+            two, where the pair says it, and where a model may be the best whose strength cannot be estimated.
+        order: of the models, as far as the answers tell it, also where strengths are not finite.
+        notes: what could not be estimated, and why.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: tuple[Result, ...]
+    pairs: tuple[Result, ...]
+    positions: tuple[Result, ...] = ()
+    equal: Result
+    no_position_effect: Result | None = None
+    tie: Result | None = None
+    best: BestSet | None = None
+    order: ModelOrder
+    notes: tuple[str, ...] = ()
+
+
+def strength_note(order: ModelOrder, model: str, strength: Result) -> str:
+    """With which models a strength can be compared where that is not with all, or why there is none; else empty."""
+    return "; ".join(strength.notes) if strength.estimate is None else order.note(model)
+
+
+def if_independent(test: Result) -> Result:
+    """The test of a strength, or of two, as if every turn were independent of the others."""
+    p = test.details.get("p_independent")
+    return test.but(p_value=None if p is None else float(p), p_holm=None)
+
+
+LEAD = "lead"
+"""The detail of a pair without an estimate: how much more often the first of the two was chosen; below 0: the second."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Maximum of a likelihood: parameters, their information, and the sums of scores of each cluster.
+
+    ``names``: of all models; ``blocks``: name of a block → rows that turn the parameters into its effects (models that
+    could be estimated, positions, tie); ``known``: indices of the models in the block ``models``. ``met``: clusters ×
+    known models, how often each cluster saw the model. ``judged``: the comparisons one by one, where several workers judged
+    the same dialogue.
+    """
+
+    parameters: Floats
+    information: Floats
+    cluster_scores: Floats
+    blocks: Mapping[str, Floats]
+    known: tuple[int, ...]
+    n: int
+    met: Floats
+    judged: Judged | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the results say of themselves."""
+
+    method: str
+    assumptions: tuple[str, ...]
+    source: str
+    level: float
+    cluster: str
+
+
+def maximum(evaluate: Evaluate, start: Floats, possible: Callable[[Floats], bool] = lambda _: True) -> Floats | None:
+    """Newton's method with halved steps; None where there is no maximum (the data separate the models)."""
+    at = start
+    value, gradient, information = evaluate(at)
+    for _ in range(_STEPS):
+        try:
+            step = np.linalg.solve(information, gradient)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(step).all():
+            return None
+        gain = float(gradient @ step)
+        if gain < _SMALL:  # one more step, whose error is the square of it
+            return at + step if np.abs(at).max(initial=0) < _LARGEST and possible(at + step) else None
+        size = 1.0
+        while size > 1e-6:
+            tried = at + size * step
+            if possible(tried):
+                new_value, new_gradient, new_information = evaluate(tried)
+                if new_value >= value - 1e-12 * abs(value):
+                    break
+            size /= 2
+        else:
+            return None
+        at, value, gradient, information = tried, new_value, new_gradient, new_information
+    return None
+
+
+def linked_models(over: Floats) -> tuple[int, ...]:
+    """The largest group of models that all won, directly or through others, over each other of the group.
+
+    ``over[i, j]``: how often i was chosen while j was not. Only within such a group do finite strengths exist
+    (Ford 1957; Hunter 2004, assumption 1). Empty where no two models are linked so.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    _, labels = connected_components(over > 0, directed=True, connection="strong")
+    sizes = np.bincount(labels)
+    weights = np.bincount(labels, weights=over.sum(axis=1) + over.sum(axis=0))
+    best = max(range(len(sizes)), key=lambda label: (sizes[label], weights[label], -label))
+    return tuple(np.flatnonzero(labels == best).tolist()) if sizes[best] > 1 else ()
+
+
+def other_groups(over: Floats, known: Sequence[int]) -> list[tuple[int, ...]]:
+    """Groups of several linked models that are not among ``known``."""
+    groups, left = [], sorted(set(range(len(over))) - set(known))
+    while len(left) > 1 and (linked := linked_models(over[np.ix_(left, left)])):
+        groups.append(tuple(left[i] for i in linked))
+        left = [i for i in left if i not in groups[-1]]
+    return groups
+
+
+def why_unknown(over: Floats, model: int) -> str:
+    """Why a model has no finite strength."""
+    wins, losses = over[model].sum(), over[:, model].sum()
+    if not wins and not losses:
+        return "it was never compared with another model"
+    if not wins:
+        return BELOW_ALL
+    if not losses:
+        return "no other model was ever chosen over it, so that its strength lies above any number"
+    return "no chain of wins links it with the other models in both directions"
+
+
+def strengths_of(
+    fit: Fitted,
+    names: Sequence[str],
+    places: Sequence[str],
+    unknown: Mapping[int, str],
+    words: Words,
+    over: Floats,
+    others: Mapping[tuple[int, ...], Strengths] = MappingProxyType({}),
+    leads: Floats | None = None,
+) -> Strengths:
+    """All results of a fit.
+
+    ``unknown``: model → why this fit gives it no strength. ``over``: as for :func:`linked_models`. ``others``: groups of
+    models that are linked with each other, though not with those of the fit → their strengths by themselves. ``leads``:
+    clusters × pairs of models, how much more often the first was chosen in what showed both; a pair of which one has no
+    finite strength is tested by these.
+    """
+    table = _Inference(fit, words)
+    place = {model: row for row, model in enumerate(fit.known)}
+    rows, alone = fit.blocks["models"], np.eye(len(fit.known))
+    elsewhere = {i: result for group, found in others.items() for i, result in zip(group, found.models, strict=True)}
+    pairs_elsewhere = {
+        ends: result
+        for group, found in others.items()
+        for ends, result in zip(combinations(group, 2), found.pairs, strict=True)
+    }
+    models = [
+        table.of_models(f"strength of {name}", alone[place[i]])
+        if i in place
+        else elsewhere.get(i) or table.none(f"strength of {name}", unknown[i])
+        for i, name in enumerate(names)
+    ]
+    order = order_of(over, names, [model.estimate for model in models])
+    tested = []
+    for number, (a, b) in enumerate(combinations(range(len(names)), 2)):
+        name = f"{names[a]} over {names[b]}"
+        if a in place and b in place:
+            tested.append(_with_chance(table.of_models(name, alone[place[a]] - alone[place[b]])))
+        elif (a, b) in pairs_elsewhere:
+            tested.append(pairs_elsewhere[a, b])
+        else:
+            lacking = [i for i in (a, b) if i not in place]
+            why = "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)
+            tested.append(table.none(name, why, None if leads is None else leads[:, number]))
+    pairs = tuple(corrected(tested))
+    spots = fit.blocks.get("positions")
+    tie = fit.blocks.get("tie")
+    return Strengths(
+        models=tuple(models),
+        pairs=pairs,
+        positions=()
+        if spots is None
+        else tuple(table.effect(f"pull of position {p}", row) for p, row in zip(places, spots, strict=True)),
+        equal=table.joint("all strengths are equal", rows, table.shares, leads),
+        no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
+        tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
+        best=_best(table, names, models, pairs)
+        if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL}
+        else None,
+        order=order,
+        notes=(
+            *(
+                f"The strength of {names[i]} cannot be estimated: {unknown[i]}."
+                for i, model in enumerate(models)
+                if model.estimate is None
+            ),
+            *order.reasons(),
+        ),
+    )
+
+
+def nothing_known(
+    names: Sequence[str],
+    n: int,
+    unknown: Mapping[int, str],
+    why: str,
+    words: Words,
+    over: Floats,
+    *,
+    clusters: int,
+    leads: Floats | None = None,
+) -> Strengths:
+    """Where no strength at all can be estimated."""
+    nobody, no_model = np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}
+    empty = Fitted(np.zeros(0), np.zeros((0, 0)), nobody, no_model, (), n, nobody)
+    reasons = {i: unknown.get(i, why) for i in range(len(names))}
+    found = strengths_of(empty, names, (), reasons, words, over, leads=leads)
+    notes = (f"No strength can be estimated: {why}.", *found.order.reasons())
+    return found.model_copy(update={"notes": notes})
+
+
+def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:
+    """By worker and dialogue it is told by the tests of ``pairs``; flips of signs are of workers alone."""
+    found = _best_by_worker(table, names)
+    if not any(map(is_by_both, pairs)):
+        return found
+    tested = [pair for pair in pairs if pair.estimate is not None]
+    ends = combinations((names[model] for model in table.fit.known), 2)
+    worse = {
+        b if (pair.estimate or 0.0) > 0 else a
+        for (a, b), pair in zip(ends, tested, strict=True)
+        if pair.p_decides is not None and pair.p_decides < 1 - found.level
+    }
+    order = [model.name for model in sorted(found.models, key=_downwards)]
+    by_both = [model.but(name=names[place]) for place, model in enumerate(models) if model.estimate is not None]
+    return found.model_copy(
+        update={
+            "together": tuple(name for name in order if name not in worse),
+            "told": tuple(name for name in order if name in worse),
+            "models": tuple(_simultaneous(by_both)),
+            "pairs": tuple(_simultaneous(tested)),
+        }
+    )
+
+
+def _downwards(result: Result) -> tuple[float, str]:
+    return -(result.estimate or 0.0), result.name
+
+
+def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:
+    """Results by Student's t with intervals that all hold together, by Bonferroni's inequality."""
+    for result in results:
+        df, error = (float(result.details.get(name) or 0.0) for name in ("df", "standard_error"))
+        if not df:  # the answer is that by worker, as nothing differs
+            yield result
+            continue
+        half = float(stdtrit(df, 1 - (1 - result.level) / 2 / len(results))) * error
+        estimate = result.estimate or 0.0
+        yield result.but(ci_low=estimate - half, ci_high=estimate + half)
+
+
+def _best_by_worker(table: _Inference, names: Sequence[str]) -> BestSet:
+    fit = table.fit
+    estimates, influence = np.full(len(names), np.nan), np.zeros((len(fit.cluster_scores), len(names)))
+    met, known = np.zeros_like(influence), list(fit.known)
+    rows = fit.blocks["models"]
+    estimates[known] = rows @ fit.parameters
+    influence[:, known] = table.influence @ rows.T
+    met[:, known] = fit.met
+    words = table.words
+    return best_set(estimates, influence, met, models=names, n=fit.n, level=words.level, cluster=words.cluster)
+
+
+def _of_dialogues(details: dict[str, Detail]) -> tuple[tuple[str, ...], dict[str, Detail]]:
+    """What is said of few dialogues, beside the details that count them."""
+    few = details.get(ABOUT)
+    return (about_words(int(few)),) if few else (), details
+
+
+def _with_chance(result: Result) -> Result:
+    chance = None if result.estimate is None else float(expit(result.estimate))
+    return result.but(details={**result.details, "chance": chance})
+
+
+class _Inference:
+    """Interval and test by flipping the signs of the clusters' parts; the covariance of independent turns beside it.
+
+    At the maximum each cluster adds A⁻¹·score to the error of the parameters, A being the information. At a hypothesis
+    its part deviates by that and by its share of the answers times how far the estimate is from the hypothesis.
+    """
+
+    def __init__(self, fit: Fitted, words: Words) -> None:
+        self.fit, self.words = fit, words
+        self.groups = len(fit.cluster_scores)
+        self.independent = np.linalg.inv(fit.information)
+        self.influence = fit.cluster_scores @ self.independent
+        self.shares = fit.met / np.where(fit.met.sum(axis=0) > 0, fit.met.sum(axis=0), 1)
+
+    def _base(self, name: str) -> Result:
+        details: dict[str, Detail] = {f"n_{self.words.cluster}s": self.groups}
+        return Result(
+            name=name,
+            level=self.words.level,
+            n=self.fit.n,
+            method=f"{self.words.method}, {FLIPPED}, clustered by {self.words.cluster}",
+            assumptions=(*self.words.assumptions, f"{self.words.cluster}s are independent of each other"),
+            source=f"{self.words.source}; {sign_flip.SOURCE}",
+            details=details,
+        )
+
+    def none(self, name: str, why: str, leads: Floats | None = None) -> Result:
+        """No estimate. Of two models the clusters' ``leads`` say whether they differ: if both were equal, a cluster would
+        choose the one as often as the other."""
+        base = self._base(name).but(p_value=None if self.fit.n else 1.0, notes=(f"cannot be estimated: {why}",))
+        if leads is None or np.count_nonzero(leads) < MIN_CLUSTERS:
+            return base
+        return base.but(
+            p_value=sign_flip.sign_flip_p_value(leads),
+            method=f"{FLIPPED} of what showed both, clustered by {self.words.cluster}",
+            source=sign_flip.SOURCE,
+            details={**base.details, LEAD: float(leads.sum())},
+        )
+
+    def of_models(self, name: str, models: Floats) -> Result:
+        """A combination of the strengths, against 0; it rests on the answers that showed these models."""
+        parts = np.abs(models) / np.abs(models).sum()
+        row = models @ self.fit.blocks["models"]
+        return self.effect(name, row, self.shares @ parts, of=models)
+
+    def effect(
+        self,
+        name: str,
+        row: Floats,
+        weights: Floats | None = None,
+        *,
+        of: Floats | None = None,
+        tested: bool = True,
+    ) -> Result:
+        """One linear combination of the parameters, against 0.
+
+        ``weights``: the clusters' shares; None: of all answers. ``of``: the models it is about; None: all of them.
+        """
+        base, estimate = self._base(name), float(row @ self.fit.parameters)
+        plain = float(np.sqrt(row @ self.independent @ row))
+        alone: dict[str, Detail] = {"standard_error_independent": plain}
+        if tested:
+            alone["p_independent"] = float(2 * ndtr(-abs(estimate) / plain)) if plain > 0 else None
+        base = base.but(estimate=estimate, details={**base.details, **alone})
+        if self.groups < MIN_CLUSTERS:
+            return base.but(notes=(too_few(self.words.cluster),))
+        parts = self.influence @ row
+        shares = self.shares.mean(axis=1) if weights is None else weights
+        observed = Deviations(estimate, parts, shares)
+        by_worker = with_sign_flips(base, observed, 0.0 if tested else None, self.words.cluster, None)
+        return self._by_both(by_worker, row, of)
+
+    def _by_both(self, by_worker: Result, row: Floats, of: Floats | None = None) -> Result:
+        """``by_worker``, by dialogue too where several workers judged the same. ``of``: which models; None: all alike."""
+        judged = self.fit.judged
+        if judged is None or (by_worker.ci_low is None and by_worker.p_value is None):
+            return by_worker
+        about = np.ones(len(self.fit.known)) if of is None else of
+        notes, details = _of_dialogues(judged.details(about))
+        error, estimate = judged.error(row), by_worker.estimate or 0.0
+        if not judged.enough or error < NO_VARIANCE:
+            return by_worker.but(notes=(*by_worker.notes, *notes), details={**by_worker.details, **details})
+        df, sizes = judged.df(about), judged.sizes(about)
+        half, t = float(stdtrit(df, 0.5 + by_worker.level / 2)) * error, estimate / error
+        by_both = self._worded(by_worker, BY_BOTH).but(
+            ci_low=estimate - half,
+            ci_high=estimate + half,
+            notes=(*few_notes(len(sizes), self.words.cluster, sizes), *notes),
+            details={**by_worker.details, **details, "df": df, "standard_error": error},
+        )
+        if by_worker.p_value is None:
+            return by_both
+        return by_both.but(
+            statistic=t,
+            p_value=float(2 * stdtr(df, -abs(t))),
+            details={**by_both.details, "p_by_worker": by_worker.p_value},
+        )
+
+    def _joint_by_both(self, by_worker: Result, rows: Floats) -> Result:
+        judged = self.fit.judged
+        if judged is None:
+            return by_worker
+        notes, details = _of_dialogues(judged.details(np.ones(len(self.fit.known))))
+        by_worker = by_worker.but(notes=(*by_worker.notes, *notes), details={**by_worker.details, **details})
+        if not judged.enough:
+            return by_worker
+        tested = judged.joint(self.fit.parameters, rows)
+        if tested is None:
+            return by_worker.but(statistic=None, p_value=None, notes=(*by_worker.notes, TOO_FEW_FOR_ALL))
+        statistic, p = tested
+        return self._worded(by_worker, f"two-way F, {OF_BOTH}").but(
+            statistic=statistic, p_value=p, details={**by_worker.details, "p_by_worker": by_worker.p_value}
+        )
+
+    def _worded(self, result: Result, test: str) -> Result:
+        return result.but(
+            method=f"{self.words.method}, {test}",
+            assumptions=(*self.words.assumptions, "comparisons without a common worker or dialogue are independent"),
+            source=f"{self.words.source}; {CROSSED_SOURCE}",
+        )
+
+    def joint(self, name: str, rows: Floats, shares: Floats | None = None, leads: Floats | None = None) -> Result:
+        """Are all effects of a block 0? The length of the clusters' sum, in the metric of the information, under flips.
+
+        ``shares``: clusters × effects, on how many of the answers to each the cluster's part rests; None: as of all.
+        ``leads``: those of pairs, which are tested where no effects are known.
+        """
+        base = self._base(name)
+        if len(rows) < 2:
+            if leads is not None and np.count_nonzero(leads.any(axis=1)) >= MIN_CLUSTERS:
+                method = f"joint {FLIPPED} of what showed both, clustered by {self.words.cluster}"
+                note = "no two strengths can be estimated: the test is of who was chosen more often"
+                return base.but(p_value=sign_flip.joint_sign_flip_p(leads), method=method, notes=(note,))
+            return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
+        if self.groups < MIN_CLUSTERS:
+            return base.but(notes=(too_few(self.words.cluster),))
+        own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
+        parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
+        if standard_error(parts.ravel()) < NO_VARIANCE:
+            return base.but(p_value=1.0, notes=(f"the {self.words.cluster}s do not tell any of them apart",))
+        values, vectors = np.linalg.eigh(rows @ self.independent @ rows.T)
+        kept = values > values.max() * 1e-9  # effects sum to 0
+        scaled = parts @ (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
+        by_worker = base.but(
+            statistic=float((scaled.sum(axis=0) ** 2).sum()),
+            p_value=sign_flip.joint_sign_flip_p(scaled),
+            method=f"{self.words.method}, joint {FLIPPED}, clustered by {self.words.cluster}",
+            notes=few_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
+            details={**base.details, "df": len(rows) - 1},
+        )
+        return self._joint_by_both(by_worker, rows)

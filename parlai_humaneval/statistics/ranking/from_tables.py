@@ -1,0 +1,122 @@
+"""Strengths of models from tables: Plackett–Luce of turns, Bradley–Terry of comparisons, with position effects.
+
+They do not depend on the order of dialogues, as TrueSkill does, and their intervals shrink with more data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from parlai_humaneval.statistics.preference.pairs import oriented
+from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs, bradley_terry, fitted_pairs
+from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
+from parlai_humaneval.tables.choices import ChoiceGroup, merged
+
+__all__ = [
+    "Strengths",
+    "bradley_terry",
+    "comparison_strengths",
+    "fitted_strengths",
+    "oriented_strengths",
+    "plackett_luce",
+    "pooled_turn_strengths",
+    "turn_strengths",
+]
+
+
+def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | None:
+    """Plackett–Luce strengths of the models of ``group``, clustered by worker; None where single replies were rated.
+
+    Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
+    See :func:`plackett_luce` for one pick a turn, several picks, and what cannot be estimated.
+
+    Strengths are log-odds: see :class:`Strengths`.
+
+    Assumes that a choice between two replies does not depend on the others shown, and that workers are independent.
+
+    Source: Luce 1959; Plackett 1975.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> group = choice_groups(example_tables())[0]
+    >>> found = turn_strengths(group)
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
+    """
+    if group.kind == "single" or len(group.models) < 2:
+        return None
+    positions = None if np.isnan(group.positions).all() else group.positions
+    turns = group.turns
+    return plackett_luce(turns.chosen, turns.workers, positions=positions, models=turns.models, level=level)
+
+
+def pooled_turn_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95) -> Strengths | None:
+    """The same of all ``groups`` of a question together: one ranking of models that were never all shown side by side.
+
+    Every turn tells of the models that it showed; those of different groups are linked by the models they share. Only
+    where a place is known of every group are places modelled. None where single replies were rated.
+
+    Read them as those of :func:`turn_strengths`. ``best`` says which model leads and which cannot be told from it.
+    Assumes what :func:`turn_strengths` does.
+
+    Source: Luce 1959; Plackett 1975.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> group = choice_groups(example_tables())[0]
+    >>> found = pooled_turn_strengths([group.at_turns(1, 1), group.at_turns(2)])
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
+    """
+    return turn_strengths(merged(groups), level=level)
+
+
+def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:
+    """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table.
+
+    Clustered by worker, and by dialogue where several workers judged the same, on whichever side it stood.
+    Which model stood first (left or top) is read from ``side``, else, of two replies, from ``position_a``; where that is
+    not known of every row the effect of the place is not modelled. Empty ``n_models`` means two. None for a table of no
+    rows.
+
+    Raises:
+        TableError: a winner is neither of the two models nor ``tie``, or a model stands against itself.
+
+    Strengths are log-odds: see :class:`Strengths`. Assumes what :func:`bradley_terry` does.
+
+    Source: Bradley & Terry 1952; Rao & Kupper 1967; Davidson & Beaver 1977.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> found = comparison_strengths(example_tables().comparisons)
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of ada', 0.39), ('strength of bob', -0.39)]
+    """
+    return None if comparisons.empty else oriented_strengths(oriented(comparisons), level=level)
+
+
+def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
+    """Strengths from rows of :func:`~parlai_humaneval.statistics.preference.pairs.oriented`; ``models`` in this order."""
+    return fitted_strengths(rows, models=models, level=level).strengths
+
+
+def fitted_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> FittedPairs:
+    """The same, with how each of the ``rows`` moves the strengths."""
+    first_a = rows["first_a"].to_numpy(dtype=float)
+    a, b, of_a, of_b = (
+        rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b", "dialogue_a", "dialogue_b")
+    )
+    outcome, swap = rows["outcome"].to_numpy(dtype=int), first_a == 0
+    return fitted_pairs(
+        np.where(swap, b, a),
+        np.where(swap, a, b),
+        np.where(swap, -outcome, outcome),
+        rows["worker_id"].to_numpy(dtype=object),
+        slots=not np.isnan(first_a).any(),
+        models=models,
+        level=level,
+        dialogues=(np.where(swap, of_b, of_a), np.where(swap, of_a, of_b)),
+    )

@@ -1,0 +1,363 @@
+"""Strengths from choices among several replies: Luce's choice model and the conditional logit.
+
+One pick of the replies shown follows Luce (1959) and Plackett (1975): each is chosen in proportion to exp(strength +
+pull of its position), McFadden's (1974) conditional logit. Where several may be picked, each is picked on its own with a
+logit of strength, position and how easily pleased the rater is at that turn; conditioning on how many were picked
+takes out that last part (Chamberlain 1980). With one pick this is the same model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.linalg import block_diag
+
+from parlai_humaneval.statistics.ranking.fit import (
+    Fitted,
+    Floats,
+    Strengths,
+    Words,
+    contrasts,
+    linked_models,
+    maximum,
+    nothing_known,
+    other_groups,
+    strengths_of,
+    why_unknown,
+)
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+SOURCE = "Luce 1959; Plackett 1975; McFadden 1974; several picks: Chamberlain 1980"
+ASSUMPTIONS = ("how much better one reply is does not depend on which others are shown",)
+_CELLS = 4_000_000
+"""As many numbers are held at once for patterns that are alike."""
+
+
+def plackett_luce(
+    chosen: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    positions: npt.ArrayLike | None = None,
+    models: Sequence[str] | None = None,
+    level: float = 0.95,
+    cluster: str = "worker",
+) -> Strengths:
+    """Strengths of models from what was chosen of those shown, with position effects; see :class:`Strengths`.
+
+    Args:
+        chosen: turns × models; 1 chosen, 0 not chosen, nan not shown. Any number may be chosen; turns in which all or
+            none of the shown were chosen tell nothing of the strengths and are left out.
+        clusters: per turn, who chose.
+        positions: turns × models, the place at which each was shown; None: positions are not modelled. A turn in which
+            the place of a shown reply is missing is left out.
+        models: names of the columns.
+        level: coverage of the intervals.
+        cluster: what ``clusters`` are called.
+
+    Raises:
+        ValueError: shapes that do not fit, values other than 0, 1 and nan, a missing cluster, one model only.
+
+    Assumes Luce's axiom (above) and independent clusters. A model that was never chosen over another, or always, has no
+    finite strength: it says so, and the others are estimated without it. Sources: ``SOURCE``;
+    tests: Canay, Romano & Shaikh 2017.
+
+    >>> chosen = [[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 0, 1], [1, 1, 0]] * 2
+    >>> found = plackett_luce(chosen, list('aabbccddeeff'))
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of model 1', 0.67), ('strength of model 2', -0.34), ('strength of model 3', -0.34)]
+    """
+    table, owners, places, names = _checked(chosen, clusters, positions, models)
+    words = Words("conditional logit (Plackett–Luce)", ASSUMPTIONS, SOURCE, level, cluster)
+    usable = ~np.isnan(table)
+    telling = _telling(table, usable)
+    complete = np.ones(len(table), dtype=bool) if places is None else (~usable | ~np.isnan(places)).all(axis=1)
+    notes = [
+        f"{count:,} turns are left out: a position is missing." for count in [int((telling & ~complete).sum())] if count
+    ]
+    keep = telling & complete
+    table, owners, places = table[keep], owners[keep], None if places is None else places[keep]
+    over, leads = _wins(table), _leads(table, owners)
+    known = linked_models(over)
+    unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
+    if not known:
+        why = (
+            "no turn has a choice to learn from" if not len(table) else "no two models were each chosen over the other"
+        )
+        groups = len(pd.unique(owners))
+        return nothing_known(
+            names, len(table), unknown if len(table) else {}, why, words, over, clusters=groups, leads=leads
+        )
+    others = {
+        group: plackett_luce(
+            table[:, group],
+            owners,
+            positions=None if places is None else places[:, group],
+            models=[names[i] for i in group],
+            level=level,
+            cluster=cluster,
+        )
+        for group in other_groups(over, known)
+    }
+    # A model without finite strength leaves the choice sets: the likelihood of the others in the limit.
+    table, places = table[:, known], None if places is None else places[:, known]
+    rest = _telling(table, ~np.isnan(table))
+    sets = _Sets.of(table[rest], None if places is None else places[rest])
+    fit, said = _fit(sets, owners[rest], known)
+    if fit is None:
+        groups = len(pd.unique(owners))
+        return nothing_known(names, int(rest.sum()), {}, said, words, over, clusters=groups, leads=leads)
+    labels = [f"{value:g}" for value in sets.place_values] if "positions" in fit.blocks else []
+    found = strengths_of(fit, names, labels, unknown, words, over, others, leads)
+    return found.model_copy(update={"notes": (*found.notes, *notes, *([said] if said else []))})
+
+
+def _checked(
+    chosen: npt.ArrayLike, clusters: npt.ArrayLike, positions: npt.ArrayLike | None, models: Sequence[str] | None
+) -> tuple[Floats, npt.NDArray[np.object_], Floats | None, list[str]]:
+    table, owners = np.asarray(chosen, dtype=float), np.asarray(clusters, dtype=object)
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ValueError("chosen must be a table of turns × models, with two models or more.")
+    if not (np.isnan(table) | (table == 0) | (table == 1)).all():
+        raise ValueError("chosen holds 1 (chosen), 0 (not chosen) or nan (not shown).")
+    if owners.shape != (len(table),) or pd.isna(owners).any():
+        raise ValueError("clusters must name who chose in each turn, with none missing.")
+    places = None if positions is None else np.asarray(positions, dtype=float)
+    if places is not None and places.shape != table.shape:
+        raise ValueError("positions must have the shape of chosen: turns × models.")
+    names = [f"model {i + 1}" for i in range(table.shape[1])] if models is None else [str(name) for name in models]
+    if len(names) != table.shape[1] or len(set(names)) < len(names):
+        raise ValueError("models must name each column of chosen once.")
+    return table, owners, places, names
+
+
+def _telling(table: Floats, shown: Bools) -> Bools:
+    picks = np.nansum(table, axis=1)
+    return np.asarray((picks > 0) & (picks < shown.sum(axis=1)), dtype=bool)
+
+
+def _wins(table: Floats) -> Floats:
+    """How often the row's model was chosen while the column's was shown and not chosen."""
+    return np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
+
+
+def _leads(table: Floats, owners: npt.NDArray[np.object_]) -> Floats:
+    """Clusters × pairs of models: how much more often the first was chosen in turns that showed both."""
+    codes, names = pd.factorize(owners)
+    pairs = list(combinations(range(table.shape[1]), 2))
+    sums = [
+        np.bincount(codes, weights=np.nan_to_num(table[:, a] - table[:, b]), minlength=len(names)) for a, b in pairs
+    ]
+    return np.stack(sums, axis=1).astype(float)
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Patterns that show equally many replies, of which equally many were picked: arrays are patterns × replies.
+
+    ``rows``: indices of the patterns; ``models`` and ``places`` (index into ``place_values``) of the replies shown.
+    """
+
+    rows: Ints
+    models: Ints
+    places: Ints
+    picks: int
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """Choice sets by pattern: what was shown where and how many were picked, which many turns share.
+
+    ``counts`` is per pattern; ``pattern``, and ``picked`` and ``places`` (turns × models; ``places`` index into
+    ``place_values``), belong to the turns.
+    """
+
+    alike: tuple[_Alike, ...]
+    counts: Floats
+    pattern: Ints
+    picked: Floats
+    shown: Bools
+    places: Ints
+    place_values: Floats
+
+    @classmethod
+    def of(cls, table: Floats, positions: Floats | None) -> _Sets:
+        shown = ~np.isnan(table)
+        places = np.zeros(table.shape, dtype=np.int64)
+        values: Floats = np.zeros(1)
+        if positions is not None:
+            values, codes = np.unique(positions[shown], return_inverse=True)
+            places[shown] = codes
+        picks = np.nansum(table, axis=1).astype(np.int64)
+        # A place number per model and 0 where it was not shown, then the picks, as one number a turn.
+        code = np.zeros(len(table), dtype=np.int64)
+        for column in (np.where(shown, places + 1, 0)).T:
+            code = pd.factorize(code * (len(values) + 1) + column)[0].astype(np.int64)
+        code = pd.factorize(code * (table.shape[1] + 1) + picks)[0].astype(np.int64)
+        first = np.unique(code, return_index=True)[1]
+        return cls(
+            alike=tuple(_alike(shown[first], places[first], picks[first])),
+            counts=np.bincount(code).astype(float),
+            pattern=code,
+            picked=np.nan_to_num(table),
+            shown=shown,
+            places=places,
+            place_values=values,
+        )
+
+
+def _alike(shown: Bools, places: Ints, picks: Ints) -> Iterator[_Alike]:
+    sizes = shown.sum(axis=1)
+    for size, picked in sorted({*zip(sizes.tolist(), picks.tolist(), strict=True)}):
+        all_rows = np.flatnonzero((sizes == size) & (picks == picked))
+        for rows in np.array_split(all_rows, 1 + len(all_rows) * size * size // _CELLS):
+            models = np.nonzero(shown[rows])[1].reshape(len(rows), size)
+            yield _Alike(rows, models, np.take_along_axis(places[rows], models, axis=1), picked)
+
+
+def _fit(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, ...]) -> tuple[Fitted | None, str]:
+    """The fit with positions where they can be told apart, else without, and why."""
+    said = ""
+    if len(sets.place_values) > 1:
+        said = _positions_unknown(sets)
+        fit = None if said else _maximised(sets, owners, known, len(sets.place_values))
+        if fit is not None:
+            return fit, ""
+        said = said or "Position effects cannot be estimated: with them the choices have no finite strengths."
+        said += " The strengths are estimated without them."
+    fit = _maximised(sets, owners, known, 0)
+    return fit, said if fit is not None else "the choices separate the models"
+
+
+def _positions_unknown(sets: _Sets) -> str:
+    """Why position effects have no finite estimate; empty where they have one."""
+    size = len(sets.place_values)
+    chosen, left = np.zeros((len(sets.picked), size)), np.zeros((len(sets.picked), size))
+    rows = np.arange(len(sets.picked))
+    for column, places in enumerate(sets.places.T):
+        picked = sets.picked[:, column] == 1
+        chosen[rows[picked], places[picked]] = 1
+        other = sets.shown[:, column] & ~picked
+        left[rows[other], places[other]] = 1
+    over = np.asarray(chosen.T @ left)
+    np.fill_diagonal(over, 0)
+    if len(linked_models(over)) == size:
+        return ""
+    return "Position effects cannot be estimated: not every position was chosen over the others and left for them."
+
+
+def _maximised(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, ...], places: int) -> Fitted | None:
+    """The maximum, found in the effects of models and places; ``places``: how many, 0 where they are not modelled."""
+    of_models, of_places = contrasts(len(known)), contrasts(places)
+    basis = block_diag(of_models, of_places)
+    width, size = of_models.shape[1], basis.shape[1]
+    moments = _Moments(sets, len(known), places)
+    picked = np.hstack([sets.picked, _of_places(sets.picked, sets.places, places)])
+    total = picked.sum(axis=0)
+
+    def evaluate(at: Floats) -> tuple[float, Floats, Floats]:
+        effects = basis @ at
+        log_sums, expected, spread = moments.at(effects)
+        value = float(total @ effects) - float(sets.counts @ log_sums)
+        return value, (total - sets.counts @ expected) @ basis, basis.T @ spread @ basis
+
+    start = np.zeros(size)
+    if np.linalg.matrix_rank(evaluate(start)[2], hermitian=True) < size:
+        return None
+    at = maximum(evaluate, start)
+    if at is None:
+        return None
+    _, expected, spread = moments.at(basis @ at)
+    codes, _ = pd.factorize(owners)
+    scores = picked - expected[sets.pattern]
+    sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1) @ basis
+    blocks = {"models": np.hstack([of_models, np.zeros((len(known), size - width))])}
+    if places:
+        blocks["positions"] = np.hstack([np.zeros((places, width)), of_places])
+    met = np.stack([np.bincount(codes, weights=column) for column in sets.shown.T], axis=1).astype(float)
+    return Fitted(at, basis.T @ spread @ basis, sums, blocks, known, len(sets.picked), met)
+
+
+def _of_places(of_models: Floats, places: Ints, size: int) -> Floats:
+    """What stands at each model of each turn, by place: turns × places."""
+    by_place = np.zeros((len(of_models), size))
+    for place in range(size):
+        by_place[:, place] = (of_models * (places == place)).sum(axis=1)
+    return by_place
+
+
+class _Moments:
+    """What is expected of each pattern at given effects of models and places, given how many replies are picked.
+
+    The chance of a set of picks is the product of its odds over the sum of such products, an elementary symmetric
+    function of the odds: all that is needed follows from those of the odds without one reply, and without two, which a
+    recursion gives in as many steps as replies (Chen & Liu 1997; Gail, Lubin & Rubinstein 1981).
+    """
+
+    def __init__(self, sets: _Sets, models: int, places: int) -> None:
+        self.sets, self.models, self.places = sets, models, places
+
+    def at(self, effects: Floats) -> tuple[Floats, Floats, Floats]:
+        """Per pattern the log normaliser and how often each model and place is picked; their covariance over all turns."""
+        size = self.models + self.places
+        log_sums = np.zeros(len(self.sets.counts))
+        expected = np.zeros((len(log_sums), size))
+        spread = np.zeros(size * size)
+        for alike in self.sets.alike:
+            columns = [alike.models]
+            if self.places:
+                columns.append(self.models + alike.places)
+            odds = sum(effects[column] for column in columns)
+            log_sums[alike.rows], chance, covariance = _inclusion(np.asarray(odds), alike.picks)
+            covariance *= self.sets.counts[alike.rows][:, None, None]
+            for column in columns:  # a place may hold several replies that are equal
+                np.add.at(expected, (alike.rows[:, None], column), chance)
+            for one, other in product(columns, columns):
+                flat = one[:, :, None] * size + other[:, None, :]
+                spread += np.bincount(flat.ravel(), weights=covariance.ravel(), minlength=size * size)
+        return log_sums, expected, spread.reshape(size, size)
+
+
+def _inclusion(odds: Floats, picks: int) -> tuple[Floats, Floats, Floats]:
+    """Of ``odds`` (rows × replies, logarithms): log normaliser, chance that each is picked, covariance of the picks.
+
+    Who is left out is as good as who is picked, so that the smaller number of both is counted.
+    """
+    size = odds.shape[1]
+    if 2 * picks > size:
+        log_sum, chance, covariance = _inclusion(-odds, size - picks)
+        return log_sum + odds.sum(axis=1), 1 - chance, covariance
+    # The largest product becomes 1: nothing underflows.
+    shift = np.sort(odds, axis=1)[:, size - picks :].mean(axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):  # too long a step of Newton's, which will be halved
+        weights = np.exp(odds - shift).T
+        chance = weights * _without_each(weights, picks - 1)
+        whole = chance.sum(axis=0) / picks
+        chance /= whole
+        covariance = -chance[:, None] * chance[None, :]
+        covariance[range(size), range(size)] += chance
+        for i in range(size) if picks > 1 else ():
+            others = [j for j in range(size) if j != i]
+            covariance[i, others] += weights[i] * weights[others] * _without_each(weights[others], picks - 2) / whole
+        return picks * shift[:, 0] + np.log(whole), chance.T, np.moveaxis(covariance, 2, 0)
+
+
+def _without_each(weights: Floats, degree: int) -> Floats:
+    """Elementary symmetric function of ``degree`` of all ``weights`` (replies × rows) but one, for each.
+
+    From the polynomials of those before it and of those after it: only sums and products, which lose no digits.
+    """
+    size, rows = weights.shape
+    before, after = np.zeros((2, size, degree + 1, rows))
+    before[0, 0] = after[-1, 0] = 1
+    for k in range(1, size):
+        before[k] = before[k - 1]
+        before[k, 1:] += weights[k - 1] * before[k - 1, :-1]
+        after[-k - 1] = after[-k]
+        after[-k - 1, 1:] += weights[-k] * after[-k, :-1]
+    return np.asarray(np.einsum("kdr,kdr->kr", before, after[:, ::-1]))

@@ -1,0 +1,1 @@
+"""The raters themselves: agreement, time, time to significance."""

@@ -1,0 +1,369 @@
+"""How far raters agree: percent, Cohen's κ, Fleiss' κ, Krippendorff's α, with intervals over clusters.
+
+Cohen's κ is for two raters with fixed parts (a dialogue's own rater, and somebody else); Fleiss' κ and Krippendorff's α
+are for items that several people rated, whoever they are. Intervals are percentiles of a bootstrap over whole clusters:
+the answers of one dialogue stand or fall together. A measure is a ratio of sums over clusters, so that a resample is a
+vector of how often each cluster was drawn, and all of them are one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few
+from parlai_humaneval.statistics.core.result import Result
+
+Floats = npt.NDArray[np.float64]
+Level = Literal["nominal", "ordinal", "interval"]
+
+DRAWS = 1_000
+_CELLS_AT_ONCE = 2_000_000
+_MOST_ORDERED = 20
+ALIKE = "all answers are the same: agreement beyond chance cannot be estimated"
+NOTHING = "nothing was rated twice: agreement cannot be estimated"
+
+
+def percent_agreement(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    name: str = "agreement",
+    cluster: str,
+    level: float = 0.95,
+) -> Result:
+    """Share of answers that are the same, with an interval; tested against nothing.
+
+    1 is full agreement. Chance alone makes people agree, too: read it beside κ, which takes that out.
+
+    Assumes that the clusters are independent of each other.
+
+    Source: Artstein & Poesio 2008, §2.3.
+
+    >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
+    >>> dialogues = list('1122334455')
+    >>> print(percent_agreement(first, second, dialogues, cluster='dialogue'))
+    agreement: 0.800, 95% interval 0.460 to 0.975, n = 10 [CR1 t, clustered by dialogue; near 0 and 1
+    binomial of the effective number of answers]
+    """
+    same = (np.asarray(first, dtype=object) == np.asarray(second, dtype=object)).astype(float)
+    result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster, level=level)
+    return result.but(p_value=None, statistic=None)
+
+
+def pair_agreement(
+    counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str, level: float = 0.95
+) -> Result:
+    """Share of pairs of raters of the same item who said the same, with an interval. ``counts`` as for κ.
+
+    1 is full agreement; what chance alone gives depends on how often each label is used, which κ takes out.
+
+    Assumes that the clusters are independent of each other.
+
+    Source: Fleiss 1971; Artstein & Poesio 2008, §2.3.
+
+    >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
+    >>> print(pair_agreement(counts, range(6), cluster='item'))
+    agreement: 0.778, 95% interval 0.333 to 0.967, n = 18 [sign-flip test, clustered by item; near 0
+    and 1 binomial of the effective number of answers]
+    """
+    table, groups = _rated_twice(counts, clusters)
+    raters = table.sum(axis=1)
+    alike, pairs = (table * (table - 1)).sum(axis=1) / 2, raters * (raters - 1) / 2
+    result = clustered_share(cluster_sums(alike, pairs, groups), name=name, cluster=cluster, level=level)
+    return result.but(p_value=None, statistic=None)
+
+
+def label_agreement(
+    given: npt.ArrayLike, raters: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "both", level: float = 0.95
+) -> Result:
+    """Pairs of raters of an item who both gave one label, of those pairs of whom at least one did.
+
+    Read it beside chance: of three labels that are equally likely it is .20. Where nobody gave the label there is none.
+    Assumes independent dialogues. Source: Deriu et al. 2020, Table 3.
+
+    >>> label_agreement([2, 1, 0, 2], [2, 2, 2, 2], ["d1", "d2", "d3", "d4"]).details["either"]
+    3
+
+    Args:
+        given: of each item, how many of its raters gave the label.
+        raters: of each item, how many rated it.
+        clusters: of each item, the dialogue that it stems from.
+        name: of the result.
+        level: coverage of the interval.
+
+    Returns:
+        an estimate that is tested against nothing; ``details`` hold ``both`` and ``either``, as numbers of pairs.
+    """
+    gave, asked = np.asarray(given, dtype=float), np.asarray(raters, dtype=float)
+    others = asked - gave
+    both, either = gave * (gave - 1) / 2, asked * (asked - 1) / 2 - others * (others - 1) / 2
+    result = clustered_share(cluster_sums(both, either, clusters), name=name, level=level, cluster="dialogue")
+    details = {**result.details, "both": int(both.sum()), "either": int(either.sum())}
+    return result.but(p_value=None, statistic=None, details=details)
+
+
+def cohen_kappa(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    name: str = "Cohen's κ",
+    cluster: str = "dialogue",
+    seed: int = 0,
+    draws: int = DRAWS,
+    level: float = 0.95,
+) -> Result:
+    """κ = (p_o − p_e) / (1 − p_e) of two raters (Cohen 1960).
+
+    Args:
+        first: what the one said, an entry per thing rated; any labels.
+        second: what the other said of the same.
+        clusters: what is drawn as a whole in the bootstrap.
+        name: of the result.
+        cluster: what a cluster is.
+        seed: of the bootstrap.
+        draws: resamples.
+        level: coverage of the interval.
+
+    1 is full agreement, 0 what chance alone would give, below 0 less than that. Assumes that clusters are independent;
+    rare labels make κ low though people agree.
+
+    Source: Cohen 1960; Artstein & Poesio 2008, §2.
+
+    >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
+    >>> dialogues = list('1122334455')
+    >>> print(cohen_kappa(first, second, dialogues, draws=200))
+    Cohen's κ: 0.600, 95% interval −0.154 to 1.000, n = 10 [Cohen's κ, percentile bootstrap over dialogues]
+    """
+    one, other = np.asarray(first, dtype=object), np.asarray(second, dtype=object)
+    codes, labels = pd.factorize(np.concatenate([one, other]))
+    k, n = len(labels), len(one)
+    cell = codes[:n] * k + codes[n:]
+    tables = _sums_by_cluster(np.eye(k * k)[cell] if n else np.zeros((0, k * k)), clusters)
+
+    def kappa(sums: Floats) -> Floats:
+        table = sums.reshape(len(sums), k, k)
+        total = table.sum(axis=(1, 2))
+        observed = np.trace(table, axis1=1, axis2=2)
+        expected = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
+        return _beyond_chance(observed * total, expected, total**2)
+
+    return _with_bootstrap(tables, kappa, n, name, "Cohen's κ", "Cohen 1960", cluster, seed, draws, level)
+
+
+def fleiss_kappa(
+    counts: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    name: str = "Fleiss' κ",
+    cluster: str = "dialogue",
+    seed: int = 0,
+    draws: int = DRAWS,
+    level: float = 0.95,
+) -> Result:
+    """κ of items that several people labelled, whoever they are (Fleiss 1971).
+
+    ``counts``: items × labels, how many gave each label; items of one rater are left out. Where items have different
+    numbers of raters, the agreement of each item is averaged, and the labels are counted over all.
+
+    1 is full agreement, 0 what chance alone would give. Assumes that clusters are independent.
+
+    Source: Fleiss 1971.
+
+    >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
+    >>> print(fleiss_kappa(counts, range(6), draws=200))
+    Fleiss' κ: 0.556, 95% interval −0.170 to 1.000, n = 6 [Fleiss' κ, percentile bootstrap over dialogues]
+    """
+    table, groups = _rated_twice(counts, clusters)
+    raters = table.sum(axis=1)
+    agreed = ((table**2).sum(axis=1) - raters) / np.maximum(raters * (raters - 1), 1)
+    parts = _sums_by_cluster(np.column_stack([agreed, np.ones(len(table)), table]), groups)
+
+    def kappa(sums: Floats) -> Floats:
+        labels = sums[:, 2:]
+        total = labels.sum(axis=1)
+        return _beyond_chance(sums[:, 0] * total**2, (labels**2).sum(axis=1) * sums[:, 1], sums[:, 1] * total**2)
+
+    return _with_bootstrap(parts, kappa, len(table), name, "Fleiss' κ", "Fleiss 1971", cluster, seed, draws, level)
+
+
+def krippendorff_alpha(
+    counts: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    values: Sequence[float] | None = None,
+    *,
+    ordered: bool = False,
+    name: str = "Krippendorff's α",
+    cluster: str = "dialogue",
+    seed: int = 0,
+    draws: int = DRAWS,
+    level: float = 0.95,
+) -> Result:
+    """α = 1 − D_o / D_e of items that several people rated (Krippendorff 2004).
+
+    ``counts``: items × values, how many gave each; items of one rater are left out. ``values``: the numbers that the
+    columns stand for, then differences count by their square (interval level); None: labels. ``ordered``: labels stand
+    in order, and two of them are as far apart as there are answers between them (ordinal level); otherwise any two
+    differ alike (nominal).
+
+    Raises:
+        ValueError: both ``values`` and ``ordered``, or more than 20 labels in order.
+
+    1 is full agreement, 0 what chance alone would give; Krippendorff asks for .8, and .667 for tentative conclusions.
+    Assumes that clusters are independent.
+
+    Source: Krippendorff 2004, §11.
+
+    >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
+    >>> print(krippendorff_alpha(counts, range(6), draws=200))
+    Krippendorff's α: 0.580, 95% interval −0.105 to 1.000, n = 6 [Krippendorff's α, nominal, percentile bootstrap
+    over dialogues]
+    """
+    if ordered and values is not None:
+        raise ValueError("give either values (interval level) or ordered labels (ordinal level)")
+    table, groups = _rated_twice(counts, clusters)
+    scale: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
+    parts, alpha = _ordinal(table) if ordered else _by_distance(table, values)
+    method = f"Krippendorff's α, {scale}"
+    sums = _sums_by_cluster(parts, groups)
+    return _with_bootstrap(sums, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws, level)
+
+
+Measure = Callable[[Floats], Floats]
+
+
+def _by_distance(table: Floats, values: Sequence[float] | None) -> tuple[Floats, Measure]:
+    """What α sums up over items where the distance of two values is fixed; and α of such sums."""
+    width = table.shape[1]
+    distance = 1.0 - np.eye(width) if values is None else np.subtract.outer(values, values) ** 2.0
+    apart = ((table @ distance) * table).sum(axis=1) / np.maximum(table.sum(axis=1) - 1, 1)
+
+    def alpha(sums: Floats) -> Floats:
+        given = sums[:, 1:]
+        total = given.sum(axis=1)
+        expected = ((given @ distance) * given).sum(axis=1)
+        return 1 - _ratio(sums[:, 0] * (total - 1), expected)
+
+    return np.column_stack([apart, table]), alpha
+
+
+def _ordinal(table: Floats) -> tuple[Floats, Measure]:
+    """The same at ordinal level, where the distance of two labels depends on how often all of them were given."""
+    items, width = table.shape
+    if width > _MOST_ORDERED:
+        raise ValueError(f"{width} labels in order: at most {_MOST_ORDERED}; give values for a scale of many points")
+    pairs = (
+        table[:, :, None] * (table[:, None, :] - np.eye(width)) / np.maximum(table.sum(axis=1) - 1, 1)[:, None, None]
+    )
+
+    def alpha(sums: Floats) -> Floats:
+        given, observed = sums[:, :width], sums[:, width:].reshape(-1, width, width)
+        middle = given.cumsum(axis=1) - given / 2
+        distance = (middle[:, :, None] - middle[:, None, :]) ** 2
+        expected = (distance * given[:, :, None] * given[:, None, :]).sum(axis=(1, 2))
+        return 1 - _ratio((distance * observed).sum(axis=(1, 2)) * (given.sum(axis=1) - 1), expected)
+
+    return np.column_stack([table, pairs.reshape(items, width * width)]), alpha
+
+
+def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, list[object], npt.NDArray[np.object_]]:
+    """Who said what of what → how many gave each label to each item.
+
+    Returns:
+        Items × labels; the labels of the columns, sorted; the items of the rows, in order of appearance.
+
+    Assumes nothing of the raters: it only counts, and does not keep who said what.
+
+    Source: Fleiss 1971, Table 1.
+
+    >>> counts, labels, items = rating_counts(['x', 'x', 'y'], ['good', 'bad', 'bad'])
+    >>> counts.tolist(), labels, list(items)
+    ([[1.0, 1.0], [1.0, 0.0]], ['bad', 'good'], ['x', 'y'])
+    """
+    rows, items_found = pd.factorize(np.asarray(items, dtype=object))
+    columns, labels_found = pd.factorize(np.asarray(labels, dtype=object), sort=True)
+    counts = np.zeros((len(items_found), len(labels_found)))
+    np.add.at(counts, (rows, columns), 1)
+    return counts, list(labels_found), np.asarray(items_found, dtype=object)
+
+
+def _rated_twice(counts: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.object_]]:
+    table = np.asarray(counts, dtype=float)
+    several = table.sum(axis=1) > 1
+    return table[several], np.asarray(clusters, dtype=object)[several]
+
+
+def _sums_by_cluster(parts: Floats, clusters: npt.ArrayLike) -> Floats:
+    codes, names = pd.factorize(np.asarray(clusters, dtype=object))
+    sums = np.zeros((len(names), parts.shape[1]))
+    np.add.at(sums, codes, parts)
+    return sums
+
+
+def _beyond_chance(observed: Floats, expected: Floats, possible: Floats) -> Floats:
+    """(o − e) / (possible − e); nan where chance alone makes everything agree."""
+    return _ratio(observed - expected, possible - expected)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    found: Floats = np.full(above.shape, np.nan)
+    np.divide(above, below, out=found, where=np.abs(below) > 1e-9)
+    return found
+
+
+def _with_bootstrap(
+    parts: Floats,
+    measure: Callable[[Floats], Floats],
+    n: int,
+    name: str,
+    method: str,
+    source: str,
+    cluster: str,
+    seed: int,
+    draws: int,
+    level: float,
+) -> Result:
+    """``parts``: cluster × sums; ``measure``: rows of sums → the measure of each."""
+    groups = len(parts)
+    base = Result(
+        name=name,
+        n=n,
+        level=level,
+        method=f"{method}, percentile bootstrap over {cluster}s",
+        assumptions=(f"{cluster}s are independent of each other",),
+        source=source,
+        details={f"n_{cluster}s": groups, "seed": seed, "draws": draws},
+    )
+    if not n:
+        return base.but(notes=(NOTHING,))
+    value = float(measure(parts.sum(axis=0)[None, :])[0])
+    if np.isnan(value):
+        return base.but(notes=(ALIKE,))
+    base = base.but(estimate=value)
+    if groups < MIN_CLUSTERS:
+        return base.but(notes=(too_few(cluster).replace(" and a p-value", ""),))
+    low, high = _percentiles(parts, measure, seed, draws, level)
+    return base.but(ci_low=low, ci_high=high)
+
+
+def _percentiles(
+    parts: Floats, measure: Callable[[Floats], Floats], seed: int, draws: int, level: float
+) -> tuple[float, float]:
+    """Of resamples in which the measure is defined; the whole data have it defined, so that most have."""
+    rng = np.random.default_rng(seed)
+    groups = len(parts)
+    at_once = max(1, _CELLS_AT_ONCE // groups)
+    found = []
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
+        drawn = rng.integers(0, groups, (size, groups)) + groups * np.arange(size)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=size * groups).reshape(size, groups)
+        found.append(measure(times @ parts))
+    low, high = np.nanquantile(np.concatenate(found), [0.5 - level / 2, 0.5 + level / 2])
+    return float(low), float(high)

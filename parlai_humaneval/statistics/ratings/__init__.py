@@ -1,0 +1,1 @@
+"""Ratings on scales: Likert, sliders, correlations, regressions."""

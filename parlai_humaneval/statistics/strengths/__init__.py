@@ -1,1 +1,0 @@
-"""Strengths of models from choices and comparisons."""

@@ -1,1 +1,0 @@
-"""TrueSkill of matches of any number of players."""

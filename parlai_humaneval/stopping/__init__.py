@@ -1,0 +1,1 @@
+"""Studies that stop when decided."""

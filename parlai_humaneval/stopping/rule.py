@@ -1,0 +1,209 @@
+"""When a study ends: what its researcher fixes before the first answer, and may not change in mid-study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+
+from parlai_humaneval.materials.instructions import in_words
+
+FLOOR = 4
+"""Dialogues of each model before anything is decided about it."""
+IN_FLIGHT = 8
+"""Raters at a time."""
+MOST_RISK = 0.5
+"""The highest rate of false claims that a rule may have."""
+
+
+class StoppingRule(BaseModel):
+    """A study of some models ends when every pair of them is decided, or at its cap.
+
+    Attributes:
+        models: names, two or more.
+        margin: two models are equal where their win rates are less than this apart: 0.1 means 10 points.
+        alpha: chance of any false claim that one model is better than another, however often one looks.
+        beta: the same of claims that two models are equal; without it, as ``alpha``.
+        floor: dialogues of each model before anything is decided about it.
+        max_dialogues: the cap, after which nobody else is sent, whatever is open.
+        timeout: seconds for each of their dialogues for which a worker is waited for after their arrival; what they answer
+            later is kept, and does not count as evidence.
+        shown: models of a dialogue: ``pairs``, two of them; ``panel``, all of which some pair is open.
+        transitive: takes for granted that who is better than another also does at least as well against any third (strong
+            stochastic transitivity), so that A > B and B > C decide A > C.
+        evidence: ``pooled`` counts two models' dialogues with a common third one, too, where ``transitive``; ``direct`` only
+            counts dialogues of the two.
+        equality: whether two models may be called equal; False where answers have no win rate, such as scores.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: tuple[str, ...]
+    margin: float
+    alpha: float = 0.05
+    beta: float = 0.05
+    floor: int = FLOOR
+    max_dialogues: int
+    timeout: float = 3600.0
+    shown: Literal["pairs", "panel"] = "pairs"
+    transitive: bool = True
+    evidence: Literal["pooled", "direct"] = "pooled"
+    equality: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _beta_as_alpha(cls, given: object) -> object:
+        if isinstance(given, dict) and given.get("beta") is None and "alpha" in given:
+            return {**given, "beta": given["alpha"]}
+        return given
+
+    @field_validator("models")
+    @classmethod
+    def _several(cls, models: tuple[str, ...]) -> tuple[str, ...]:
+        if len(models) < 2:
+            raise ValueError("a study needs two models or more: there is nothing to decide about one")
+        twice = sorted({name for name in models if models.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)} is named twice: give each model once")
+        if not all(name.strip() for name in models):
+            raise ValueError("a model has no name: give each one a name")
+        return models
+
+    @field_validator("margin")
+    @classmethod
+    def _some_margin(cls, margin: float) -> float:
+        return checked_margin(margin)
+
+    @field_validator("alpha", "beta")
+    @classmethod
+    def _some_risk(cls, risk: float) -> float:
+        return checked_risk(risk)
+
+    @field_validator("timeout")
+    @classmethod
+    def _some_time(cls, timeout: float) -> float:
+        if not 0 < timeout < math.inf:
+            raise ValueError(f"the time-out is {timeout:g} seconds: it must be above 0, and end")
+        return timeout
+
+    @field_validator("floor")
+    @classmethod
+    def _some_floor(cls, floor: int) -> int:
+        if floor < 1:
+            raise ValueError(f"the floor is {floor} dialogues a model: it must be 1 or more")
+        return floor
+
+    @model_validator(mode="after")
+    def _cap_above_floor(self) -> StoppingRule:
+        if self.max_dialogues < self.fewest:
+            raise ValueError(
+                f"max_dialogues is {self.max_dialogues}, but {len(self.models)} models with a floor of {self.floor} "
+                f"dialogues each need {self.fewest} at least, as one counts for each model in it: raise max_dialogues to "
+                f"{self.fewest} or more"
+            )
+        return self
+
+    @property
+    def fewest(self) -> int:
+        """Dialogues with which every model can reach the floor."""
+        size = len(self.models) if self.shown == "panel" else 2
+        return math.ceil(self.floor * len(self.models) / size)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Do dialogues with a third model count? Of two models there is none, and a panel shows all at once."""
+        return self.evidence == "pooled" and self.transitive and self.shown == "pairs" and len(self.models) > 2
+
+    def refuse_change(self, other: StoppingRule) -> None:
+        """Raise where another rule is given in mid-study. A higher cap is none: no error rate rests on the cap.
+
+        Raises:
+            RuleChanged: names what differs.
+        """
+        cap = other.max_dialogues < self.max_dialogues
+        names = [name for name in type(self).model_fields if cap or name != "max_dialogues"]
+        if all(rule.beta == rule.alpha for rule in (self, other)):
+            names.remove("beta")  # nobody gave it
+        changes = [Change(name, getattr(self, name), getattr(other, name)) for name in names]
+        changed = tuple(change for change in changes if change.before != change.now)
+        if changed:
+            raise RuleChanged(changed)
+
+
+def stopping_rule(**given: Any) -> StoppingRule:
+    """The rule of what is given; what is wrong with it in words.
+
+    Raises:
+        ValueError: there can be no such rule; it says what to do.
+    """
+    try:
+        return StoppingRule(**given)
+    except ValidationError as error:
+        said = dict.fromkeys(map(_said_of, error.errors()))  # alpha and beta, where only one was given
+        raise ValueError("; ".join(said)) from error
+
+
+def _said_of(problem: Any) -> str:
+    """Our own sentences stand by themselves; others need the name of what they are about."""
+    words = in_words(problem)
+    return words if problem["type"] == "value_error" else f"{'.'.join(map(str, problem['loc']))}: {words}"
+
+
+def checked_margin(margin: float) -> float:
+    """The margin, if it is one. Raises ValueError."""
+    if 0 < margin < 1:
+        return margin
+    what = f"{margin:g} is no margin, within which two models count as equal"
+    if margin <= 0:
+        raise ValueError(
+            f"{what}. With a margin of 0 two equal models would never be decided: give a share above 0 and below 1, such "
+            "as 0.1 for win rates that are less than 10 points apart"
+        )
+    points = margin if 1 <= margin < 100 else 10.0
+    raise ValueError(f"{what}: give a share above 0 and below 1, such as {points / 100:g} for {points:g} points")
+
+
+def checked_risk(risk: float) -> float:
+    """The rate of false claims, if it is one. Raises ValueError."""
+    if 0 < risk <= MOST_RISK:
+        return risk
+    raise ValueError(f"{risk:g} is no rate of false claims: give one above 0 and up to {MOST_RISK:g}, such as 0.05")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs between the rule with which a study began and another one."""
+
+    name: str
+    before: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} was {_as_typed(self.before)} and is now {_as_typed(self.now)}"
+
+
+def _as_typed(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def why_refused(changes: Sequence[Change]) -> str:
+    """Why no study can go on with such changes, and which they are."""
+    said = ", ".join(map(str, changes))
+    if all(change.name == "max_dialogues" for change in changes):
+        return f"the cap of a study can only be raised: {said}"
+    return f"the rule of a study cannot change once it has begun, as its error rates would no longer hold: {said}"
+
+
+class RuleChanged(ValueError):
+    """A study was to go on with another rule than that with which it began; ``changes`` says in what it differs."""
+
+    def __init__(self, changes: tuple[Change, ...]) -> None:
+        super().__init__(f"{why_refused(changes)}. Leave that as it was, or begin a new study under another task name")
+        self.changes = changes

@@ -1,0 +1,149 @@
+"""Which rows of the tables count, and as what: finished dialogues, unfinished ones made to count, ratings on sliders.
+
+Who stands behind the answers of tables: people, or programs that were put in their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.tables.columns import TableName, Tables
+from parlai_humaneval.tables.schema import TIE
+
+Mask = npt.NDArray[np.bool_]
+
+SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
+"""Where a table from elsewhere does not say."""
+
+MOST_POINTS = 10.0
+"""Scales that reach further are sliders."""
+
+
+def finished(rows: pd.DataFrame) -> Mask:
+    """Which rows are of complete dialogues; tables from elsewhere, without a status, hold complete ones."""
+    return np.asarray(rows["dialogue_status"].fillna("complete").eq("complete"), dtype=bool)
+
+
+def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Mask:
+    """Where a 0/1 column is 1; ``missing`` is what an empty cell means."""
+    return np.asarray(rows[column].fillna(missing).astype(int) == 1, dtype=bool)
+
+
+def nobody_won(comparisons: pd.DataFrame, whose: Literal["", "own_"] = "") -> Mask:
+    """Where no model won: as the column ``tied`` says, else where the winner is ``tie``, which may be a model's name, too.
+
+    ``whose``: the rater of the row, or with ``own_`` the dialogue's own one.
+    """
+    named_tie = comparisons[f"{whose}winner"].eq(TIE).to_numpy(dtype=bool)
+    if f"{whose}tied" not in comparisons:
+        return np.asarray(named_tie, dtype=bool)
+    tied = comparisons[f"{whose}tied"]
+    return np.asarray(np.where(tied.notna(), tied.fillna(0).astype(int) == 1, named_tie), dtype=bool)
+
+
+def unique(values: pd.Series[Any]) -> list[str]:
+    return sorted(str(value) for value in values.dropna().unique())
+
+
+def median(seconds: pd.Series[Any]) -> float | None:
+    known = seconds.dropna()
+    return float(known.median()) if len(known) else None
+
+
+def of_unfinished(dialogue: pd.Series[Any], worker: pd.Series[Any], dialogues: pd.DataFrame) -> Mask:
+    """Where the pair of dialogue and worker stands in ``dialogues`` with ``complete`` 0."""
+    left = dialogues[(dialogues["complete"] == 0).to_numpy(dtype=bool)]
+    if left.empty:
+        return np.zeros(len(dialogue), dtype=bool)
+    ended = pd.MultiIndex.from_frame(left[["dialogue_id", "worker_id"]])
+    return np.asarray(pd.MultiIndex.from_arrays([dialogue, worker]).isin(ended), dtype=bool)
+
+
+def taken_as_finished(tables: Tables) -> Tables:
+    """The tables with every live dialogue finished, so that what was answered in any counts: turns, verdicts and ratings;
+    judgements stay as they are."""
+    return replace(
+        tables,
+        dialogues=tables.dialogues.assign(complete=1, status="complete"),
+        turns=_live_finished(tables.turns),
+        comparisons=_live_finished(tables.comparisons),
+        ratings=_live_finished(tables.ratings),
+    )
+
+
+def _live_finished(rows: pd.DataFrame) -> pd.DataFrame:
+    judged = rows["judgement_id"].notna()
+    whole: pd.DataFrame = rows.assign(dialogue_status=rows["dialogue_status"].where(judged, "complete"))
+    return whole
+
+
+def on_sliders(ratings: pd.DataFrame) -> Mask:
+    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
+
+    Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
+    above ten or of a degraded model, and those of direct assessment always. Ratings whose scale is said to end at ten or
+    below are looked at apart from the others.
+    """
+    technique = ratings["technique"].fillna("")
+    short = (ratings["maximum"] <= MOST_POINTS).fillna(False).astype(bool)
+    high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
+    unnamed = ratings["scale"].isna()
+    sliders = technique == "direct_assessment"
+    for alike in (short, ~short):
+        sliders |= alike & technique.isin(technique[(unnamed & high & alike).to_numpy(dtype=bool)])
+    found = (ratings["scale"] == "slider") | (unnamed & sliders) | (~unnamed & high)
+    return np.asarray(found.fillna(False), dtype=bool)
+
+
+class RaterKinds(NamedTuple):
+    """Workers in all tables: how many there are, how many are programs and how many people; others are not known."""
+
+    workers: int
+    simulated: int
+    people: int
+
+    @property
+    def note(self) -> str:
+        """What everything that is made of the tables says in its first line where raters were simulated; else empty."""
+        if not self.simulated:
+            return ""
+        if self.simulated == self.workers:
+            who = "All raters are" if self.workers > 1 else "The only rater is"
+            return f"{who} simulated ({self.simulated:,}): nothing here was rated by people."
+        others = self.workers - self.simulated - self.people
+        unknown = f", {others:,} of whom it is not known" if others else ""
+        return f"Simulated and real raters are mixed: {self._mixed}{unknown}."
+
+    @property
+    def kind(self) -> str:
+        """“simulated”, or how many of each: first column of a report's CSV files; empty where nobody was simulated."""
+        if not self.simulated:
+            return ""
+        return "simulated" if self.simulated == self.workers else self._mixed
+
+    @property
+    def _mixed(self) -> str:
+        return f"{self.simulated:,} simulated, {self.people:,} {'person' if self.people == 1 else 'people'}"
+
+
+def rater_kinds(tables: Tables) -> RaterKinds:
+    """Count the workers of all tables by kind; one of whom both is said is a program."""
+    rows = _by_rater(tables)
+    known, simulated = rows.dropna(subset=["simulated"]), simulated_raters(tables)
+    return RaterKinds(int(rows["worker_id"].nunique()), len(simulated), len(set(known["worker_id"]) - simulated))
+
+
+def simulated_raters(tables: Tables) -> set[str]:
+    """The workers whom a table calls programs."""
+    rows = _by_rater(tables)
+    return set(rows.loc[is_set(rows, "simulated"), "worker_id"])
+
+
+def _by_rater(tables: Tables) -> pd.DataFrame:
+    rows: pd.DataFrame = pd.concat([getattr(tables, name)[["worker_id", "simulated"]] for name in get_args(TableName)])
+    return rows

@@ -1,0 +1,29 @@
+"""Techniques of evaluation: an entry for each, with engine, questions, scales, tables and planning figures."""
+
+from parlai_humaneval.techniques.registry import (
+    Engine,
+    Habits,
+    Picks,
+    Table,
+    Technique,
+    UnknownTechnique,
+    picking,
+    recorded_as,
+    register,
+    technique,
+    techniques,
+)
+
+__all__ = [
+    "Engine",
+    "Habits",
+    "Picks",
+    "Table",
+    "Technique",
+    "UnknownTechnique",
+    "picking",
+    "recorded_as",
+    "register",
+    "technique",
+    "techniques",
+]

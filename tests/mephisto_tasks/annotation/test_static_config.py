@@ -1,0 +1,136 @@
+"""Settings of tasks on finished dialogues that do not go together are told apart, each with what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.config.task import ConfigError, read_config
+
+PAIR: dict[str, Any] = {"technique": "pw_dialog", "metric": "preference", "dialogues": ["chats.jsonl"]}
+SELF_CHAT: dict[str, Any] = {
+    "technique": "pw_dialog",
+    "metric": "humanness",
+    "models": ["a", "b"],
+    "generate": "self_chat",
+}
+SPOT: dict[str, Any] = {
+    "technique": "spot_the_bot",
+    "metric": "spot",
+    "show": "segment",
+    "segment_lengths": [2, 3, 5],
+    "features": ["fluent"],
+    "models": ["a", "b", "c"],
+    "generate": "pairs",
+    "exchanges": 5,
+    "human_dialogues": ["packaged"],
+    "human_share": 0.2,
+}
+REPLAY: dict[str, Any] = {
+    "technique": "third_party",
+    "metric": "own",
+    "show": "replay",
+    "dialogues": [{"task": "sata"}],
+}
+TURN: dict[str, Any] = {**REPLAY, "metric": "rank", "show": "turn"}
+WHOLE: dict[str, Any] = {**REPLAY, "metric": "dimensions", "show": "whole", "scales": ["coherence", "overall"]}
+DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.2, "max_dialogues": 300}
+BASES = {"pair": PAIR, "self_chat": SELF_CHAT, "spot": SPOT, "replay": REPLAY, "turn": TURN, "whole": WHOLE}
+
+
+def refusal(base: dict[str, Any], changes: dict[str, Any]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read_config(StaticConfig, {**base, **changes})
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_bases_of_these_tests_are_right(base: str) -> None:
+    """Else the refusals below might have another cause."""
+    assert read_config(StaticConfig, BASES[base]).metric == BASES[base]["metric"]
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "said"),
+    [
+        ("pair", {"models": ["a", "b", "a"]}, "a model stands twice in models: a, b, a"),
+        (
+            "pair",
+            {"margin": 0.2},
+            "margin: only a study has it that ends when it is decided; add stop=decided, or leave it out",
+        ),
+        ("spot", DECIDED, "show=segment shows no two dialogues side by side: launch pw_dialog or self_chat"),
+        ("replay", DECIDED, "show=replay shows no two dialogues side by side"),
+        ("turn", DECIDED, "show=turn shows no two dialogues side by side"),
+        ("whole", DECIDED, "show=whole shows no two dialogues side by side"),
+        ("pair", {**DECIDED, "units_per_worker": 2}, "leave units_per_worker out, and say how much is in it with"),
+        ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
+        ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out, and name the models"),
+        ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged 289 times"),
+        ("self_chat", {**DECIDED, "num_dialogues": 17}, "have more dialogues: num_dialogues=18"),
+        ("pair", {"models": ["a"]}, "comparing needs two models or more ('models=[a,b]'); one named"),
+        ("pair", {"groups": [["a", "b", "c"]]}, "groups are pairs of two different models"),
+        ("pair", {"groups": [["a", "a"]]}, "groups are pairs of two different models"),
+        ("pair", {"groups": [["a", "b"], ["b", "a"]]}, "the same two models stand twice among the groups"),
+        ("pair", {"dialogues": []}, "name the dialogues, such as 'dialogues=[chats.jsonl]'"),
+        ("pair", {"metric": "wit"}, "there is no metric of two dialogues 'wit'; choose one of: preference, humanness"),
+        ("pair", {"human_dialogues": ["packaged"]}, "human_dialogues are mixed among segments only"),
+        ("pair", {"segment_lengths": [2]}, "segment_lengths and features go with show=segment"),
+        ("pair", {"features": ["fluent"]}, "segment_lengths and features go with show=segment"),
+        ("pair", {"scales": ["overall"]}, "scales go with show=whole"),
+        ("pair", {"blocking_checks": ["same_position"]}, "blocking_checks need a block_qualification"),
+        ("pair", {"judged_speaker": "third"}, "judged_speaker:"),
+        ("pair", {"judgements_per_group": 0}, "judgements_per_group:"),
+        (
+            "self_chat",
+            {"models": []},
+            "generate=self_chat needs the models that are to talk: 'models=[a,b]'",
+        ),
+        ("self_chat", {"generate": "pairs"}, "show=pair does not go with generate=pairs"),
+        ("self_chat", {"num_dialogues": 0}, "num_dialogues:"),
+        ("self_chat", {"start": "hello"}, "start:"),
+        ("spot", {"models": ["a"]}, "generate=pairs needs two models or more"),
+        ("spot", {"segment_lengths": []}, "segment_lengths are different numbers of exchanges from 1"),
+        ("spot", {"segment_lengths": [0, 2]}, "segment_lengths are different numbers of exchanges from 1"),
+        ("spot", {"segment_lengths": [2, 2]}, "segment_lengths are different numbers of exchanges from 1"),
+        (
+            "spot",
+            {"exchanges": 4},
+            "the longest segment has 5 exchanges (with 0 of the seed), but the models hold dialogues of 4",
+        ),
+        ("spot", {"seed_exchanges": 1}, "the longest segment has 6 exchanges (with 1 of the seed)"),
+        ("spot", {"features": ["funny"]}, "there is no feature 'funny'; choose one of: fluent, specific, sensible"),
+        ("spot", {"human_dialogues": []}, "human_share needs human_dialogues"),
+        ("spot", {"human_share": 1.0}, "human_share:"),
+        ("spot", {"judgements_per_group": 3}, "judgements_per_group goes with show=pair"),
+        ("replay", {"dialogues": ["chats.jsonl"]}, "show=replay needs dialogues that were rated: name live tasks"),
+        ("turn", {"dialogues": [{"file": "a.jsonl"}]}, "show=turn needs dialogues that were rated: name live tasks"),
+        ("replay", {"models": ["a", "b"], "generate": "pairs"}, "show=replay does not go with generate=pairs"),
+        ("turn", {"models": ["a", "b"], "generate": "pairs"}, "show=turn does not go with generate=pairs"),
+        ("replay", {"golds_per_unit": 1}, "attention checks (golds_per_unit) exist for pairs and segments only"),
+        ("whole", {"scales": []}, "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"),
+        ("whole", {"scales": ["charm"]}, "unknown scale 'charm'; known: coherence"),
+        ("whole", {"scales": ["safety", "safety"]}, "these scales stand twice: safety"),
+        ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "a scale of one's own is {name: …, text: …, hints: "),
+        ("whole", {"dialogs": ["x"]}, "dialogs"),
+    ],
+)
+def test_settings_that_do_not_go_together(base: str, changes: dict[str, Any], said: str) -> None:
+    message = refusal(BASES[base], changes)
+    assert said in message
+    assert "\n" not in message, "one sentence, not a dump"
+
+
+def test_a_question_of_ones_own_goes_with_a_metric_of_ones_own() -> None:
+    config = read_config(StaticConfig, {**PAIR, "metric": "wit", "question": "Who is wittier?"})
+    assert config.question == "Who is wittier?"
+
+
+def test_pairs_are_those_named_or_every_two() -> None:
+    three = {"models": ["a", "b", "c"]}
+    assert read_config(StaticConfig, {**PAIR, **three}).pairs() == [("a", "b"), ("a", "c"), ("b", "c")]
+    named = read_config(StaticConfig, {**PAIR, "groups": [["c", "a"], ["a", "d"]]})
+    assert named.pairs() == [("c", "a"), ("a", "d")]
+    assert named.model_names() == ["c", "a", "d"]

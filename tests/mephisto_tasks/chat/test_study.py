@@ -1,0 +1,103 @@
+"""What the dialogues of one launch share."""
+
+from __future__ import annotations
+
+import re
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live import config_of
+from omegaconf import OmegaConf
+
+from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.chat.plans import Plan
+from mephisto_tasks.chat.study import Study
+from mephisto_tasks.config.task import read_config
+from parlai_humaneval.allocation.groups import Cell
+
+CELL = Cell(models=("alpha", "beta"), metric="preference")
+
+
+def study(folder: Path, seed: int, **chosen: Any) -> Study:
+    config = config_of(folder, seed=seed, **chosen)
+    settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
+    assert isinstance(settings, dict)
+    known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
+    return build_study(read_config(InteractiveConfig, known), "pw_turn", folder, "study", 1.0)
+
+
+def plans(folder: Path, seed: int) -> list[Plan]:
+    made = study(folder, seed)
+    return [plan for number in range(5) for plan in made.planner.plan(f"1-{number}", [CELL]).plans]
+
+
+def test_the_same_seed_gives_the_same_plans(tmp_path: Path) -> None:
+    """A study can be repeated: personas and the seeds of its dialogues come from the study's seed alone."""
+    assert plans(tmp_path, 7) == plans(tmp_path, 7)
+
+
+def test_other_seeds_and_dialogues_differ(tmp_path: Path) -> None:
+    """Guards against one seed for all: every dialogue would show its models in the same order."""
+    first, second = plans(tmp_path, 7), plans(tmp_path, 8)
+    assert len({plan.seed for plan in first}) == 5
+    assert {plan.seed for plan in first}.isdisjoint(plan.seed for plan in second)
+
+
+def test_the_allocation_knows_how_often_a_worker_may_come(tmp_path: Path) -> None:
+    config = config_of(tmp_path, dialogues_per_worker=3, dialogues_per_group=5)
+    settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
+    assert isinstance(settings, dict)
+    known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
+    made = build_study(read_config(InteractiveConfig, known), "pw_turn", tmp_path, "study", 1.0)
+    assert (made.allocator.per_worker, made.allocator.per_unit) == (3, 1)
+
+
+def test_models_are_put_where_the_settings_say(tmp_path: Path) -> None:
+    """Guards a launch whose models are to compute in other processes: its own stays one."""
+    made = study(tmp_path, 5, engine="processes", replicas=2)
+    assert {(spec.running.engine, spec.running.copies) for spec in made.pool.specs.values()} == {("processes", 2)}
+
+
+def test_who_comes_gets_models_that_are_there_and_nobody_those_that_were_waited_for_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards raters against a wait that other models would not have, and against conversations that cannot be held."""
+    made = study(tmp_path, 5, models=["alpha", "beta", "gamma"])
+    gone: set[str] = set()
+    monkeypatch.setattr(made.pool, "out", lambda *, for_good=False: frozenset(gone if for_good else {"gamma"}))
+    plan = made.take_unit("w1", "agent", "unit")
+    assert plan is not None
+    assert plan.plans[0].cell.models == ("alpha", "beta")
+    assert made.standing("w2") == "open", "they wait at their first reply"
+    gone.add("gamma")
+    assert made.standing("w2") == "interrupted", "alpha and beta are with somebody, and gamma does not come back"
+    made.drop_unit("agent", None)
+    assert made.standing("w2") == "open"
+
+
+def test_one_outage_is_one_failure(tmp_path: Path) -> None:
+    """Guards a launch against its own pause: eight raters, and several models of one server, lost it at once."""
+    made = study(tmp_path, 5)
+    for model, since in (("alpha", 10.0), ("beta", 10.2), ("alpha", 10.0)):
+        made.note_failure(f"{model} is out", since)
+    assert made.broken is None
+    for _ in range(made.config.stop_after_failures - 2):
+        made.note_failure("out of memory")
+    assert made.broken is None
+    made.note_failure("alpha is out again", time.time() + 1)
+    assert made.broken == "alpha is out again"
+
+
+def test_a_launch_says_in_which_languages_blinding_knows_no_phrases(tmp_path: Path) -> None:
+    """Guards a study in a further language, which would be taken for blind; in English there is nothing to say."""
+    chinese = (files("parlai_humaneval") / "languages" / "zh.po").read_text(encoding="utf-8")
+    folder = tmp_path / "languages"
+    folder.mkdir()
+    (folder / "nl.po").write_text(re.sub(r"Language: zh\w*", "Language: nl", chinese), encoding="utf-8")
+    dutch = study(tmp_path, 5, language="nl", languages_dir=str(folder))
+    assert [remark for remark in dutch.remarks if "knows no phrases in nl:" in remark]
+    assert not study(tmp_path, 5).remarks

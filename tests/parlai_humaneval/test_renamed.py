@@ -1,0 +1,58 @@
+"""Modules by the names that they had before they moved."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from parlai_humaneval._util.renamed import new_names
+
+
+def test_every_old_name_names_a_module_that_exists_and_no_module_of_today() -> None:
+    """Guards the table: a line must neither lead nowhere nor hide a module."""
+    code = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "from importlib.util import find_spec\n"
+        "from parlai_humaneval._util.renamed import new_names, _OldNames\n"
+        "for old, new in new_names().items():\n"
+        "    assert find_spec(new) is not None, new\n"
+        "    if not old.endswith('__main__'):\n"
+        "        assert isinstance(find_spec(old).loader, _OldNames), old\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("parlai_humaneval.showing.identity_names", "parlai_humaneval.display.model_names", None),
+        ("parlai_humaneval.report.catalogue", "parlai_humaneval.report.registry", "register_section"),
+        ("parlai_humaneval.protocol.records.dialogue", "parlai_humaneval.schema.records", "DialogueRecord"),
+        ("mephisto_tasks.workers.kept_out", "mephisto_tasks.storage.logs", None),
+    ],
+)
+def test_an_old_name_is_the_very_module_of_today_and_warns(old: str, new: str, name: str | None) -> None:
+    """Guards packages of other people: classes imported by either name are the same."""
+    sys.modules.pop(old, None)
+    with pytest.warns(DeprecationWarning, match=f"{old} is now {new}"):
+        module = import_module(old)
+    assert module is import_module(new)
+    if name is not None:
+        assert hasattr(module, name)
+
+
+def test_a_program_starts_by_its_old_name() -> None:
+    """Guards ``python -m`` in people's scripts."""
+    command = [sys.executable, "-W", "ignore", "-m", "parlai_humaneval.self_chat.multirun", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "num_dialogues" in done.stdout, done.stderr
+
+
+def test_what_never_was_is_not_found() -> None:
+    with pytest.raises(ModuleNotFoundError, match="parlai_humaneval.showing.nothing"):
+        import_module("parlai_humaneval.showing.nothing")
+    assert "parlai_humaneval.showing.nothing" not in new_names()

@@ -48,7 +48,7 @@ class _OldNames(MetaPathFinder, Loader):
             return None
         if fullname in new_names():
             real = find_spec(new_names()[fullname])
-            return spec_from_loader(fullname, self, origin=real and real.origin)
+            return spec_from_loader(fullname, self, origin=None if real is None else real.origin)
         return ModuleSpec(fullname, self, is_package=True) if fullname in _old_folders() else None
 
     def exec_module(self, module: ModuleType) -> None:

@@ -53,6 +53,6 @@ def test_a_program_starts_by_its_old_name() -> None:
 
 
 def test_what_never_was_is_not_found() -> None:
-    with pytest.raises(ModuleNotFoundError, match="parlai_humaneval.showing.nothing"):
+    with pytest.raises(ModuleNotFoundError, match=r"parlai_humaneval\.showing\.nothing"):
         import_module("parlai_humaneval.showing.nothing")
     assert "parlai_humaneval.showing.nothing" not in new_names()

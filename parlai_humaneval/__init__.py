@@ -4,4 +4,4 @@ import parlai_humaneval_hook  # noqa: F401 - its import is its effect; where no 
 from parlai_humaneval.models.turns import Turn
 
 __all__ = ["Turn"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""Replies a second of self-chats with a model in one process and in two, and on one Ray node and two, in the same run.
+"""Replies a second of self-chats in one process and two, on one Ray node and two.
 
 The nodes are of a cluster in a network of its own, with a loopback device alone, for which one has to be root (Ray listens
 on all interfaces). Every copy computes on one processor, so that two have to be twice as fast
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
+from benchmarks.processes import BenchmarkError, NothingToMeasure
 from benchmarks.self_chat import EXCHANGES, large
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
@@ -81,7 +82,7 @@ def _rate(pool: ModelPool, name: str, dialogues: int, seed: int) -> float:
         failed = talk_in(pool, [file], starts, settings, lambda _: None)
         seconds = time.perf_counter() - began
     if failed:
-        raise RuntimeError(f"no figure: {'; '.join(failed.values())}")
+        raise BenchmarkError(f"no figure: {'; '.join(failed.values())}")
     return dialogues * (2 * EXCHANGES - 1) / seconds
 
 
@@ -121,7 +122,7 @@ def _own_network() -> Iterator[None]:
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         if libc.unshare(NEW_NETWORK) != 0:
-            raise OSError(ctypes.get_errno(), "a network namespace cannot be made: be root")
+            raise NothingToMeasure("root", "only root can make the network of the Ray cluster")
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         yield
         libc.setns(before, NEW_NETWORK)

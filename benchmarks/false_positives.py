@@ -1,8 +1,9 @@
-"""How often the headline tests find a difference between equal models: at α = .05 it should be one study in twenty.
+"""How often the headline tests find a difference between equal models (about ten minutes).
 
-Workers give equal and very unequal numbers of answers, alike or not, with a pull of the position or without; dialogues
-are new or reused. CR1 with Student's t, which reports used to lead with, stands beside. ``benchmarks/INFERENCE.md`` holds
-the tables, with every test that was tried; ``python -m benchmarks.inference`` makes it.
+At α = .05 it should be one study in twenty. Workers give equal and very unequal numbers of answers, alike or not, with or
+without a pull of the position; dialogues are new or reused. CR1 with Student's t, with which reports used to lead, is the
+peer. ``benchmarks/INFERENCE.md`` holds the tables, with every test that was tried; ``python -m benchmarks.inference`` makes
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ def run(quick: bool) -> list[Figure]:
     """False positives and power of every headline.
 
     Raises:
-        RuntimeError: a headline finds too much or too little; not with ``quick``, where studies are too few to tell.
+        BenchmarkError: a headline finds too much or too little; not with ``quick``, where studies are too few to tell.
     """
     rows = crowded(measured(QUICK if quick else WHOLE))
     if not quick:

@@ -1,4 +1,4 @@
-"""How often prediction-powered intervals hold the truth, and how much narrower than people's alone they are.
+"""Intervals of people's answers on a part and a judge's on all: misses, widths (ten minutes).
 
 Judges are useless, biased, contrary, as noisy as a person, nearly perfect and perfect; workers few and unequal. The
 benchmark fails where an interval misses more or less often than in .04 to .06 of studies by more than three standard

@@ -1,4 +1,4 @@
-"""Seconds to read the units of a task back: our records, beside Mephisto's DataBrowser on the same database."""
+"""Seconds to read the units of a task back, next to Mephisto's DataBrowser."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, median
+from benchmarks.processes import BenchmarkError
 from benchmarks.stored_units import TASK_NAME, write_units
 from mephisto_tasks.stored.results import read_dialogues
 
@@ -33,13 +34,13 @@ def browse(data_dir: Path) -> list[Any]:
 
 
 def seconds(read: Callable[[], list[Any]], expected: int) -> float:
-    """Time of one call. Raises RuntimeError when it does not give all units."""
+    """Time of one call. Raises BenchmarkError when it does not give all units."""
     gc.collect()
     started = time.perf_counter()
     found = read()
     taken = time.perf_counter() - started
     if len(found) != expected:
-        raise RuntimeError(f"{expected} units were written, but {len(found)} were read")
+        raise BenchmarkError(f"{expected} units were written, but {len(found)} were read")
     return taken
 
 

@@ -1,4 +1,4 @@
-"""Seconds from ``report --tables`` of a large study to the written page, as a user waits for it."""
+"""Seconds from ``report --tables`` of a large study to the written page."""
 
 from __future__ import annotations
 

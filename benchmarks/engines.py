@@ -13,12 +13,12 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
 from benchmarks.processes import BenchmarkError, NothingToMeasure
-from benchmarks.self_chat import EXCHANGES, large
+from benchmarks.self_chat import EXCHANGES, large, tiny
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, Running
@@ -41,31 +41,38 @@ NOTE = (
 
 
 def run(quick: bool) -> list[Figure]:
-    """Both engines; with ``quick`` a round of two dialogues in processes alone."""
-    spec = large()
+    """Both engines; with ``quick`` a round of two dialogues in one process and in this one."""
     if quick:
-        return [*compare(spec, "processes", None, dialogues=2, rounds=1)]
+        return [*compare(tiny(), "processes", None, copies=(1,), dialogues=2, rounds=1)]
+    spec = large()
     with _cluster() as address:
         return [*compare(spec, "processes", None), *compare(spec, "ray", address)]
 
 
 def compare(
-    spec: ModelSpec, engine: Engine, address: str | None, *, dialogues: int = DIALOGUES, rounds: int = ROUNDS
+    spec: ModelSpec,
+    engine: Engine,
+    address: str | None,
+    *,
+    copies: Sequence[int] = (1, 2),
+    dialogues: int = DIALOGUES,
+    rounds: int = ROUNDS,
 ) -> Iterator[Figure]:
-    """Two copies beside one, and one beside none: the model in this process."""
-    one, two = (Running(engine=engine, replicas=copies, cpus=1, address=address) for copies in (1, 2))
-    alone = Running(engine="here")
-    rates: dict[Running, list[float]] = {alone: [], one: [], two: []} if engine == "processes" else {one: [], two: []}
+    """Two copies next to one, and one process next to none: the model in this process."""
+    kinds = {number: Running(engine=engine, replicas=number, cpus=1, address=address) for number in copies}
+    if engine == "processes":
+        kinds[0] = Running(engine="here")
+    rates: dict[int, list[float]] = {number: [] for number in kinds}
     with contextlib.ExitStack() as stack, quiet_parlai():
-        pools = {running: stack.enter_context(_pool(spec, running)) for running in rates}
+        pools = {number: stack.enter_context(_pool(spec, running)) for number, running in kinds.items()}
         for seed in range(rounds):
-            for running, pool in pools.items():
-                rates[running].append(_rate(pool, spec.name, dialogues, seed))
-    where = {"processes": ("process", "processes"), "ray": ("Ray node", "Ray nodes")}
-    singular, plural = where[engine]
-    yield _figure(f"2 {plural}", rates[two], rates[one], f"1 {singular}", rounds)
-    if alone in rates:
-        yield _figure(f"1 {singular}", rates[one], rates[alone], "the model in the process that asks it", rounds)
+            for number, pool in pools.items():
+                rates[number].append(_rate(pool, spec.name, dialogues, seed))
+    words = {"processes": ("the model in the process that asks it", "1 process", "2 processes")}
+    named = words.get(engine, ("", "1 Ray node", "2 Ray nodes"))
+    for number in kinds:
+        if number - 1 in kinds:
+            yield _figure(named[number], rates[number], rates[number - 1], named[number - 1], rounds)
 
 
 def _pool(spec: ModelSpec, running: Running) -> ModelPool:

@@ -32,7 +32,7 @@ ALONE = "ParlAI's TurkLikeAgent, as its crowd tasks hold one conversation"
 
 def run(quick: bool) -> list[Figure]:
     """Both kinds of models against their limits, and one conversation beside ParlAI's way."""
-    numbers, seconds, rounds = ((2,), 0.5, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
+    numbers, seconds, rounds = ((2,), 0.1, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
     figures = []
     for kind, (make, words) in KINDS.items():
         with quiet_parlai(), ModelPool([make()], retries=0) as pool:

@@ -48,9 +48,9 @@ LAG_LOOK_S = 0.05
 SAMPLE_S = 0.25
 """How often the server's memory and threads are looked at."""
 SETTLE_S = 3.0
-"""After raters have gone, before memory is read."""
+"""After raters have gone, before memory is read; no longer than they think."""
 GATHER_S = 1.0
-"""Until the first rater comes, once all processes of raters are there."""
+"""Until the first rater comes, once all processes of raters are there; no longer than they think."""
 SERVED_S = 1.0
 """A launch serves so many raters when 99 of 100 of their messages have their cards within this time."""
 ATTEMPTS = 5
@@ -215,7 +215,7 @@ def hold(url: str, pid: int, name: str, raters: int, think_s: float) -> Wave:
     names = [f"{name}-{number}" for number in range(raters)]
     with players(raters) as pool:
         used = processor_s(pid)
-        begin_at = time.time() + GATHER_S
+        begin_at = time.time() + min(GATHER_S, think_s)
         parts = [names[first : first + A_PROCESS] for first in range(0, raters, A_PROCESS)]
         plays = [pool.submit(play, url, part, think_s, begin_at) for part in parts]
         _sample(pid, wave, plays)
@@ -224,7 +224,7 @@ def hold(url: str, pid: int, name: str, raters: int, think_s: float) -> Wave:
             wave.rated += rated
             wave.lags_s += lags
         wave.processor_s = processor_s(pid) - used
-    time.sleep(SETTLE_S)
+    time.sleep(min(SETTLE_S, think_s))
     wave.after_kb = resident_kb(pid)
     return wave
 

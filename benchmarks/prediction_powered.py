@@ -16,7 +16,7 @@ from benchmarks.figures import Figure
 from benchmarks.judged_studies import JUDGES, MEASURES, PROPHET, STUDIES, Found, Study
 from benchmarks.processes import BenchmarkError
 
-STUDIED, STUDIED_QUICKLY = 1_000, 4
+STUDIED, STUDIED_QUICKLY = 1_000, 2
 FITS_A_STUDY = 2.5
 """Strengths take longer: of so many fewer studies, of some crowds and judges."""
 FITTED, FIT_BY = (

@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,8 @@ Flags = npt.NDArray[np.bool_]
 MARGIN = 0.1
 ALPHA = 0.05
 PROCESSES = 2
-FEW = 6
-"""Studies of each kind with ``quick``."""
+FEW, FEW_DIALOGUES = 6, 200
+"""Studies of each kind with ``quick``, and the dialogues after which they end."""
 AT_ONCE = 1000
 """Studies side by side in one process: with a quarter of them, everything takes twice as long."""
 CAP = 3.0
@@ -150,6 +150,8 @@ def run(quick: bool) -> list[Figure]:
         BenchmarkError: false claims are more than they may be; not with ``quick``, where studies are too few to tell.
     """
     plans, nulls = needed(quick), equal_models(quick)
+    if quick:
+        plans, nulls = ([replace(task, cap=FEW_DIALOGUES) for task in tasks] for tasks in (plans, nulls))
     measured = _measured([*plans, *nulls])
     figures = [figure for task in plans for figure in _ratios(task, measured[task.name])]
     figures += [_equal_claims(task, measured[task.name]) for task in plans if task.at_margin]

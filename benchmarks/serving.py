@@ -45,7 +45,7 @@ class Row:
 def run(quick: bool) -> list[Figure]:
     """Every kind; with ``quick`` two conversations for a moment."""
     numbers, seconds, rounds = ((2,), 0.3, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
-    figures = []
+    figures: list[Figure] = []
     for kind in MODELS_IN_WORDS:
         with _spec(kind) as spec:
             for row in compare(spec, numbers, seconds, rounds):

@@ -175,7 +175,11 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply$"),
         ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is no function, but int"),
         ({"bot.py": "def reply(:\n"}, "bot.py", "cannot be imported: SyntaxError"),
-        ({"bot.py": "import no_such_thing\ndef reply(h): ...\n"}, "bot.py", "the package no_such_thing is not installed"),
+        (
+            {"bot.py": "import no_such_thing\ndef reply(h): ...\n"},
+            "bot.py",
+            "the package no_such_thing is not installed",
+        ),
         ({"bot.py": "def reply(): return 'x'\n"}, "bot.py", "it must take one argument, the history"),
         ({"bot.py": "def reply(h): raise OSError('no weights')\n"}, "bot.py", "OSError: no weights"),
         ({"bot.py": "def reply(h): return 3\n"}, "bot.py", "answered with int, not with a text"),

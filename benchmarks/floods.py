@@ -209,12 +209,22 @@ def send(told: Connection, name: str, url: str, packets: int, longest_s: float) 
     end()
 
 
+_FORKS = multiprocessing.get_context("forkserver")
+"""Imports what floods need once, not for each of them."""
+
+
+def prepare_floods() -> None:
+    """So that no rater waits beside imports."""
+    _FORKS.set_forkserver_preload([__name__])
+    process = _FORKS.Process(target=time.sleep, args=(0,))
+    process.start()
+    process.join()
+
+
 def flood_beside(name: str, url: str, packets: int, longest_s: float) -> dict[str, int]:
     """One flood in a process of its own; what came of how many packets."""
-    context = multiprocessing.get_context("forkserver")  # imports what floods need once, not for each of them
-    context.set_forkserver_preload([__name__])
-    heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=send, args=(told, name, url, packets, longest_s))
+    heard, told = _FORKS.Pipe(duplex=False)
+    process = _FORKS.Process(target=send, args=(told, name, url, packets, longest_s))
     process.start()
     told.close()
     try:
@@ -278,6 +288,7 @@ async def _go_on(url: str, delays: list[tuple[float, float]]) -> None:
 
 def run(quick: bool) -> list[Figure]:
     """One launch, and all floods."""
+    prepare_floods()
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         settings = {"dialogues_per_group": 400, "turns": TURNS, "onboarding_qualification": "null"}

@@ -55,7 +55,7 @@ def pair_items(
         NotEnough: fewer pairings than ``wanted``, or a model without dialogues.
         MaterialError: a dialogue of which it is not known who speaks, or without a model.
     """
-    of_model = _by_model(dialogues)
+    of_model = _dialogues_by_model(dialogues)
     items: list[Item] = []
     for first, second in groups:
         pairs = _pairings(_of(of_model, first), _of(of_model, second), (first, second), wanted, seed)
@@ -80,7 +80,7 @@ def dialogues_of_pairs(
     Raises:
         NotEnough, MaterialError: see :func:`pair_items`.
     """
-    of_model = _by_model(dialogues)
+    of_model = _dialogues_by_model(dialogues)
     return {(one, other): (len(_of(of_model, one)), len(_of(of_model, other))) for one, other in groups}
 
 
@@ -99,8 +99,7 @@ def _draw(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}\n{name}".encode()).digest()[:8], "big")
 
 
-def _by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
-    """Dialogues of one model, alone or with a person, by its name."""
+def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
     found: dict[str, list[Dialogue]] = {}
     for dialogue in dialogues:
         dialogue.known_entities()

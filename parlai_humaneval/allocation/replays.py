@@ -41,12 +41,12 @@ def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | 
     return [
         Item(
             f"replay:{' | '.join(one.dialogue_id for one in group)}",
-            Cell(_models(group[0]), _rating(group[0]).metric, _rating(group[0]).setting),
+            Cell(_answering_models(group[0]), _rating(group[0]).metric, _rating(group[0]).setting),
             tuple(one.dialogue_id for one in group),
             (None,) * len(group),
             wanted=per_item,
         )
-        for group in _sampled(together, sample, seed, "rated dialogues")
+        for group in _random_sample(together, sample, seed, "rated dialogues")
     ]
 
 
@@ -59,12 +59,12 @@ def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | No
     return [
         Item(
             f"{RANK}:{dialogue.dialogue_id}:{turn.turn}",
-            Cell(_models(dialogue), RANK, _rating(dialogue).setting),
+            Cell(_answering_models(dialogue), RANK, _rating(dialogue).setting),
             (dialogue.dialogue_id,),
             turn=turn.turn,
             wanted=per_item,
         )
-        for dialogue, turns in _sampled(ranked, sample, seed, "dialogues with a turn of two different replies")
+        for dialogue, turns in _random_sample(ranked, sample, seed, "dialogues with a turn of two different replies")
         for turn in turns
     ]
 
@@ -83,7 +83,7 @@ def whole_items(
             (one.dialogue_id,),
             wanted=per_item,
         )
-        for one in _sampled(dialogues, sample, seed, "dialogues")
+        for one in _random_sample(dialogues, sample, seed, "dialogues")
     ]
 
 
@@ -96,8 +96,7 @@ def _rating(dialogue: Dialogue) -> ReplayedRating:
     return dialogue.rating
 
 
-def _models(dialogue: Dialogue) -> tuple[str, ...]:
-    """The models that answered, by name, each of those that stood behind one partner by itself."""
+def _answering_models(dialogue: Dialogue) -> tuple[str, ...]:
     return tuple(sorted({one.model for turn in _rating(dialogue).turns for one in turn.candidates}))
 
 
@@ -109,8 +108,7 @@ def _several_replies(dialogue: Dialogue) -> list[Turn]:
     return [turn for turn in turns if sum(not one.failed and one.same_as is None for one in turn.candidates) >= 2]
 
 
-def _sampled(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:
-    """A random sample, in the order of the whole."""
+def _random_sample(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:
     if not found:
         raise NotEnough(f"there are no {what}; name more files or tasks")
     if sample is None:

@@ -284,7 +284,6 @@ _APPLIES: dict[str, Callable[[Habits], bool]] = {
 
 
 def _check_applies(typed: dict[str, Any], compare: bool, technique: str | None) -> None:
-    """Nothing that was given may go without effect."""
     for option, applies in _APPLIES.items():
         having = [name for name, habits in plannable().items() if applies(habits)]
         if option in typed and not compare and technique not in having:

@@ -119,7 +119,6 @@ def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
 
 
 def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
-    """Whether a sentence consists of idle clauses and fillers."""
     return _says_nothing_else(text, masks, start, end) and all(
         clause.idle or words_in(text[clause.start : clause.end]) <= _FILLERS
         for clause in _clauses(text, masks, start, end)
@@ -127,7 +126,6 @@ def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
 
 
 def _says_nothing_else(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
-    """Whether a part of ``text`` has masks, and beside them words of no meaning only; a question says more."""
     within = [mask for mask in masks if start <= mask.start < end]
     if not within or any(mask.kind not in ("ai_disclosure", "name", "maker") for mask in within):
         return False
@@ -140,7 +138,6 @@ def _says_nothing_else(text: str, masks: Sequence[Mask], start: int, end: int) -
 
 
 def _clauses(text: str, masks: Sequence[Mask], start: int, end: int) -> list[_Clause]:
-    """The clauses of the sentence from ``start`` to ``end``, without the punctuation at its ends."""
     while start < end and not (text[start].isalnum() or any(mask.start == start for mask in masks)):
         start += 1
     while end > start and not (text[end - 1].isalnum() or any(mask.end == end for mask in masks)):
@@ -172,7 +169,6 @@ def _clauses(text: str, masks: Sequence[Mask], start: int, end: int) -> list[_Cl
 
 
 def _cuts_in(text: str, masks: Sequence[Mask], start: int, end: int, is_idle: bool) -> list[tuple[int, int]]:
-    """What of a sentence can go, so that a sentence is left."""
     clauses = _clauses(text, masks, start, end)
     if is_idle:  # nothing else is said in the whole reply: its first mark stays
         masked = [clause for clause in clauses if clause.idle]
@@ -210,7 +206,6 @@ def _cut_of(text: str, before: _Clause | None, run: Sequence[_Clause], after: _C
 
 
 def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]) -> list[Mask]:
-    """The masks outside of ``cuts``, and one for each cut."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(cuts):
         if joined and start <= joined[-1][1]:

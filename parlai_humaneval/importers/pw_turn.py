@@ -32,9 +32,7 @@ NOT_KNOWN = 0
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """What the messages tell of a turn: the model on top, and when it was shown and answered."""
-
+class _TurnMessages:
     top: str | None = None
     at: float | None = None
     answered: float | None = None
@@ -56,8 +54,8 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
     rows = Rows()
     for exchange in chat.exchanges:
         of_turn = turn_row(chat, exchange, TECHNIQUE, plan.setting, metric, question)
-        shown = seen.get(exchange.turn, _Shown())
-        pair = _pair({**of_turn, "dialogue_status": "complete"}, exchange, models, shown)
+        shown = seen.get(exchange.turn, _TurnMessages())
+        pair = _chosen_and_other({**of_turn, "dialogue_status": "complete"}, exchange, models, shown)
         for row in pair:
             rows.add("turns", row)
         rows.add("comparisons", _comparison(*sorted(pair, key=lambda row: str(row["model"]))))
@@ -79,8 +77,9 @@ def _question(chat: Chat) -> str | None:
     return optional(first, "prompt_instruction", str, chat.unit.where) if isinstance(first, dict) else None
 
 
-def _pair(of_turn: Row, exchange: Exchange, models: tuple[str, str], shown: _Shown) -> tuple[Row, Row]:
-    """The rows of the chosen candidate and of the other."""
+def _chosen_and_other(
+    of_turn: Row, exchange: Exchange, models: tuple[str, str], shown: _TurnMessages
+) -> tuple[Row, Row]:
     where, data = exchange.bot.where, exchange.bot.data
     chosen, other = (_candidate(data, name, models, where) for name in ("accepted_bot_data", "not_accepted_bot_data"))
     choice = required(data, "human_choice", str, where)
@@ -118,7 +117,7 @@ def _candidate(data: Mapping[str, Any], name: str, models: tuple[str, str], wher
     }
 
 
-def _position(model: str, shown: _Shown) -> int:
+def _position(model: str, shown: _TurnMessages) -> int:
     return NOT_KNOWN if shown.top is None else 1 if model == shown.top else 2
 
 
@@ -154,7 +153,7 @@ def _comparison(a: Row, b: Row) -> Row:
     }
 
 
-def _seen(chat: Chat) -> dict[int, _Shown]:
+def _seen(chat: Chat) -> dict[int, _TurnMessages]:
     """Turn → what the messages tell of it. Pairs stand at even ``task_turn_idx``, from 0."""
     tops: dict[int, tuple[str, float | None]] = {}
     answers: dict[int, float | None] = {}
@@ -166,7 +165,7 @@ def _seen(chat: Chat) -> dict[int, _Shown]:
             tops[_turn(task_data, len(tops))] = name, timestamp(message)
         elif "accepted_bot_id" in task_data:
             answers[_turn(task_data, len(answers))] = timestamp(message)
-    return {turn: _Shown(top, at, answers.get(turn)) for turn, (top, at) in tops.items()}
+    return {turn: _TurnMessages(top, at, answers.get(turn)) for turn, (top, at) in tops.items()}
 
 
 def _turn(task_data: Mapping[str, Any], before: int) -> int:

@@ -132,16 +132,14 @@ def _checked(
                 told += again
                 cleaned += clean
             return good, Tables(**frames, repeats=tuple(told), judges=None, stopping=(), cleaned=tuple(cleaned))
-        except _BadUnits as error:
+        except _InvalidUnits as error:
             if skipped is None:
                 raise TableError(f"{good[error.units[0]].where}: {error}") from error
             skipped += [f"{good[place].where}: {error}" for place in error.units]
             good = [one for place, one in enumerate(good) if place not in error.units]
 
 
-class _BadUnits(TableError):
-    """Rows of these units do not pass."""
-
+class _InvalidUnits(TableError):
     def __init__(self, message: str, units: Sequence[int]) -> None:
         super().__init__(message)
         self.units = tuple(units)
@@ -161,7 +159,7 @@ def _table(
     except TableError as error:
         if not error.rows:
             raise
-        raise _BadUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
+        raise _InvalidUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
     return frame.reset_index(drop=True), told, cleaned
 
 

@@ -81,7 +81,6 @@ def _entries(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _judged_pairs(data: object) -> bool:
-    """Whether a list is one unit of ACUTE-Eval, rather than a list of units."""
     return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "pairing_dict" in data[0]
 
 

@@ -185,7 +185,7 @@ class Contest(Design):
     @property
     def information(self) -> float:
         if self.by_strength:
-            return self._of_strengths
+            return self._lead_of_strengths
         if self.df == 1:
             return self.gap**2 / max(self.discordance - self.gap**2, 1e-12)
         # Of several, the sums of models are compared, whatever their covariance: in units of its mean.
@@ -201,7 +201,7 @@ class Contest(Design):
             # Wald's statistic takes the information of strengths that are less far apart, which is larger.
             return math.sqrt(EDGE**2 * _spread_of_logs(self) / _spread_of_logs(self, EDGE)) if self.by_strength else 1.0
         if self.by_strength:
-            return math.sqrt(_of_lead(EDGE * self._lead, self) / _of_lead(self._lead, self))
+            return math.sqrt(_of_lead(EDGE * self._lead_in_log_odds, self) / _of_lead(self._lead_in_log_odds, self))
         nothing = self.discordance
         return math.sqrt((nothing - (EDGE * self.gap) ** 2) / max(nothing - self.gap**2, 1e-9))
 
@@ -213,14 +213,16 @@ class Contest(Design):
         return math.sqrt(self.discordance / max(self.discordance - self.gap**2, 1e-9))
 
     @property
-    def _lead(self) -> float:
-        """Of the first of two models over the second, in log-odds."""
+    def _lead_in_log_odds(self) -> float:
         return math.log((self.discordance + self.gap) / max(self.discordance - self.gap, 1e-9))
 
     @property
-    def _of_strengths(self) -> float:
-        """Of picks of one model: Wald's, of the difference of two log-odds or of all."""
-        return self._lead**2 / _of_lead(self._lead, self) if self.df == 1 else _spread_of_logs(self)
+    def _lead_of_strengths(self) -> float:
+        return (
+            self._lead_in_log_odds**2 / _of_lead(self._lead_in_log_odds, self)
+            if self.df == 1
+            else _spread_of_logs(self)
+        )
 
 
 def _spread_of_logs(contest: Contest, part: float = 1.0) -> float:

@@ -70,14 +70,14 @@ def _made(question: PlanInputs, found: Layout, n: int, names: Sequence[str], siz
         ratings = slider_study(question, names, sizes)
         return None, lambda _, rng: only(ratings=ratings(rng))
     if habits.measures == "share":
-        return _rated_alone(question, found, names, sizes)
+        return _single_model_rows(question, found, names, sizes)
     if habits.at_once:
         return _turns(question, found, names, [(range(len(names)), all_at_once(question, len(names)), sizes)])
     pairs = [(pair, contest, sizes) for pair, contest in _contests(found, len(names))]
     if habits.of_turns:
         return _turns(question, found, names, pairs)
     if habits.held:
-        return _verdicts(question, found, names, pairs)
+        return _verdict_rows(question, found, names, pairs)
     return _of_finished(question, found.likeness.at(n), names, pairs)
 
 
@@ -121,7 +121,6 @@ def _turns(question: PlanInputs, found: Layout, names: Sequence[str], asked: Seq
 
 
 def _turn_rows(question: PlanInputs, models: Sequence[str], sizes: Ints, prefix: str) -> pd.DataFrame:
-    """Turns of each worker, in dialogues of as many turns as count; a row a model."""
     worker = np.repeat(np.arange(len(sizes)), sizes)
     turn = np.arange(len(worker)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     each = question.turns or 1
@@ -143,8 +142,7 @@ def _turn_rows(question: PlanInputs, models: Sequence[str], sizes: Ints, prefix:
     return rows
 
 
-def _rated_alone(question: PlanInputs, found: Layout, names: Sequence[str], sizes: Ints) -> Drawing:
-    """Turns of single models, each found good or not, by workers of its own."""
+def _single_model_rows(question: PlanInputs, found: Layout, names: Sequence[str], sizes: Ints) -> Drawing:
     design = found.design
     if isinstance(design, OneShare):
         shares = [design.share] * len(names)
@@ -165,8 +163,7 @@ def _rated_alone(question: PlanInputs, found: Layout, names: Sequence[str], size
     return frame, draw
 
 
-def _verdicts(question: PlanInputs, found: Layout, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
-    """One verdict over two chats side by side, which may be a tie."""
+def _verdict_rows(question: PlanInputs, found: Layout, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
     parts = []
     for number, ((a, b), _, sizes) in enumerate(pairs):
         dialogue = _names(f"d{number}-", np.arange(sizes.sum()))
@@ -237,7 +234,6 @@ def _compared(
 
 
 def _segments(question: PlanInputs, a: str, b: str, prefix: str, codes: Sequence[Ints]) -> pd.DataFrame:
-    """Two rows a judged beginning, one a speaker."""
     worker, dialogue = codes
     order = np.argsort(dialogue, kind="stable")
     place = np.empty_like(dialogue)

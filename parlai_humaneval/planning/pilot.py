@@ -129,7 +129,7 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     from parlai_humaneval.statistics.ratings.correlations import measures_of
 
     measures = measures_of(tables)
-    if not measures and _only_ties(tables):
+    if not measures and _has_only_ties(tables):
         raise PlanError(
             "the pilot holds only ties, from which nothing can be planned: leave --pilot out, and give --technique and "
             "(where a technique has ties) --discordance"
@@ -176,8 +176,7 @@ def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> str:
     )
 
 
-def _only_ties(tables: Tables) -> bool:
-    """Whether models were compared, and nobody ever won."""
+def _has_only_ties(tables: Tables) -> bool:
     from parlai_humaneval.tables.filters import nobody_won
 
     return len(tables.comparisons) > 0 and bool(nobody_won(tables.comparisons).all())

@@ -138,7 +138,6 @@ def deciding_power(
 
 @lru_cache(maxsize=4_000)
 def _spreads(df: float) -> Floats:
-    """Estimated variances by the true one, all as likely."""
     shares = (np.arange(_NODES) + 0.5) / _NODES
     return np.ones(1) if not math.isfinite(df) else np.asarray(chdtri(df, 1 - shares) / df)
 
@@ -175,7 +174,6 @@ def _joint_critical(df: int, clusters: float, alpha: float) -> float:
 
 
 def _chances(n: int, p: float) -> Floats:
-    """Of each number of successes."""
     k = np.arange(n + 1)
     logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
     chances: Floats = np.exp(logs)

@@ -133,7 +133,6 @@ def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
 
 
 def _check(question: PlanInputs, margin: float | None) -> None:
-    """What the rule, or its simulation, has no answer to."""
     name, habits = question.technique, question.habits
     if question.method == "liu2023":
         raise PlanError("--stop decided has nothing of the sizes of Liu et al. 2023: leave --method out")
@@ -182,7 +181,6 @@ def _why_no_margin(margin: float) -> str:
 
 
 def _decisive(question: PlanInputs) -> float:
-    """Share of answers that are no tie."""
     return question.discordance or 1.0
 
 
@@ -249,13 +247,11 @@ def _chosen_cap(
 
 
 def _rounded_up(number: int) -> int:
-    """To two digits."""
     step = int(10 ** max(0, len(str(number)) - 2))
     return math.ceil(number / step) * step
 
 
 def _capped(question: PlanInputs, rule: StoppingRule, cap: int) -> StoppingRule:
-    """The rule for what remains after checks of ``cap`` dialogues that are collected."""
     fewest = with_losses(question, rule.fewest)
     if cap < fewest:
         lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""

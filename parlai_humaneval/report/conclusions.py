@@ -107,7 +107,6 @@ def best_of_pairs(
 
 
 def _all_tested(models: Sequence[str], tested: Sequence[PairLine]) -> bool:
-    """Whether every two of ``models`` were tested against each other."""
     return (
         sum(pair.first in models and pair.second in models for pair in tested) == len(models) * (len(models) - 1) // 2
     )
@@ -486,7 +485,6 @@ class WonPair(Row):
 
 
 def _as_lead(rate: Result) -> Result:
-    """A win rate as a difference of both models."""
     return rescaled(rate, lambda share: 2 * share - 1)
 
 

@@ -25,7 +25,7 @@ _MODEL_COLUMNS = {
 
 def models_in(tables: Tables) -> set[str]:
     """Every model that was rated; people whose dialogues were rated are none."""
-    return {name for table, columns in _MODEL_COLUMNS.items() for name in _names(getattr(tables, table), table)}
+    return {name for table, columns in _MODEL_COLUMNS.items() for name in _model_names(getattr(tables, table), table)}
 
 
 def designs_of(tables: Tables) -> list[Design]:
@@ -36,7 +36,7 @@ def designs_of(tables: Tables) -> list[Design]:
     for table, columns in _MODEL_COLUMNS.items():
         for cell, own in _cells(getattr(tables, table)[["technique", "setting", "metric", "worker_id", *columns]]):
             rows.setdefault(cell, {})[table] = len(own)
-            models.setdefault(cell, set()).update(_names(own, table))
+            models.setdefault(cell, set()).update(_model_names(own, table))
             workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
     return [
         Design(
@@ -58,8 +58,7 @@ def _cells(frame: pd.DataFrame) -> Iterator[tuple[Cell, pd.DataFrame]]:
         yield (technique, setting, metric), own
 
 
-def _names(frame: pd.DataFrame, table: str) -> Iterator[str]:
-    """Models of a table; a cell may hold several, joined by ;."""
+def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
     for column in _MODEL_COLUMNS[table]:
         for cell in frame[column].dropna().unique():
             yield from (name for name in str(cell).split(";") if table != "segments" or name != HUMAN)

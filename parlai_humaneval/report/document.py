@@ -320,10 +320,9 @@ class Document(BaseModel):
     def summaries(self) -> list[Summary]:
         """The answers of all sections, each with who leads; those of a study that ended when it was decided say so."""
         answers = (summary for section in self.sections.values() for summary in section.summary())
-        return [self._citing(told_leader(labelled(summary, self.sections))) for summary in answers]
+        return [self._with_citation(told_leader(labelled(summary, self.sections))) for summary in answers]
 
-    def _citing(self, answer: Summary) -> Summary:
-        """The answer with the table to cite."""
+    def _with_citation(self, answer: Summary) -> Summary:
         section = self.sections.get(answer.section)
         if not self._titles:
             tables = (table for one in self.sections.values() for table in one.data_tables())

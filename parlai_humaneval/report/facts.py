@@ -177,7 +177,7 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
         turns_not_answered=max(0, int(begun.sum()) - (answered or 0)) if len(dialogues) else None,
         judgements=_status_count(judgements["status"]) if len(tables.judgements) else None,
         items=int(judgements["item_id"].nunique()) if len(judgements) else None,
-        dialogues_shown=_shown(judgements),
+        dialogues_shown=_judged_dialogues(judgements),
         attention_checks=_attention(checks) if len(checks) else None,
         practice=None if task is None else task.practice,
         units_per_worker_median=float(units.median()) if len(units) else None,
@@ -196,19 +196,17 @@ def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
     """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
     counts = finished(turns) | include_partial
     first_hand = turns["judgement_id"].isna().to_numpy(dtype=bool)
-    rows = turns[[*_TURN, "seconds"]][counts & _asked(turns) & first_hand]
+    rows = turns[[*_TURN, "seconds"]][counts & _asked_turns(turns) & first_hand]
     return median(rows.drop_duplicates(_TURN)["seconds"])
 
 
-def _asked(turns: pd.DataFrame) -> Mask:
-    """Rows of turns with something to tick, or with several replies to choose from."""
+def _asked_turns(turns: pd.DataFrame) -> Mask:
     several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
     choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
     return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
 
 
-def _shown(judgements: pd.DataFrame) -> int | None:
-    """Different dialogues that were judged."""
+def _judged_dialogues(judgements: pd.DataFrame) -> int | None:
     return int(judgements["dialogues"].str.split(";").explode().nunique()) if len(judgements) else None
 
 
@@ -242,7 +240,6 @@ def _turns(tables: Tables) -> int | None:
 
 
 def _unfinished_workers(dialogues: pd.DataFrame, judgements: pd.DataFrame) -> int:
-    """Workers who began dialogues or judgements and completed none."""
     begun = pd.concat([dialogues["worker_id"], judgements["worker_id"]])
     ended = [_is_complete(_status(dialogues)), _is_complete(judgements["status"])]
     done = begun[np.concatenate(ended)]

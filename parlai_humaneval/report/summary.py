@@ -336,7 +336,6 @@ def _short_names(answers: Sequence[Summary]) -> list[str]:
 
 
 def _keys(names: Sequence[str]) -> list[str]:
-    """Names of columns in files, each once."""
     plain = [re.sub(r"\W+", "_", name).strip("_").lower() or "answer" for name in names]
     return [f"{key}_{place}" if plain.count(key) > 1 else key for place, key in enumerate(plain, start=1)]
 
@@ -432,7 +431,6 @@ def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: st
 
 
 def _rules(answers: Sequence[Summary]) -> Iterator[str]:
-    """By which rules studies ended that end when they are decided, and what intervals are."""
     rules = list(dict.fromkeys(_rule_words(answer.rule) for answer in answers if answer.rule is not None))
     yield from rules
     if rules:

@@ -96,7 +96,6 @@ def _rebuilt(
     apply: Callable[[AnyRated, Event], None],
     unfinished: Status,
 ) -> AnyRated:
-    """A record of the ``kind`` whose log starts with ``beginning``; ``apply`` takes what is not in every log."""
     name = "dialogue" if kind is DialogueRecord else "judgement"
     later = iter(events)
     first = next(later, None)

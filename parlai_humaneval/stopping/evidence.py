@@ -123,7 +123,6 @@ class Evidence:
         return self._variances(rows)[:, 0]
 
     def _variances(self, rows: Ints) -> Floats:
-        """The same of each filling."""
         return variance_seen(self._squares[rows], self._counted[rows])
 
     def take(self, rows: Ints | Flags) -> None:
@@ -175,7 +174,6 @@ class Evidence:
         self._counted[rows] += (terms > 0).sum(axis=2)
 
     def _fill(self) -> None:
-        """Hold bets for each filling from now on; until now they were the same."""
         for name in ("_order_capital", "_equal_capital", "_squares", "_counted"):
             setattr(self, name, np.repeat(getattr(self, name), FILLINGS, axis=1))
 

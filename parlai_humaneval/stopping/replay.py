@@ -280,7 +280,6 @@ class _Run:
 
 
 def _run(rule: StoppingRule, material: _Material, orders: Ints) -> _Run:
-    """One study an order of the workers (a row of ``orders``)."""
     n, pairs = len(orders), pairs_of(len(rule.models)).count
     shown, shares, done, dialogue = _by_worker(material)
     studies = Studies(rule, n)

@@ -238,7 +238,6 @@ class Crowded:
         return np.where(np.isnan(shares), np.nan, won), answered / crowd.turns
 
     def _liking(self, shown: Ints, likes: Floats) -> Floats:
-        """By how many standard deviations workers like the first model of each shown pair more than others do."""
         rows, pair = np.arange(len(shown))[:, None], np.maximum(shown, 0)
         liking = likes[rows, self.pairs.first[pair]] - likes[rows, self.pairs.second[pair]]
         return np.asarray(liking / np.sqrt(2), dtype=float)
@@ -248,7 +247,6 @@ class Crowded:
         return np.asarray(self.rule.timeout * (shown >= 0).sum(axis=1), dtype=float)
 
     def _wanted(self, n: int) -> Ints:
-        """Dialogues of each worker."""
         crowd = self.crowd
         if not crowd.heavy_tail:
             whole, part = divmod(crowd.dialogues, 1)

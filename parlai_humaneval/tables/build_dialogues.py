@@ -42,7 +42,6 @@ def _withdrawn(candidate: Candidate) -> str | None:
 
 
 def _thoughts(candidate: Candidate) -> str | None:
-    """As its server or tokenizer told them apart, or as they stand in its own text."""
     told = candidate.info and candidate.info.thoughts
     return told or "\n\n".join(filter(None, parted(candidate.raw_text or "").thoughts)) or None
 

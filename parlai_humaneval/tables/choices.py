@@ -247,7 +247,6 @@ def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
-    """Where several people rated the same dialogue, each has a dialogue of their own name."""
     pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
     if len(pairs) == pairs["dialogue_id"].nunique():
         return rows
@@ -263,7 +262,6 @@ def own_dialogues(group: ChoiceGroup) -> Objects:
 
 
 def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:
-    """Where turns do not say whether their dialogue was finished, the table of dialogues may."""
     unknown = rows["dialogue_status"].isna().to_numpy(dtype=bool)
     if dialogues.empty or not unknown.any():
         return rows
@@ -287,7 +285,7 @@ def self_comparisons(turns: pd.DataFrame) -> int:
 def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
-    yield from _of_several(technique, part[several])
+    yield from _several_model_groups(technique, part[several])
     yield from _of_single(technique, part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)])
 
 
@@ -302,8 +300,7 @@ def _answered(rows: pd.DataFrame) -> Mask:
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 
-def _of_several(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
-    """A group a set of models; turns with no choice are left out, and a model against itself, which has no winner."""
+def _several_model_groups(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
     asked = rows["tick_choices"].isna().to_numpy(dtype=bool) & ~is_set(rows, "continued_each")
     counted = rows[asked & is_set(rows, "complete", missing=1)]
     counted = counted[~counted.duplicated([*_TURN, "model"], keep=False).to_numpy(dtype=bool)]
@@ -340,7 +337,6 @@ def _of_models(technique: str, setting: str, metric: str, models: list[str], row
 
 
 def _picks_one(technique: str, setting: str, turns: ChosenTurns) -> bool:
-    """Whether one reply had to be picked: by the name of setting or technique, else by what raters did."""
     names = {technique.lower(), setting.lower()}
     if names & picking("any"):
         return False

@@ -183,13 +183,12 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
         raise TableError(
-            f"{table}: rows {first + 1} and {second + 1} {_twice(frame.iloc[first], frame.iloc[second], named)}",
+            f"{table}: rows {first + 1} and {second + 1} {_duplicate_problem(frame.iloc[first], frame.iloc[second], named)}",
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
         )
 
 
-def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
-    """What is wrong with two rows of one key: the one is too many, or they contradict each other."""
+def _duplicate_problem(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
     differ = [
         f"{name} {_plain(one[name])!r} and {_plain(two[name])!r}"
         for name in map(str, one.index)

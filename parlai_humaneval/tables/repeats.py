@@ -78,7 +78,6 @@ def dialogue_ids(rows: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _keys(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns that name a row, and who gave it; of comparisons with the first model in the alphabet as A."""
     names = list(dict.fromkeys([*KEYS[table], "worker_id"]))
     keys: pd.DataFrame = (with_dialogues(frame) if table == "comparisons" else frame)[names].copy()
     if table == "comparisons":
@@ -97,7 +96,6 @@ def _started(frame: pd.DataFrame) -> npt.NDArray[np.float64]:
 
 
 def _in_order(answer: Ints, started: npt.NDArray[np.float64]) -> tuple[Ints, Ints]:
-    """The place of each row among those of its key, from 1, and the last place there."""
     size = np.bincount(answer)
     known = np.bincount(answer, weights=~np.isnan(started)) == size
     time = np.where(known[answer], started, 0.0)

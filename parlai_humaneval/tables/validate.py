@@ -96,7 +96,6 @@ def _two_models(frame: pd.DataFrame) -> None:
 
 
 def _not_turned_round(frame: pd.DataFrame) -> None:
-    """Nobody compares the same two a second time with their sides swapped under the same item."""
     swapped = (frame["model_a"] > frame["model_b"]).to_numpy(dtype=bool)
     key: pd.DataFrame = frame[["item_id", "worker_id", "judgement_id", "technique", "setting", "metric"]].copy()
     for a, b in (("model_a", "model_b"), ("dialogue_a", "dialogue_b")):
@@ -159,7 +158,6 @@ def _started(table: TableName) -> Callable[[pd.DataFrame], None]:
 
 
 def _one_turn(frame: pd.DataFrame) -> None:
-    """Rows of one turn agree, and the dialogue went on in one way."""
     turn = frame.groupby(_TURN, dropna=False, sort=False).ngroup()
     for column in ("seconds", "written"):
         _same_within(frame, turn, column)

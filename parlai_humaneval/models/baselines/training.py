@@ -425,7 +425,7 @@ def train(
     options = {**_scheduler_begun_with(plan), **plan.options()}
     _there(plan, options)
     opt = parsed(plan.spec, options)
-    resumed = _prepare(plan, options)
+    resumed = _prepare_folder(plan, options)
     if resumed and on_resume:
         on_resume(checkpoint_of(plan) or "")
     if folds is not None:
@@ -453,7 +453,6 @@ def _there(plan: Plan, options: Mapping[str, Any]) -> None:
 
 
 def _exists(path: str) -> bool:
-    """A file, a folder, or what several files' names begin with."""
     return Path(path).exists() or any(Path(path).parent.glob(f"{Path(path).name}*"))
 
 
@@ -503,8 +502,7 @@ def _scheduler_begun_with(plan: Plan) -> dict[str, Any]:
     return {key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}
 
 
-def _prepare(plan: Plan, options: Mapping[str, Any]) -> bool:
-    """Make the folder of the training; whether an interrupted one is there to go on with."""
+def _prepare_folder(plan: Plan, options: Mapping[str, Any]) -> bool:
     settings = json.loads(json.dumps({key: value for key, value in options.items() if key not in LIMITS}))
     settings["data"] = plan.data
     noted = plan.work / SETTINGS

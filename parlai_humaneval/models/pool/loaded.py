@@ -170,5 +170,4 @@ def processors() -> int:
 
 
 def _computing(specs: Sequence[ModelSpec]) -> int:
-    """How many copies of models compute on this machine."""
     return sum(spec.running.copies for spec in specs if spec.running.engine != "ray")

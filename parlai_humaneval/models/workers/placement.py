@@ -114,7 +114,6 @@ class PlacedModels(LoadedModels):
 
 
 def _place_of(spec: ModelSpec) -> tuple[object, ...]:
-    """Where a model is loaded: one that shares its weights can be answered there, too, if it is to be there."""
     running = spec.running
     return (spec.device, running.engine, running.copies, running.devices, running.cpus, running.gpus, running.address)
 

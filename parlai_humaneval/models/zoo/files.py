@@ -166,7 +166,6 @@ def _hugging_face_names(spec: ModelSpec) -> list[str]:
 
 
 def _is_path(name: str) -> bool:
-    """Whether a model of Hugging Face is named by its folder rather than by its name there."""
     return name.startswith((HOME_PREFIX, "/", "~", "./", "../"))
 
 

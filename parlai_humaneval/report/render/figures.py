@@ -104,7 +104,7 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"],
         drawing = Drawing(layout="constrained")
         FigureCanvasAgg(drawing)
         if isinstance(figure, IntervalFigure):
-            (_intervals_below_labels if figure.labels_above else _intervals)(drawing, figure, colours)
+            (_intervals_below_labels if figure.labels_above else _interval_rows)(drawing, figure, colours)
         elif isinstance(figure, CurveFigure):
             _curves(drawing, figure, colours)
         else:
@@ -144,8 +144,7 @@ def _value(value: float, figure: IntervalFigure) -> str:
     return words(value)
 
 
-def _short(label: str, width: int = LABEL_WIDTH) -> str:
-    """Long names are cut in the middle: those of a family differ at the end."""
+def _shortened(label: str, width: int = LABEL_WIDTH) -> str:
     head, tail = (width - 1) // 2, width // 2
     return label if len(label) <= width else f"{label[:head]}…{label[-tail:]}"
 
@@ -173,8 +172,7 @@ def _row_labels(axes: Axes, places: npt.NDArray[np.float64], labels: Sequence[st
             )
 
 
-def _intervals(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
-    """A row each, its name beside it."""
+def _interval_rows(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
     labels = [point.label for point in figure.points]
     drawing.set_size_inches(WIDTH, 0.9 + sum(0.14 + 0.17 * len(_lines(label)) for label in labels))
     axes = drawing.add_subplot()
@@ -184,7 +182,6 @@ def _intervals(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> No
 
 
 def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
-    """A row each, above it its name and its value: as narrow as a phone."""
     label = textwrap.fill(figure.x_label, int(AXIS_LABEL * NARROW))
     drawing.set_size_inches(NARROW, 0.65 + LINE_HEIGHT * label.count("\n") + 0.42 * len(figure.points))
     axes = drawing.add_subplot()
@@ -193,7 +190,10 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     for place, point in enumerate(figure.points):
-        for text, x, side in ((_short(point.label, NARROW_LABEL), 0, "left"), (_in_words(point, figure), 1, "right")):
+        for text, x, side in (
+            (_shortened(point.label, NARROW_LABEL), 0, "left"),
+            (_in_words(point, figure), 1, "right"),
+        ):
             axes.annotate(
                 text,
                 (x, place),
@@ -216,7 +216,6 @@ def _in_words(point: IntervalPoint, figure: IntervalFigure) -> str:
 
 
 def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
-    """Estimates and intervals, one below the other, and the axis of their values."""
     places = np.arange(len(figure.points), dtype=float)
     colour = colours.lines[0]
     _reference(axes, figure.reference, colours, vertical=True)
@@ -256,7 +255,7 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
     axes.grid(axis="y", color=colours.muted, alpha=0.25, linewidth=0.6)
     axes.locator_params(axis="x", integer=all(float(x).is_integer() for curve in figure.curves for x in curve.x))
     if figure.share:
-        shown = _ends(figure)
+        shown = _all_ends(figure)
         if shown and min(shown) >= 0 and max(shown) <= 1:
             axes.set_ylim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
         _percent(axes.yaxis)
@@ -264,15 +263,14 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
         handles, labels = axes.get_legend_handles_labels()
         drawing.legend(
             handles[:CURVES_NAMED],
-            [_short(label) for label in labels[:CURVES_NAMED]],
+            [_shortened(label) for label in labels[:CURVES_NAMED]],
             loc="outside lower center",
             ncols=min(2, len(figure.curves)),
             frameon=False,
         )
 
 
-def _ends(figure: CurveFigure) -> list[float]:
-    """All heights of lines and bands."""
+def _all_ends(figure: CurveFigure) -> list[float]:
     heights = (height for curve in figure.curves for side in (curve.y, curve.low, curve.high) for height in side)
     return [height for height in heights if height is not None]
 
@@ -288,7 +286,6 @@ def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
 
 
 def _whole_numbers(axes: Axes, low: float, high: float) -> None:
-    """Ranks have nothing between them."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(low - 0.5, high + 0.5)
@@ -326,7 +323,7 @@ def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
     slanted = max(map(len, figure.columns), default=0) > 8
     axes.set_xticks(
         np.arange(n_columns) + 0.5,
-        [_short(name, 20) for name in figure.columns],
+        [_shortened(name, 20) for name in figure.columns],
         rotation=35 if slanted else 0,
         ha="right" if slanted else "center",
     )

@@ -240,13 +240,12 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: Mapping[str, Callable[..., Any]] = {"counted": counted, "in_words": _in_words, "joined": joined}
+    filters: Mapping[str, Callable[..., Any]] = {"counted": counted, "in_words": _setting_text, "joined": joined}
     templates.filters.update(filters)
     return templates
 
 
-def _in_words(value: Any) -> str:
-    """A value of a setting: texts as they are, the rest as JSON."""
+def _setting_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -263,15 +262,14 @@ def _folds(document: Document, draw: Drawing) -> Iterator[tuple[str, list[Sectio
     techniques = document.facts.techniques
     if len(techniques) > 1:
         for technique in techniques:
-            sections = [_of_technique(key, one, technique, draw) for key, one in document.sections.items()]
+            sections = [_technique_rows(key, one, technique, draw) for key, one in document.sections.items()]
             yield technique, [section for section in sections if section.tables]
     title = "All techniques together" if len(techniques) > 1 else "".join(techniques)
     shared = [_shared(key, section, len(techniques) > 1, draw) for key, section in document.sections.items()]
     yield title, shared
 
 
-def _of_technique(key: str, section: Section, technique: str, draw: Drawing) -> SectionView:
-    """The rows of one technique."""
+def _technique_rows(key: str, section: Section, technique: str, draw: Drawing) -> SectionView:
     tables = []
     for table in section.data_tables():
         rows = tuple(row for row in table.rows if row.get("technique") == technique)

@@ -25,7 +25,7 @@ def inline_svg(svg: str, key: str, title: str, description: str) -> str:
         for child in list(parent):
             if child.tag in {f"{{{_SVG}}}{name}" for name in _LEFT_OUT}:
                 parent.remove(child)
-        _own(parent, prefix)
+        _with_own_ids(parent, prefix)
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"role": "img", "aria-labelledby": f"{prefix}title {prefix}desc"}
@@ -37,8 +37,7 @@ def inline_svg(svg: str, key: str, title: str, description: str) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _own(element: ElementTree.Element, prefix: str) -> None:
-    """Prefixes ids and what refers to them; placeholders of colours become the page's."""
+def _with_own_ids(element: ElementTree.Element, prefix: str) -> None:
     attributes = element.attrib
     link = attributes.pop(f"{{{_XLINK}}}href", None)
     if link is not None:

@@ -312,18 +312,21 @@ class Agreement(Section):
 def build(tables: Tables, options: Options) -> Agreement | None:
     """Of everything that two people judged; None where nothing was judged twice."""
     questions = list(judged(tables))
-    rows = [row for question in questions for row in (*_own(question, options), *_several(question, options))]
+    rows = [
+        row
+        for question in questions
+        for row in (*_own_and_other_raters(question, options), *_several(question, options))
+    ]
     if not rows:
         return None
     by_turn = [row for question in questions for row in _by_turn(question, options)]
     section = Agreement(rows=rows, by_turn=by_turn, seed=options.seed, draws=options.draws)
     section.headline = _headline(max(rows, key=lambda row: row.n))
-    section.remarks = [*_notes(rows), *_differences(rows)]
+    section.remarks = [*_notes(rows), *_mean_differences(rows)]
     return section
 
 
-def _own(question: Judged, options: Options) -> Iterator[AgreementRow]:
-    """Of the dialogue's own rater and those who rated it once more."""
+def _own_and_other_raters(question: Judged, options: Options) -> Iterator[AgreementRow]:
     rows = question.again
     if rows.empty:
         return
@@ -431,18 +434,16 @@ def name_of(row: AgreementRow) -> str:
 
 
 def _headline(row: AgreementRow) -> str:
-    """Of the question on which most was judged twice."""
     same, alpha = row.same, row.alpha
     interval = percent_range(same.ci_low, same.ci_high)
     sure = "" if interval == ABSENT else f" ({percent(same.level)} interval {interval})"
     limits = signed_range(alpha.ci_low, alpha.ci_high)
     beyond_chance = f", Krippendorff's α {signed(alpha.estimate)}{'' if limits == ABSENT else f' ({limits})'}"
     told = "" if alpha.estimate is None else beyond_chance
-    return f"{name_of(row)}: {percent(same.estimate)}{sure} of {_things(row)} agree{told}."
+    return f"{name_of(row)}: {percent(same.estimate)}{sure} of {_double_answers(row)} agree{told}."
 
 
-def _things(row: AgreementRow) -> str:
-    """Of two answers each, or of the pairs of more."""
+def _double_answers(row: AgreementRow) -> str:
     if abs(row.per_thing - 2) < 1e-9:
         return counted(row.n, "doubly judged answer")
     times = f"{row.per_thing:.3g} people" if row.per_thing.is_integer() else f"{row.per_thing:.1f} people on average"
@@ -464,8 +465,7 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:NAMED]) + more
 
 
-def _differences(rows: Sequence[AgreementRow]) -> Iterator[str]:
-    """Where a third party rates higher or lower than those who talked."""
+def _mean_differences(rows: Sequence[AgreementRow]) -> Iterator[str]:
     for row in rows:
         gap = row.difference
         if gap is not None and gap.p_value is not None and gap.estimate is not None and gap.p_value < ALPHA:

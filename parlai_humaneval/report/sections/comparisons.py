@@ -282,7 +282,6 @@ def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:
 
 
 def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str], options: Options) -> None:
-    """Of more than two models; by strength, and else by how often they won."""
     standings = model_wins(rows, level=options.level)
     if len(standings) < 3:
         return
@@ -336,7 +335,6 @@ def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame, order: ModelO
 
 
 def _faced(model: str, rows: pd.DataFrame, strengths: Mapping[str, float]) -> float:
-    """Mean strength of the models that ``model`` was compared with."""
     a, b = rows["model_a"], rows["model_b"]
     return float(pd.concat([b[a == model], a[b == model]]).map(strengths).mean())
 
@@ -397,7 +395,6 @@ def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:
 
 
 def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> str:
-    """Who wins, in which order, and which pairs differ."""
     clearest = _clearest(pairs)
     if clearest is None:
         return f"All {counted(sum(pair.n for pair in pairs), 'comparison')} are ties: nothing tells the models apart."

@@ -250,7 +250,6 @@ def _chunk_rates(answers: TimedAnswers) -> list[float | None]:
 
 
 def _thinned(times: Floats, found: TimeToSignificance) -> tuple[list[float], list[float]]:
-    """Looks at even distances, the last one among them."""
     if not found.n:
         return [], []
     places = np.unique(np.linspace(0, found.n - 1, min(found.n, _CURVE_POINTS)).round().astype(int))
@@ -288,7 +287,6 @@ def _medians(section: CrowdTime) -> str:
 
 
 def _cut(section: CrowdTime) -> list[str]:
-    """How many times are taken for those of pages that were left open, and what is done about them."""
     n = sum(one.n_cut for one in section.spent)
     if not n:
         return []

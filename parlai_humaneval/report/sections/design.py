@@ -453,7 +453,6 @@ _AS_GOOD_AS_ONE = 0.05
 
 
 def _sentence(row: MeasureRow, noun: str) -> str:
-    """What the row says, for a reader who plans or weighs a study: first what likeness does to a comparison."""
     return f"{_name_of(row)}: {_comparison_words(row, noun)}; {_likeness_words(row, noun)}; {_gap_words(row)}."
 
 
@@ -510,7 +509,6 @@ def _in_words(gap: float, unit: Unit) -> str:
 
 
 def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
-    """All that is to be said besides the _sentence of ``told``."""
     found = [row.sentence for row in rows if row is not told] if len(rows) <= NAMED else []
     found += [*_planning(rows), *_negative(rows)]
     if any(row.n_workers < MIN_CLUSTERS for row in rows):
@@ -535,7 +533,6 @@ def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
 
 
 def _planning(rows: Sequence[MeasureRow]) -> list[str]:
-    """Which ICC a plan should have, and not that of levels."""
     known = [(row, row.icc_for_planning) for row in rows if row.icc_for_planning is not None]
     if not known or len(rows) > NAMED:
         return []
@@ -553,7 +550,6 @@ def _icc_words(icc: float) -> str:
 
 
 def _upper_words(row: MeasureRow) -> str:
-    """How alike they may be all the same, by the interval."""
     high = row.icc_for_planning_high
     return "" if high is None else f" (up to {max(high, LEAST_ICC):.3f})"
 
@@ -599,7 +595,6 @@ _GAPS_OF: dict[Unit, str] = {"share": "true gap of win rates", "z": "true gap in
 
 
 def _power_figures(pairs: Sequence[GapRow], alpha: float) -> list[CurveFigure]:
-    """A figure for each unit of gaps, a curve for each question: of its pair with the median standard error."""
     by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
     for row in pairs:
         if row.standard_error and row.detectable_gap is not None and row.df >= 1:

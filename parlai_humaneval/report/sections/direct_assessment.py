@@ -594,7 +594,6 @@ def _rater_pairs(data: Assessed) -> Iterator[RaterPairsRow]:
 
 
 def _replications(data: Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
-    """Of each two runs."""
     run = _runs(data.counted, dialogues)
     runs = {name: data.counted[run.eq(name).to_numpy(dtype=bool)] for name in unique(run)}
     if len(runs) < 2:
@@ -645,7 +644,6 @@ def _one_sided(ratings: pd.DataFrame, models: Sequence[str]) -> dict[tuple[str, 
 
 
 def _headline(section: DirectAssessment) -> str:
-    """The best model with its interval, the others, and which of them differ."""
     if not section.models:
         return "Only the degraded model has been rated, so nothing can be said about the others."
     if section.basis.too_few_to_check:
@@ -684,7 +682,6 @@ def _headline(section: DirectAssessment) -> str:
 
 
 def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
-    """How many pairs differ; of one pair, whether it does."""
     tested = [pair for pair in pairs if pair.differs is not None]
     if not pairs:
         return ""

@@ -260,7 +260,6 @@ def build(tables: Tables, options: Options) -> FreeForAllSection | None:
 
 
 def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None:
-    """Put a group into the section."""
     where = {"setting": group.setting, "metric": group.metric}
     mu, sigma = free_for_all_ratings(group.points, tolerance=TOLERANCE)
     skills = [Skill(float(m), float(s)) for m, s in zip(mu[0], sigma[0], strict=True)]
@@ -408,7 +407,6 @@ def _model_line(row: ModelRow, by_strength: bool) -> ModelLine:
 
 
 def _of_strengths(models: Sequence[ModelRow]) -> str:
-    """Why models that did not all meet are ordered by strengths, and whom TrueSkill puts first."""
     by_score = max(models, key=lambda row: row.ranges.middle).model
     first = f"; it puts {by_score} first" if by_score != models[0].model else ""
     return (
@@ -418,7 +416,6 @@ def _of_strengths(models: Sequence[ModelRow]) -> str:
 
 
 def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], order: ModelOrder) -> str:
-    """Who leads by TrueSkill (by strength if models are ranked so), and by how much the strongest differs from the next."""
     basis = f"{counted(group.n_dialogues, 'dialogue')} ({counted(group.n_turns, 'turn')})"
     first = models[0]
     over = f"Over {basis} by {counted(group.n_workers, 'worker')}, "

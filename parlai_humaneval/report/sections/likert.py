@@ -378,12 +378,10 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
 
 
 def _headline(section: Likert, level: float) -> str:
-    """The answer over all criteria."""
     return _verdict(section.models, section.pairs, level)
 
 
 def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: float) -> str:
-    """Of one criterion or several: how many pairs differ, and the clearest of them."""
     if not pairs:
         alone = models[0]
         rated = f"{alone.model} was rated {number_words(alone.mean.estimate)} on {alone.criterion} on average"
@@ -427,7 +425,6 @@ def _interval(low: float | None, high: float | None, level: float) -> str:
 
 
 def _disagreements(pairs: Sequence[LikertPair]) -> list[str]:
-    """Pairs on which the paper's test and the clustered one say otherwise."""
     said = [
         results_disagree(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper, pair.gap)
         for pair in pairs
@@ -535,7 +532,6 @@ COMBOS = (
 
 
 def _mean_figure(number: int, models: Sequence[LikertModel]) -> list[IntervalFigure]:
-    """Of the models of one criterion."""
     first = models[0]
     known = ", ".join(text for text in (first.technique, first.setting, first.metric) if text)
     return interval_figures(
@@ -547,7 +543,6 @@ def _mean_figure(number: int, models: Sequence[LikertModel]) -> list[IntervalFig
 
 
 def _curves(terms: Sequence[TurnTerm]) -> Iterator[Curve]:
-    """A line for each model; that of all together has its band."""
     turns = [row for row in terms if row.clustered.name.startswith("turn ") and row.clustered.estimate is not None]
     several = len({(row.technique, row.setting) for row in turns}) > 1
     for (_, setting, model), rows in groupby(turns, key=lambda row: (row.technique, row.setting, row.model)):

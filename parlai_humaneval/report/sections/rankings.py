@@ -246,7 +246,6 @@ def _where(ranking: Ranking) -> str:
 
 
 def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> str:
-    """The order of the models, which of them differ, and how the rankings agree with the own raters' picks."""
     order = ", ".join(f"{row.model} {signed(row.mean_rank.estimate)}" for row in models)
     told = f"Mean place in {counted(ranking.n_rankings, 'ranking')} ({_where(ranking)}): {order}."
     tested = [pair for pair in pairs if pair.differs is not None]

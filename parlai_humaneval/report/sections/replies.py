@@ -156,7 +156,6 @@ def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:
-    """Dialogues in which the rater's messages or reasons name a model or a maker."""
     from parlai_humaneval.display.masking import giveaways
 
     found: set[str] = set()
@@ -311,7 +310,6 @@ def _taken(one: ModelReplies) -> Iterator[str]:
 
 
 def _methods() -> list[Method]:
-    """How give-aways and costs are counted."""
     return [
         Method(
             name="Give-aways",

@@ -332,7 +332,6 @@ class SegmentsSection(Analysis, Section):
     level: float
 
     def _parts(self) -> Iterator[tuple[Analysis, str, str]]:
-        """Each analysis, with what ends its keys and its titles."""
         yield self, "", f", {len(self.settings)} settings pooled" if self.settings else ""
         taken: set[str] = set()
         for place, part in enumerate(self.settings, start=1):
@@ -497,7 +496,6 @@ def model_rows(rows: pd.DataFrame, contests: pd.DataFrame, options: Options) -> 
 
 
 def _best_first(row: ModelRow) -> tuple[float, float, float, str]:
-    """By cluster and win rate, those who met nobody by survival at last, then by name."""
     return (row.cluster or np.inf, -_rate_of(row), -row.not_spotted, row.model)
 
 
@@ -506,7 +504,6 @@ def _rate_of(row: ModelRow) -> float:
 
 
 def _with_record(speaker: SpeakerRow, contests: pd.DataFrame, options: Options) -> ModelRow:
-    """With wins, losses and ties against all other bots."""
     is_a, is_b = ((contests[name] == speaker.model).to_numpy(dtype=bool) for name in ("model_a", "model_b"))
     met = contests[is_a | is_b]
     lead = np.where(is_a, 1, -1)[is_a | is_b] * met["lead_a"].to_numpy(dtype=np.int64)
@@ -712,7 +709,6 @@ def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) ->
 
 
 def _headline(analysis: Analysis) -> str:
-    """Who wins, and who cannot be told apart; of one bot, how long it passes for a person."""
     ranked = [row for row in analysis.models if row.win_rate is not None and row.win_rate.estimate is not None]
     if ranked:
         return _of_ranking(analysis, ranked)
@@ -774,7 +770,6 @@ def _of_two(analysis: Analysis) -> str:
 
 
 def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:
-    """Models by cluster, best first; by resamples of workers or of segments."""
     by_cluster: dict[int, list[str]] = {}
     for row in models:
         cluster = row.cluster_workers if workers else row.cluster
@@ -784,7 +779,6 @@ def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:
 
 
 def _pooled(settings: Sequence[str]) -> list[str]:
-    """That settings are pooled, if there are several."""
     if not settings:
         return []
     return [
@@ -960,7 +954,6 @@ _SECONDS = columns("kind k n median_seconds", {**_LABELS, "k": ("Exchanges", "te
 
 
 def _tables(analysis: Analysis) -> Iterator[DataTable]:
-    """The tables that the paper prints, and more; some may have no rows."""
     note = (
         "Win rate: of decided segments against each other bot, then the mean over these opponents (the paper's); pooled: of "
         "all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not corrected."
@@ -1062,7 +1055,6 @@ def _labels_table(analysis: Analysis) -> DataTable:
 
 
 def _playing(analysis: Analysis) -> list[str]:
-    """Bots that met another, best first."""
     return [row.model for row in analysis.models if row.wins + row.losses + row.ties]
 
 
@@ -1146,7 +1138,6 @@ def _stability(analysis: Analysis) -> Iterator[Figure]:
 
 
 def _methods(section: SegmentsSection) -> Iterator[Method]:
-    """Of what is shown, and of nothing else."""
     yield Method(
         name="Win rate",
         text="Wins / (wins + losses) over segments of two different bots (Eq. 1): the better label wins, human > "

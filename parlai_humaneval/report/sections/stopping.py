@@ -327,7 +327,6 @@ def _design_of(log: StoppingLog) -> Design:
 
 
 def _stopped_by_settings(tables: Tables) -> list[Design]:
-    """What was asked in studies that were launched so, by the settings that stand with their answers."""
     return sorted(
         {
             (fact.technique, fact.setting, str(fact.values.get("metric", "")))
@@ -409,7 +408,6 @@ def _peeked(names: Mapping[str, str], peek: Peek) -> PeekedPair:
 
 
 def _gap(share: float | None) -> float | None:
-    """Of two shares that sum to one, the difference."""
     return None if share is None else 2 * share - 1
 
 
@@ -443,7 +441,6 @@ def _best(study: DecidedStudy, lines: Sequence[PairLine]) -> Best | None:
 
 
 def _label(study: DecidedStudy) -> str:
-    """What other answers to the question of a study say of themselves."""
     if study.trouble:
         return f"Estimates {AFTER}. {NOTE} Neither is known here: {study.trouble}."
     return NOT_OVER if study.ended is None else AFTER_STOPPING
@@ -502,7 +499,6 @@ def _told_of(found: Stopping, study: DecidedStudy) -> Iterator[str]:
 
 
 def _rule_words(study: DecidedStudy) -> str:
-    """What was fixed before the first answer, and what it took."""
     return (
         f"Two models are equal where their win rates are less than {100 * (study.margin or 0):g} points apart. The chance "
         f"of any false claim is {percent(study.alpha)} at most, however often one looks. The cap is {study.max_dialogues:,} "

@@ -567,7 +567,6 @@ class TurnsSection(Section):
         return [table for table in tables if table.rows]
 
     def _cited(self) -> Iterator[str]:
-        """Which p-values of pairs to cite: of each question one."""
         pooled = {row.family for row in self.pooled}
         pairs = [row for row in self.tests if row.test.of_pair]
         own = [row for row in pairs if row.family not in pooled and row.technique != FREE_FOR_ALL]
@@ -582,7 +581,6 @@ class TurnsSection(Section):
         yield from to_cite(list(map(_line, own)), alike=any(row.adjusted for row in own)) if own else ()
 
     def _by_rank(self) -> list[ModelRow]:
-        """The models of each group, best first."""
         groups = list(dict.fromkeys(row.where for row in self.models))
         return sorted(self.models, key=lambda row: (groups.index(row.where), row.rank, row.model))
 
@@ -742,7 +740,6 @@ def _ranks(rates: Sequence[Result], *, fewest_first: bool = False) -> list[int]:
 
 
 def _with_unfinished(groups: Sequence[ChoiceGroup], tables: Tables) -> dict[Any, tuple[int, float]]:
-    """Turns and win rate of each model with the turns of unfinished dialogues, of the groups that have such turns."""
     left = {(*group.family, *group.models) for group in groups if group.unfinished_turns}
     whole = choice_groups(taken_as_finished(tables)) if left else []
     return {
@@ -755,7 +752,6 @@ def _with_unfinished(groups: Sequence[ChoiceGroup], tables: Tables) -> dict[Any,
 
 
 def _bootstrapped(numerators: Floats, denominators: Floats, workers: Objects, options: Options) -> Interval:
-    """Interval over resampled workers."""
     sums = cluster_sums(numerators, denominators, workers)
     drawn = cluster_bootstrap(sums, seed=options.seed, draws=options.draws, level=options.level)
     return Interval(*(drawn or ()))
@@ -804,7 +800,6 @@ def _dialogue_scores(group: ChoiceGroup, model: str, first: int) -> tuple[Floats
 
 
 def _workers_of(codes: npt.NDArray[np.int64], workers: Objects, size: int) -> Objects:
-    """The worker of each of ``size`` dialogues."""
     of_dialogue = np.full(size, "", dtype=object)
     of_dialogue[codes] = workers
     return of_dialogue
@@ -816,7 +811,6 @@ def _dialogues_won(group: ChoiceGroup, model: str, first: int, level: float) -> 
 
 
 def _effective_rows(group: ChoiceGroup, level: float) -> Iterator[EffectiveRow]:
-    """Of single models: by dialogues' shares of good turns, and by winner-takes-all; from turns 1 and 3 on."""
     if group.kind != "single":
         return
     for first in (1, LATER_SINGLE):
@@ -836,7 +830,6 @@ def _effective_rows(group: ChoiceGroup, level: float) -> Iterator[EffectiveRow]:
 
 
 def _nothing_ticked(groups: Sequence[ChoiceGroup], level: float) -> Iterator[NothingRow]:
-    """Of each technique and setting with several criteria, per model, in all turns and in those from 3 on."""
     singles = [group for group in groups if group.kind == "single"]
     for (technique, setting), found in groupby(singles, key=lambda group: group.family[:2]):
         criteria = list(found)
@@ -876,7 +869,6 @@ def _nothing_ticked(groups: Sequence[ChoiceGroup], level: float) -> Iterator[Not
 
 
 def _cell(group: ChoiceGroup, column: int, rows: npt.NDArray[np.bool_], level: float) -> dict[str, Any]:
-    """Counts, rate and (of two models) Lin of one model in some turns."""
     chosen, workers = group.turns.chosen[rows], group.turns.workers[rows]
     own = chosen[:, column]
     pair_lin = None
@@ -891,7 +883,6 @@ def _counts(chosen: Floats) -> dict[str, int]:
 
 
 def _by_turn(group: ChoiceGroup, level: float) -> Iterator[TurnRow]:
-    """A row a turn and model, clustered by worker; models that were not shown in a turn have none there."""
     numbers = group.turns.turns
     for number in np.unique(numbers):
         for column, model in enumerate(group.models):
@@ -901,7 +892,6 @@ def _by_turn(group: ChoiceGroup, level: float) -> Iterator[TurnRow]:
 
 
 def _by_position(group: ChoiceGroup, level: float) -> Iterator[PositionRow]:
-    """Each place for any model, then each model at each place."""
     places = group.turns.by_position
     for place, chosen in enumerate(places.T, start=1):
         rate = _share(chosen, group.turns.workers, level)
@@ -981,7 +971,6 @@ def _pair_counts(x: Floats, y: Floats) -> dict[str, Any]:
 def _pair_rates(
     x: Floats, y: Floats, dialogues: npt.NDArray[np.int64], workers: Objects, options: Options
 ) -> dict[str, Result | Interval]:
-    """Lin, Sqr and WTA of A, from the turns that each won alone in each dialogue, with their bootstrap intervals."""
     size = len(workers)
     wins = np.bincount(dialogues, weights=x > y, minlength=size).astype(float)
     losses = np.bincount(dialogues, weights=x < y, minlength=size).astype(float)
@@ -998,7 +987,6 @@ def _pair_rates(
 
 
 def _combo_rows(groups: Sequence[ChoiceGroup], tables: Tables, level: float) -> Iterator[ComboRow]:
-    """Of each two models of which one of two replies was picked turn by turn, and whole dialogues were compared."""
     picked = [g for g in groups if g.kind == "one" and len(g.models) == 2 and g.technique != FREE_FOR_ALL]
     rows = counted_comparisons(tables)
     rows = rows[(rows["dialogue_a"] != rows["dialogue_b"]).to_numpy(dtype=bool)]
@@ -1107,7 +1095,6 @@ def _anchoring(group: ChoiceGroup, level: float) -> list[Result]:
 
 
 def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: float) -> None:
-    """Of each group with several candidates; free-for-alls have them in their own section."""
     for group in groups:
         fitted = None if group.technique == FREE_FOR_ALL else turn_strengths(group, level=level)
         if fitted is None:
@@ -1145,7 +1132,6 @@ def _summaries(
     orders: Mapping[Family, ModelOrder],
     level: float,
 ) -> list[Summary]:
-    """An answer for each question, those with most turns first."""
     answers = []
     for family, rows in groupby(section.models, key=lambda row: row.family):
         models = list(rows)
@@ -1234,7 +1220,6 @@ def _axis(row: OfQuestion) -> str:
 
 
 def _headline(summaries: Sequence[Summary]) -> str:
-    """What was found for each question, most turns first."""
     if not summaries:
         return "No turn that counts has been answered yet, so nothing can be said about the models."
     named = len(summaries) > 1
@@ -1249,7 +1234,6 @@ def _title(row: OfGroup | ChoiceGroup | Summary) -> str:
 
 
 def _one_group(rows: Sequence[ModelRow], pairs: Sequence[TestRow], level: float) -> str:
-    """Of models that all stood side by side: how often each was chosen, and which differ."""
     best, *others = sorted(rows, key=lambda row: (row.rank, row.model))
     verb = f"marked as {best.metric}" if best.problem else "found good" if best.kind == "single" else "chosen"
     first = (
@@ -1263,7 +1247,6 @@ def _one_group(rows: Sequence[ModelRow], pairs: Sequence[TestRow], level: float)
 
 
 def _as_counted(rows: Sequence[ModelRow]) -> str:
-    """Where the rates told are adjusted, that they are, and the others."""
     if not any(row.adjusted for row in rows):
         return ""
     rates = ", ".join(f"{row.model} {percent(row.rate.estimate)}" for row in rows)
@@ -1299,7 +1282,6 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
 
 
 def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
-    """Of models that met in several groups: how many pairs differ, and the clearest of them with its interval."""
     made = [row for row in pairs if row.test.clustered.p_holm is not None]
     if not made:
         return "Whether the models differ cannot be tested."
@@ -1360,7 +1342,6 @@ def _remarks(
 
 
 def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[ChoiceGroup]) -> Iterator[str]:
-    """What qualifies the answer to one question."""
     if any(group.problem for group in groups):
         yield "what was marked is a problem of a reply: fewer is better, and the model with the lowest rate is the first."
     for group in groups:
@@ -1428,7 +1409,6 @@ def _left_out(group: ChoiceGroup, models: Sequence[ModelRow]) -> Iterator[str]:
 
 
 def _pattern_remarks(patterns: Patterns, family: Family) -> Iterator[str]:
-    """What raters did in some group of models; each kind of test is corrected over the groups of the question."""
     places = [row for row in patterns.anchoring if row.family == family and row.test.name != ALL_PLACES]
     for group, bias, p in _seen([(row.group, row.test) for row in places]):
         more = "more" if (bias.estimate or 0.0) > 0 else "less"
@@ -1446,7 +1426,6 @@ def _pattern_remarks(patterns: Patterns, family: Family) -> Iterator[str]:
 
 
 def _seen(tests: Sequence[tuple[str, Result]]) -> Iterator[tuple[str, Result, str]]:
-    """Of a test in each group those that are significant after Holm's correction: where, the test, and its p in words."""
     made = [(group, test) for group, test in tests if test.n]
     for (group, test), p in zip(made, holm([test.p_value for _, test in made]), strict=True):
         if p is not None and p < ALPHA:
@@ -1728,14 +1707,12 @@ def _turn_curves(number: int, of: str, rows: Sequence[TurnRow]) -> Iterator[Curv
 
 
 def _p_matrix(number: int, of: str, models: Sequence[ModelRow], tests: Sequence[TestRow]) -> HeatFigure:
-    """Clustered p of each pair after Holm's correction."""
     title = f"p of each pair, clustered by worker, Holm's correction{of}"
     p_values = {_two(row.test): row.test.clustered.p_holm for row in tests if row.test.of_pair}
     return p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
 
 
 def _strength_figure(number: int, of: str, rows: Sequence[StrengthRow]) -> list[IntervalFigure]:
-    """Of more than two models, the strongest first."""
     known = [row for row in rows if row.strength.estimate is not None]
     known.sort(key=lambda row: -(row.strength.estimate or 0.0))
     return interval_figures(

@@ -27,7 +27,6 @@ _EXACT = 1e-13  # how far a root may be from the true one, as a share of it
 
 
 def _codes(clusters: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
-    """Number the clusters in the order of their first observations."""
     import pandas as pd  # planning takes the design effect from here, and would wait for pandas
 
     return pd.factorize(clusters)[0]
@@ -211,7 +210,6 @@ def pooled_intraclass_correlation(
 
 
 def _impossible(values: Sequence[Floats], sizes: Sequence[Floats], cluster: str) -> str | None:
-    """Why there is no ICC."""
     if not any(y.size for y in values):
         return "no observations: nothing can be estimated"
     if max(of.size for of in sizes) < 2:

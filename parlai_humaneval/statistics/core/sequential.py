@@ -276,7 +276,6 @@ def _stakes(bets: Bets, y: Floats, n: Floats, given: Floats) -> Floats:
 
 
 def _evidence(outcomes: Floats, stakes: Floats, bets: Bets) -> Floats:
-    """What the capital is worth after each of ``outcomes``."""
     logs = np.cumsum(np.log1p(stakes * outcomes[:, None]), axis=0)
     return np.asarray(np.exp(np.minimum(logs, 460.0)) @ bets.weights, dtype=float)
 

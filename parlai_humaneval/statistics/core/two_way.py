@@ -492,7 +492,6 @@ def _codes(clusters: npt.ArrayLike) -> Codes:
 
 
 def _common(clusterings: Sequence[Codes]) -> Codes:
-    """What shares a cluster in all of them has one number."""
     first, *others = clusterings
     for other in others:
         codes, _ = pd.factorize(first * (other.max() + 1) + other)
@@ -510,7 +509,6 @@ def _unlike(clusterings: Sequence[Codes]) -> list[Codes]:
 
 
 def _inside(inner: Codes, outer: Codes) -> bool:
-    """Whether no cluster of ``inner`` reaches into two of ``outer``."""
     return bool(_common([inner, outer]).max() == inner.max())
 
 

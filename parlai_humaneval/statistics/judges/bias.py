@@ -154,7 +154,6 @@ def _of_turns(turns: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_whole(comparisons: pd.DataFrame, lengths: Mapping[str, int]) -> pd.DataFrame:
-    """Verdicts on two partners, and choices between two dialogues."""
     rows = comparisons[finished(comparisons) & ~is_set(comparisons, "automatic")]
     rows = oriented(rows[~is_turn(rows)])
     outcome, first_a = rows["outcome"].to_numpy(dtype=float), rows["first_a"].to_numpy(dtype=float)

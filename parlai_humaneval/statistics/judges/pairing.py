@@ -70,7 +70,6 @@ def _check_kinds(tables: object, judge: object) -> None:
 
 
 def _named(tables: Tables, judge: str) -> Tables:
-    """The rows of the judge of that name: of the tables of judges that stand beside people's, else among these."""
     beside = tables.judges
     for place in (beside, tables):
         if place is not None and judge in _workers(place):
@@ -137,7 +136,6 @@ def compared(tables: Tables) -> pd.DataFrame:
 
 
 def _items(rows: pd.DataFrame) -> pd.Series[Any]:
-    """Two dialogues by their names; a turn by dialogue and number; else as the table names them."""
     dialogue, turn = rows["dialogue_a"], rows["turn"].astype("Int64").astype(object)
     of_two = (rows["kind"] == "dialogue") & dialogue.notna() & rows["dialogue_b"].notna()
     named = rows["item_id"].where(~of_two, dialogue + " | " + rows["dialogue_b"])

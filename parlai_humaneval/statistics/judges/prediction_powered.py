@@ -257,7 +257,7 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
     sizes = np.bincount(evidence.workers, weights=question.sizes)
     about = (note for note in people.notes if note.startswith(ABOUT_THESE))
     notes = (*few_notes(int((sizes > 0).sum()), "worker", sizes), *about, *result.notes)
-    return _told(result.but(notes=notes), question, power, gain)
+    return _with_human_result(result.but(notes=notes), question, power, gain)
 
 
 def _half(error: float, df: float, level: float) -> float:
@@ -272,11 +272,10 @@ def _alone(
     question: Question, why: str = "the judge does not make people's answer more exact: it is theirs alone"
 ) -> Result:
     people = question.people.but(p_holm=None, notes=(*question.people.notes, why))
-    return _told(people, question, 0.0, 1.0)
+    return _with_human_result(people, question, 0.0, 1.0)
 
 
-def _told(result: Result, question: Question, power: float, gain: float) -> Result:
-    """The result with people's own beside it, and what their answers are worth."""
+def _with_human_result(result: Result, question: Question, power: float, gain: float) -> Result:
     worth = round(gain * question.units)
     details: dict[str, Detail] = {
         **result.details,

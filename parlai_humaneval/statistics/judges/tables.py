@@ -124,7 +124,6 @@ def _alike(people: pd.DataFrame, judge: pd.DataFrame, may_differ: Sequence[str])
 def _groups(
     people: pd.DataFrame, judge: pd.DataFrame, columns: Sequence[str]
 ) -> Iterator[tuple[dict[str, str], pd.DataFrame, pd.DataFrame]]:
-    """Names of a question, people's answers to it and the judge's."""
     for key, rows in people.groupby(list(columns), sort=True):
         names = dict(zip(columns, (str(part) for part in key), strict=True))
         fits = np.ones(len(judge), dtype=bool)
@@ -141,9 +140,9 @@ def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterat
         for pair, own in rows.groupby(["model_a", "model_b"], sort=True):
             a, b = (str(model) for model in pair)
             theirs = of_judge[(of_judge["model_a"].eq(a) & of_judge["model_b"].eq(b)).to_numpy(dtype=bool)]
-            both = matched(_decided(own), _decided(theirs))
+            both = matched(_decided_wins(own), _decided_wins(theirs))
             if both.known.any():
-                rates.append(_named(_win_rate(both, own, a, b, names, level), both, names))
+                rates.append(_with_question(_win_rate(both, own, a, b, names, level), both, names))
         yield from corrected(rates, [family] * len(rates))
         two = (rows["n_models"] == 2).to_numpy(dtype=bool)
         found = (
@@ -152,9 +151,9 @@ def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterat
             else None
         )
         if found is not None:
-            yield from (_named(result, found.answers, names) for result in found.models)
+            yield from (_with_question(result, found.answers, names) for result in found.models)
             yield from corrected(
-                [_named(result, found.answers, names) for result in found.pairs], [family] * len(found.pairs)
+                [_with_question(result, found.answers, names) for result in found.pairs], [family] * len(found.pairs)
             )
 
 
@@ -162,8 +161,7 @@ def _unit(kind: str) -> str:
     return "comparison" if kind == "dialogue" else "dialogue"
 
 
-def _decided(rows: pd.DataFrame) -> Answers:
-    """Wins of the first model, of the comparisons that were decided."""
+def _decided_wins(rows: pd.DataFrame) -> Answers:
     outcome = rows["outcome"].to_numpy(dtype=float)
     items, workers, first, second = (
         rows[name].to_numpy(dtype=object) for name in ("item", "worker_id", "dialogue_a", "dialogue_b")
@@ -208,8 +206,7 @@ def _judge_alone(both: Matched, signs: Sequence[float]) -> float | None:
     return total
 
 
-def _named(result: Result, both: Matched, names: dict[str, str]) -> Result:
-    """The result with the question in its name and details, and what the judge did and did not answer."""
+def _with_question(result: Result, both: Matched, names: dict[str, str]) -> Result:
     question = names.get("criterion") or names["metric"]
     missing = int((~both.known).sum())
     notes = (
@@ -232,12 +229,12 @@ def _of_levels(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Itera
         for model in models:
             both = _values(rows, of_judge, [model])
             if both.known.any():
-                yield _named(_mean(both, rows, model, level), both, names)
+                yield _with_question(_mean(both, rows, model, level), both, names)
         gaps = []
         for a, b in combinations(models, 2):
             both = _values(rows, of_judge, [a, b])
             if all(both.known[both.people.strata == stratum].any() for stratum in (0, 1)):
-                gaps.append(_named(_difference(both, rows, (a, b), level), both, names))
+                gaps.append(_with_question(_difference(both, rows, (a, b), level), both, names))
         family = Family(names["technique"], names["setting"], names["metric"], names["criterion"])
         yield from corrected(gaps, [family] * len(gaps))
 

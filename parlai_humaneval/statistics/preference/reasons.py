@@ -82,7 +82,7 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     rows = rows.loc[kept, [*_TURN, "technique", "model", "selected", "reason"]]
     rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting")})
     turns = np.asarray(rows.groupby(_TURN, sort=False).ngroup(), dtype=np.int64)
-    shown, several = _shown(turns, rows["model"])
+    shown, several = _shown_models(turns, rows["model"])
     # A single model's reason is about its reply, found good or not.
     chosen = is_set(rows, "selected") | ~several
     nobody = ~np.isin(turns, turns[chosen])
@@ -92,10 +92,9 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     return both
 
 
-def _shown(
+def _shown_models(
     turns: npt.NDArray[np.int64], models: pd.Series[Any]
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
-    """For each row the models of its turn, joined by ;, and whether there are several."""
     codes, names = pd.factorize(models, sort=True)
     present = np.zeros((int(turns.max(initial=-1)) + 1, len(names)), dtype=bool)
     present[turns, codes] = True

@@ -137,7 +137,6 @@ def _again(what: str, joint: Floats, before: Floats, workers: Objects, level: fl
 
 
 def _consecutive(codes: Whole, numbers: Floats) -> tuple[Whole, Whole]:
-    """Rows of each turn and of the turn right after it in the same dialogue."""
     order = np.lexsort((numbers, codes))
     here, after = order[:-1], order[1:]
     follows = (codes[here] == codes[after]) & (numbers[after] == numbers[here] + 1)

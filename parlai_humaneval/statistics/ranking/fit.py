@@ -435,7 +435,6 @@ def _best_by_worker(table: _Inference, names: Sequence[str]) -> BestSet:
 
 
 def _of_dialogues(details: dict[str, Detail]) -> tuple[tuple[str, ...], dict[str, Detail]]:
-    """What is said of few dialogues, beside the details that count them."""
     few = details.get(ABOUT)
     return (about_words(int(few)),) if few else (), details
 
@@ -485,7 +484,6 @@ class _Inference:
         )
 
     def of_models(self, name: str, models: Floats) -> Result:
-        """A combination of the strengths, against 0; it rests on the answers that showed these models."""
         parts = np.abs(models) / np.abs(models).sum()
         row = models @ self.fit.blocks["models"]
         return self.effect(name, row, self.shares @ parts, of=models)

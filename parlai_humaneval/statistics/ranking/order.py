@@ -82,7 +82,7 @@ class ModelOrder(BaseModel):
         A single model that always won, always lost or met nobody has a note of its own (:func:`why_unknown`).
         """
         pairs = [(a, b) for a, b in combinations(range(len(self.groups)), 2) if not self._has_note(a, b)]
-        ordered = [(a, b) for a, b in pairs if (a, b) in self.above and not self._through(a, b)]
+        ordered = [(a, b) for a, b in pairs if (a, b) in self.above and not self._is_implied(a, b)]
         for a, b in ordered[:NAMED]:
             better, worse = self.groups[a], self.groups[b]
             never, rank = ("was" if len(worse) == 1 else "were"), ("ranks" if len(better) == 1 else "rank")
@@ -101,8 +101,7 @@ class ModelOrder(BaseModel):
         above, below = (frozenset(pair[place] for pair in self.above) for place in (0, 1))
         return any(len(self.groups[one]) == 1 and not {one} <= above & below for one in (a, b))
 
-    def _through(self, a: int, b: int) -> bool:
-        """Whether a group between the two already says that the first ranks above the second."""
+    def _is_implied(self, a: int, b: int) -> bool:
         return any((a, c) in self.above and (c, b) in self.above for c in range(len(self.groups)))
 
 

@@ -288,7 +288,6 @@ def _draws(wanted: int, played: int) -> int:
 
 
 def _shuffles(rng: np.random.Generator, size: int, rows: int, length: int) -> Ints:
-    """The first ``length`` of ``rows`` random orders of ``size``."""
     orders: Ints = np.stack([rng.permutation(size)[:length] for _ in range(rows)]).astype(np.int64)
     return orders
 

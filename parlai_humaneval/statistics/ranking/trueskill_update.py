@@ -133,7 +133,6 @@ def update_matches(
 def _alone(
     mu: list[float], sigma: list[float], ranks: list[float], match: _Match[float]
 ) -> tuple[list[float], list[float]]:
-    """One match in plain numbers."""
     order = sorted((i for i, rank in enumerate(ranks) if not math.isnan(rank)), key=ranks.__getitem__)
     if len(order) > 1:
         tied = [ranks[a] == ranks[b] for a, b in pairwise(order)]
@@ -162,8 +161,6 @@ def _at_once(mu: Floats, sigma: Floats, ranks: Floats, match: _Match[Floats]) ->
 
 @dataclass(frozen=True)
 class _Match(Generic[Number]):
-    """Expectation propagation along the chain of players, the best first."""
-
     model: SkillModel
     maths: Maths[Number]
     tolerance: float

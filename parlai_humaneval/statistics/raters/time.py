@@ -84,7 +84,7 @@ class RaterClock:
         conversations: pd.Series[Any] = pd.Series(_worked(dialogues, STUDY), index=keys)
         turns = _time_of_turns(tables.turns)
         self._talk = _by_both_names(conversations)
-        self._seconds = _by_both_names(conversations.dropna().combine_first(_sums(turns)))
+        self._seconds = _by_both_names(conversations.dropna().combine_first(_dialogue_times(turns)))
         self._turns = _by_both_names(turns)
         self._started = _by_both_names(pd.Series(_epoch(dialogues["started"]), index=keys))
         self._rows = {
@@ -135,7 +135,6 @@ class RaterClock:
 
 
 def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
-    """By dialogue, worker and turn: each reply's row holds the time of its whole turn."""
     told = turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)
     names = ["dialogue_id", "worker_id", "turn"]
     timed = turns[[*names, "technique", "setting", "seconds"]][told].drop_duplicates(names)
@@ -145,13 +144,11 @@ def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
     return seconds
 
 
-def _sums(turns: pd.Series[Any]) -> pd.Series[Any]:
-    """Of whole dialogues."""
+def _dialogue_times(turns: pd.Series[Any]) -> pd.Series[Any]:
     return turns.groupby(level=[0, 1]).sum()
 
 
 def _first_rows(rows: pd.DataFrame) -> pd.Series[Any]:
-    """At which row a dialogue of a worker begins."""
     first = ~rows.duplicated(["dialogue_id", "worker_id"]).to_numpy(dtype=bool)
     keys = pd.MultiIndex.from_frame(rows[["dialogue_id", "worker_id"]][first])
     first_rows: pd.Series[Any] = pd.Series(np.flatnonzero(first).astype(float), index=keys)
@@ -232,7 +229,6 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
 
 
 def _question(answers: TimedAnswers) -> tuple[str, str, str]:
-    """What the answers are about."""
     return answers.metric, answers.model_a, answers.model_b
 
 
@@ -309,8 +305,6 @@ def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAn
 
 
 class _Turns(NamedTuple):
-    """Columns of turns that showed two models."""
-
     values: Floats
     seconds: Floats
     turns: Floats

@@ -442,7 +442,6 @@ def _share_of_likeness(gap: GapData) -> float:
 
 
 def _shared(dialogues: Objects, workers: Objects) -> bool:
-    """Did several workers judge a dialogue?"""
     pairs = pd.DataFrame({"dialogue": dialogues, "worker": workers}).drop_duplicates()
     return bool(pairs["dialogue"].duplicated().any())
 

@@ -152,7 +152,6 @@ def _clustered(
 
 
 def _identified(design: Floats) -> npt.NDArray[np.bool_]:
-    """Which coefficients are the same in every least-squares solution."""
     projection = np.linalg.pinv(design, rcond=1e-10) @ design
     unit = np.eye(design.shape[1])
     return np.asarray(np.abs(projection - unit).max(axis=1) < 1e-6, dtype=bool)

@@ -169,7 +169,6 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
 
 
 def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tuple[Floats, Floats]:
-    """Lowest and highest value of each group."""
     lowest, highest = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
     np.minimum.at(lowest, codes, values)
     np.maximum.at(highest, codes, values)

@@ -127,7 +127,6 @@ def _sure(place: Ints, spotted: Floats, size: int) -> tuple[int, int, npt.NDArra
 
 
 def _rank(own: Ints, x: Floats) -> int:
-    """Of the covariates once each length has its own intercept."""
     if not x.shape[1]:
         return 0
     centred = x - (pd.DataFrame(x).groupby(own).transform("mean").to_numpy(dtype=float))
@@ -173,7 +172,6 @@ def _reweighted(rows: Floats, found: Floats, total: Floats) -> tuple[Floats, Flo
 
 
 def _derivatives(predictor: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Of the log-likelihood by the linear predictor, at each observation: the first, and minus the second."""
     hazard = np.clip(np.exp(np.clip(predictor, -500, 500)), 1e-300, 300.0)
     odds = hazard / np.expm1(hazard)
     first, second = np.where(y == 1, odds, -hazard), np.where(y == 1, odds * (odds + hazard - 1), hazard)
@@ -295,7 +293,6 @@ def _table(covariates: npt.ArrayLike, n: int) -> Floats:
 
 
 def _flat(likelihood: Likelihood | None, table: Floats) -> list[bool]:
-    """Which covariates the likelihood hardly bounds."""
     if likelihood is None:
         return [False] * table.shape[1]
     errors = np.sqrt(np.maximum(np.diag(likelihood.inverse), 0.0))[: table.shape[1]]
@@ -341,7 +338,6 @@ def _effect(
 
 
 def _clustered(base: Result, likelihood: Likelihood, place: int, cluster: str, ids: npt.ArrayLike) -> Result:
-    """With the sandwich of the scores of clusters."""
     groups, covariance = likelihood.sandwich(ids)
     named = {
         "method": f"{METHOD}, CR1 t, clustered by {cluster}",

@@ -126,7 +126,6 @@ survival = survival_curve
 
 
 def _cumulative(values: npt.ArrayLike) -> Floats:
-    """Running sums along the last axis, beginning with 0."""
     rows = np.asarray(values, dtype=float)
     sums = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
     np.cumsum(rows, axis=-1, out=sums[..., 1:])

@@ -347,7 +347,6 @@ def ranking_stability(
 
 
 def _pairs(contests: pd.DataFrame, place: dict[str, int]) -> tuple[Ints, list[Floats], list[Floats], Ints]:
-    """Pairs (of indices), and for each the wins and losses of A by dialogue."""
     lead = contests["lead_a"].to_numpy(dtype=np.int64)
     counts = (
         contests.assign(won=lead > 0, lost=lead < 0)

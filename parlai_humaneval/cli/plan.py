@@ -430,7 +430,11 @@ def plan_text(plan: Plan) -> str:
     headlines = [plan.headline, *([judge["headline"]] if plan.judge else []), *([until.headline] if until else [])]
     lines = [line for headline in headlines for line in _wrapped(headline)]
     lines += ["", *_columns(rows), ""]
-    for note in (*plan.notes, *judge["notes"], *_simulation_notes(plan)):
+    for note in (
+        *plan.notes,
+        *judge["notes"],
+        *[f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())],
+    ):
         lines += _wrapped(note, "- ")
     lines += _until_decided_lines(until) if until else []
     lines += ["", "Sources and assumptions:"]
@@ -483,10 +487,6 @@ def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
     for name, reason in impossible.items():
         lines += _wrapped(f"no plan for {name}: {reason}", "- ")
     return "\n".join(lines)
-
-
-def _simulation_notes(plan: Plan) -> list[str]:
-    return [f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:

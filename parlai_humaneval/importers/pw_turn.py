@@ -47,10 +47,25 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
         UnreadableUnit: not of this form; the message names the field.
     """
     chat = read_chat(unit, plan)
-    models = _models(chat)
+    where = f"{chat.unit.where}, task_description"
+    first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
+    if first == second:
+        raise UnreadableUnit(f"{where}: both models are named {first!r}; a model has no winner alone. Rename one.")
+    models = first, second
     question = unit.question or _question(chat)
     metric = plan.metric or metric_of(question)
-    seen = _seen(chat)
+    # Turn → what the messages tell of it. Pairs stand at even task_turn_idx, from 0.
+    tops: dict[int, tuple[str, float | None]] = {}
+    answers: dict[int, float | None] = {}
+    for message in chat.unit.messages:
+        task_data = body(message).get("task_data")
+        if not isinstance(task_data, dict):
+            continue
+        if isinstance(top := task_data.get("top_bot_data"), dict) and isinstance(name := top.get("top_bot_id"), str):
+            tops[_turn(task_data, len(tops))] = name, timestamp(message)
+        elif "accepted_bot_id" in task_data:
+            answers[_turn(task_data, len(answers))] = timestamp(message)
+    seen = {turn: _TurnMessages(top, at, answers.get(turn)) for turn, (top, at) in tops.items()}
     rows = Rows()
     for exchange in chat.exchanges:
         of_turn = turn_row(chat, exchange, TECHNIQUE, plan.setting, metric, question)
@@ -61,14 +76,6 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
         rows.add("comparisons", _comparison(*sorted(pair, key=lambda row: str(row["model"]))))
     rows.add("dialogues", dialogue_row(chat, TECHNIQUE, plan.setting, metric, question, complete=True))
     return rows
-
-
-def _models(chat: Chat) -> tuple[str, str]:
-    where = f"{chat.unit.where}, task_description"
-    first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
-    if first == second:
-        raise UnreadableUnit(f"{where}: both models are named {first!r}; a model has no winner alone. Rename one.")
-    return first, second
 
 
 def _question(chat: Chat) -> str | None:
@@ -151,21 +158,6 @@ def _comparison(a: Row, b: Row) -> Row:
             )
         },
     }
-
-
-def _seen(chat: Chat) -> dict[int, _TurnMessages]:
-    """Turn → what the messages tell of it. Pairs stand at even ``task_turn_idx``, from 0."""
-    tops: dict[int, tuple[str, float | None]] = {}
-    answers: dict[int, float | None] = {}
-    for message in chat.unit.messages:
-        task_data = body(message).get("task_data")
-        if not isinstance(task_data, dict):
-            continue
-        if isinstance(top := task_data.get("top_bot_data"), dict) and isinstance(name := top.get("top_bot_id"), str):
-            tops[_turn(task_data, len(tops))] = name, timestamp(message)
-        elif "accepted_bot_id" in task_data:
-            answers[_turn(task_data, len(answers))] = timestamp(message)
-    return {turn: _TurnMessages(top, at, answers.get(turn)) for turn, (top, at) in tops.items()}
 
 
 def _turn(task_data: Mapping[str, Any], before: int) -> int:

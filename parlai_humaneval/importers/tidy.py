@@ -276,14 +276,16 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
 def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     """Workers by pseudonym in the columns that name them, and in every other column that holds nothing but their ids."""
     frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
-    ids = {str(value) for frame in frames.values() for name in _worker_columns(frame) for value in frame[name].dropna()}
+    ids = {
+        str(value)
+        for frame in frames.values()
+        for name in WORKERS
+        if name in frame.columns
+        for value in frame[name].dropna()
+    }
     renamed = {value: pseudonym(value) for value in ids}
     clean = {name: _renamed(frame, renamed) for name, frame in frames.items()}
     return Tables(**clean, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
-
-
-def _worker_columns(frame: pd.DataFrame) -> list[str]:
-    return [name for name in WORKERS if name in frame.columns]
 
 
 def _renamed(frame: pd.DataFrame, renamed: Mapping[str, str]) -> pd.DataFrame:

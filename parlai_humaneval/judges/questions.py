@@ -140,7 +140,20 @@ def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
             yield from _of_item(record, order)
         else:
             yield from _of_turns(record, order)
-            yield from _end_of_dialogue_questions(record, order)
+            at = {one.position: one.model for turn in record.turns for one in turn.candidates if one.position}
+            models = [at[place] for place in (1, 2) if place in at]
+            if record.verdict is not None and len(models) == 2:
+                models = models if order == 1 else models[::-1]
+                sides = [
+                    _transcript_with(record, model, f"partner {name}") for model, name in zip(models, "AB", strict=True)
+                ]
+                asked = AskedQuestion(question_id=VERDICT, text=record.question, options=dict(VERDICTS))
+                yield _whole(record, VERDICT, order, tuple(models), tuple(sides), asked)
+            if record.final_ratings and record.criteria and order == 1:
+                asked = AskedQuestion(
+                    question_id=FINAL, kind="rate", text=_final_question(record), criteria=record.criteria
+                )
+                yield _whole(record, FINAL, order, (), (_as_held(record),), asked)
 
 
 # -- live dialogues
@@ -201,18 +214,6 @@ def _went_on(turn: Turn) -> str:
     return turn.written or chosen
 
 
-def _end_of_dialogue_questions(record: DialogueRecord, order: Order) -> Iterator[JudgeQuestion]:
-    models = _partners(record)
-    if record.verdict is not None and len(models) == 2:
-        models = models if order == 1 else models[::-1]
-        sides = [_transcript_with(record, model, f"partner {name}") for model, name in zip(models, "AB", strict=True)]
-        asked = AskedQuestion(question_id=VERDICT, text=record.question, options=dict(VERDICTS))
-        yield _whole(record, VERDICT, order, tuple(models), tuple(sides), asked)
-    if record.final_ratings and record.criteria and order == 1:
-        asked = AskedQuestion(question_id=FINAL, kind="rate", text=_final_question(record), criteria=record.criteria)
-        yield _whole(record, FINAL, order, (), (_as_held(record),), asked)
-
-
 def _whole(
     record: DialogueRecord,
     what: str,
@@ -236,17 +237,10 @@ def _whole(
 
 
 def _final_question(record: DialogueRecord) -> str:
-    of_turns = record.turn_criteria or any(_were_chosen_from(turn) for turn in record.turns)
+    of_turns = record.turn_criteria or any(
+        turn.ticks is not None or (len(_cards(turn)) > 1 and not turn.continued_each) for turn in record.turns
+    )
     return FINAL_QUESTION if of_turns else record.question
-
-
-def _were_chosen_from(turn: Turn) -> bool:
-    return turn.ticks is not None or (len(_cards(turn)) > 1 and not turn.continued_each)
-
-
-def _partners(record: DialogueRecord) -> list[str]:
-    at = {one.position: one.model for turn in record.turns for one in turn.candidates if one.position}
-    return [at[place] for place in (1, 2) if place in at]
 
 
 def _transcript_with(record: DialogueRecord, model: str, title: str) -> Conversation:

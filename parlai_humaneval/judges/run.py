@@ -209,7 +209,16 @@ class _Talk:
         self._seconds += reply.latency_s
         self._count(reply)
         if self._spec.answer_format == "score":
-            return self._take_score(reply)
+            try:
+                self._scores.append(read_score(self._said))
+            except Unreadable:
+                return True
+            if len(self._scores) < len(self.question.replies or self.question.conversations):
+                return False
+            if (chosen := _best(self.question, self._scores)) is not None:
+                chosen.seconds, chosen.at = round(self._seconds, 3), time.time()
+                self._read = [chosen]
+            return True
         try:
             self._read = read_answer(self._said, self.question, seconds=round(self._seconds, 3), at=time.time())
         except Unreadable:
@@ -217,18 +226,6 @@ class _Talk:
                 return True
             self._reminded = True
             return False
-        return True
-
-    def _take_score(self, reply: Answer) -> bool:
-        try:
-            self._scores.append(read_score(self._said))
-        except Unreadable:
-            return True
-        if len(self._scores) < len(self.question.replies or self.question.conversations):
-            return False
-        if (chosen := _best(self.question, self._scores)) is not None:
-            chosen.seconds, chosen.at = round(self._seconds, 3), time.time()
-            self._read = [chosen]
         return True
 
     def _count(self, reply: Answer) -> None:

@@ -23,7 +23,9 @@ class Collection:
 def collection(question: PlanInputs, n: int, sets: int) -> Collection:
     """What must be collected for ``n`` kept judgements in each of ``sets`` samples; the question is filled up."""
     if question.habits.of_turns:
-        return _of_turns(question, n, sets)
+        turns = question.turns or 1
+        dialogues = sets * with_losses(question, n / turns)
+        return _held(question, dialogues, turns=n * sets, judgements=dialogues * turns)
     if question.habits.held:
         return _of_held_dialogues(question, n, sets)
     return _judged(question, sets * with_losses(question, n), sets)
@@ -37,12 +39,6 @@ def collection_of(question: PlanInputs, collected: int, sets: int) -> Collection
     kept = collected * (1 - (question.exclusion or 0.0))
     judgements = collected * turns if question.habits.of_turns else collected
     return _held(question, collected, turns=round(kept * turns), judgements=judgements)
-
-
-def _of_turns(question: PlanInputs, n: int, sets: int) -> Collection:
-    turns = question.turns or 1
-    dialogues = sets * with_losses(question, n / turns)
-    return _held(question, dialogues, turns=n * sets, judgements=dialogues * turns)
 
 
 def _of_held_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:

@@ -71,7 +71,7 @@ def plan_until_decided(
     question = inputs.filled()
     _check(question, margin)
     rule, crowd = _rule(question, margin), _crowd(question)
-    truths = [step for step in STEPS if _is_possible(question, step)]
+    truths = [step for step in STEPS if step * _share_gap(question) < _decisive(question)]
     studies = studies or usual_studies(len(rule.models))
     for_cap = min(studies, _FOR_A_CAP) if max_dialogues is None else 0
     told = _adding_up(for_cap + studies * len(truths), on_progress)
@@ -216,10 +216,6 @@ def _crowd(question: PlanInputs) -> Crowd:
         most=max(_MOST_DIALOGUES, math.ceil(4 * dialogues)),
         ties=1 - _decisive(question),
     )
-
-
-def _is_possible(question: PlanInputs, step: float) -> bool:
-    return step * _share_gap(question) < _decisive(question)
 
 
 def _rates(question: PlanInputs, step: float) -> Floats:

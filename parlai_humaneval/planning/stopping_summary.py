@@ -183,16 +183,12 @@ def until_decided_rows(found: UntilDecided) -> list[tuple[str, ...]]:
         rows.append(("  in 90 % of studies up to", *(said(truth.percentile_90) for truth in found.truths), *none))
     shares: Sequence[tuple[str, Callable[[Truth], str]]] = (
         ("of the fixed plan", lambda truth: f"{truth.of_fixed:.2f}"),
-        *([("of the pooled one", _of_pooled)] if found.fixed_pooled else []),
+        *([("of the pooled one", lambda truth: f"{truth.of_pooled:.2f}")] if found.fixed_pooled else []),
         ("ended at the cap", lambda truth: _percent(truth.at_cap)),
         ("false claims", lambda truth: _percent(truth.false_claims)),
     )
     rows += [(name, *(said(truth) for truth in found.truths), *none) for name, said in shares]
     return rows
-
-
-def _of_pooled(truth: Truth) -> str:
-    return f"{truth.of_pooled:.2f}"
 
 
 def _points(share: float) -> str:

@@ -177,7 +177,7 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
         turns_not_answered=max(0, int(begun.sum()) - (answered or 0)) if len(dialogues) else None,
         judgements=_status_count(judgements["status"]) if len(tables.judgements) else None,
         items=int(judgements["item_id"].nunique()) if len(judgements) else None,
-        dialogues_shown=_judged_dialogues(judgements),
+        dialogues_shown=int(judgements["dialogues"].str.split(";").explode().nunique()) if len(judgements) else None,
         attention_checks=_attention(checks) if len(checks) else None,
         practice=None if task is None else task.practice,
         units_per_worker_median=float(units.median()) if len(units) else None,
@@ -204,10 +204,6 @@ def _asked_turns(turns: pd.DataFrame) -> Mask:
     several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
     choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
     return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
-
-
-def _judged_dialogues(judgements: pd.DataFrame) -> int | None:
-    return int(judgements["dialogues"].str.split(";").explode().nunique()) if len(judgements) else None
 
 
 def _attention(checks: pd.DataFrame) -> AttentionChecks:

@@ -346,7 +346,13 @@ def _materials(tables: Tables) -> Iterator[_Material]:
     times = _arrivals(tables)
     yield from _of_turns(tables, times)
     yield from _of_comparisons(tables, times)
-    yield from _of_segments(tables, times)
+    rows = tables.segments[finished(tables.segments)]
+    for keys, part in rows.groupby([rows[name].fillna("") for name in ("technique", "setting", "metric")], sort=True):
+        technique, setting, metric = map(str, keys)
+        contests = bot_contests(judged_segments(part))
+        if len(contests):
+            names = {"technique": technique, "setting": setting, "metric": metric, "kind": "segments"}
+            yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float), times)
     yield from _of_scores(tables, times)
 
 
@@ -404,16 +410,6 @@ def _of_comparisons(tables: Tables, times: dict[str, int]) -> Iterator[_Material
             part = part.assign(lead=lead).groupby(of_dialogue, sort=False)[["lead"]].mean().reset_index()
             lead = part["lead"].to_numpy(dtype=float)
         yield _paired(names, part, lead, times)
-
-
-def _of_segments(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
-    rows = tables.segments[finished(tables.segments)]
-    for keys, part in rows.groupby([rows[name].fillna("") for name in ("technique", "setting", "metric")], sort=True):
-        technique, setting, metric = map(str, keys)
-        contests = bot_contests(judged_segments(part))
-        if len(contests):
-            names = {"technique": technique, "setting": setting, "metric": metric, "kind": "segments"}
-            yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float), times)
 
 
 def _of_scores(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:

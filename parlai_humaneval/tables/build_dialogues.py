@@ -192,7 +192,7 @@ def _turn_comparisons(record: DialogueRecord, turn: Turn) -> Iterator[Row]:
         yield {
             **_comparison(record, first.model, second.model),
             "item_id": f"{record.dialogue_id}:{turn.turn}",
-            "winner": _winner(first, second, a, b),
+            "winner": TIE if a == b else first.model if a else second.model,
             "tied": int(a == b),
             "seconds": turn.seconds,
             "turn": turn.turn,
@@ -204,10 +204,6 @@ def _turn_comparisons(record: DialogueRecord, turn: Turn) -> Iterator[Row]:
             "automatic": int(turn.automatic),
             "reason": turn.reason,
         }
-
-
-def _winner(first: Candidate, second: Candidate, a: int, b: int) -> str:
-    return TIE if a == b else first.model if a else second.model
 
 
 def _verdict(record: DialogueRecord) -> Row:

@@ -266,7 +266,7 @@ def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
                 "item_id": record.item_id,
                 "dialogue_a": shown.dialogue_id,
                 "dialogue_b": shown.dialogue_id,
-                "winner": _better(a, b, rank_b - rank_a),
+                "winner": TIE if rank_a == rank_b else a.model if rank_a < rank_b else b.model,
                 "tied": int(rank_a == rank_b),
                 "turn": turn.turn,
                 "position_a": a.position,
@@ -392,10 +392,6 @@ def _places(turn: Turn, answer: GivenAnswer) -> dict[str, int]:
         if place is not None and not candidate.failed:
             places[candidate.candidate_id] = place
     return places
-
-
-def _better(a: Candidate, b: Candidate, lead_of_a: int) -> str:
-    return TIE if lead_of_a == 0 else a.model if lead_of_a > 0 else b.model
 
 
 def _own_winner(turn: Turn, a: Candidate, b: Candidate) -> Row:

@@ -286,7 +286,21 @@ def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
     yield from _several_model_groups(technique, part[several])
-    yield from _of_single(technique, part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)])
+    # A group a criterion. Our own tables say where nothing could be ticked; elsewhere nothing was ever chosen
+    # then.
+    rows = part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)]
+    rows = rows[is_set(rows, "complete", missing=1) & ~is_set(rows, "failed")]
+    ticked = rows["tick_choices"].notna().to_numpy(dtype=bool)
+    other = rows[~ticked & rows["complete"].isna().to_numpy(dtype=bool) & ~picks_one(rows)]
+    if is_set(other, "selected").any():
+        yield _single(technique, str(other["metric"].iloc[0]), other, other["selected"].to_numpy(dtype=float))
+    rows = rows[ticked]
+    offered, given = (rows[name].fillna("").str.split(";") for name in ("tick_choices", "ticks"))
+    for criterion in dict.fromkeys(name for choices in offered.drop_duplicates() for name in choices):
+        asked = np.fromiter((criterion in choices for choices in offered), dtype=bool, count=len(rows))
+        marks = np.fromiter((criterion in ticks for ticks in given), dtype=float, count=len(rows))
+        problem = _is_problem(criterion, rows[asked])
+        yield _single(technique, str(criterion), rows[asked], marks[asked], problem=problem)
 
 
 def _answered(rows: pd.DataFrame) -> Mask:
@@ -354,22 +368,6 @@ def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:
     positions = np.full(turns.chosen.shape, np.nan)
     positions[here[known], model[known]] = place[known]
     return positions
-
-
-def _of_single(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
-    """A group a criterion. Our own tables say where nothing could be ticked; elsewhere nothing was ever chosen then."""
-    rows = rows[is_set(rows, "complete", missing=1) & ~is_set(rows, "failed")]
-    ticked = rows["tick_choices"].notna().to_numpy(dtype=bool)
-    other = rows[~ticked & rows["complete"].isna().to_numpy(dtype=bool) & ~picks_one(rows)]
-    if is_set(other, "selected").any():
-        yield _single(technique, str(other["metric"].iloc[0]), other, other["selected"].to_numpy(dtype=float))
-    rows = rows[ticked]
-    offered, given = (rows[name].fillna("").str.split(";") for name in ("tick_choices", "ticks"))
-    for criterion in dict.fromkeys(name for choices in offered.drop_duplicates() for name in choices):
-        asked = np.fromiter((criterion in choices for choices in offered), dtype=bool, count=len(rows))
-        marks = np.fromiter((criterion in ticks for ticks in given), dtype=float, count=len(rows))
-        problem = _is_problem(criterion, rows[asked])
-        yield _single(technique, str(criterion), rows[asked], marks[asked], problem=problem)
 
 
 def _is_problem(criterion: str, rows: pd.DataFrame) -> bool:

@@ -218,7 +218,13 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     if column.kind == "text":
         if column.allowed:
             refuse(table, column.name, values, ~(values.isin(column.allowed) | empty), _one_of(column))
-        return _text(values, empty)
+        cells = values.to_numpy(dtype=object, copy=True)
+        missing = empty.to_numpy(dtype=bool)
+        if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
+            cells[~missing] = [str(value) for value in cells[~missing]]
+        cells[missing] = None
+        series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
+        return series
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
     refuse(table, column.name, values, numbers.isna() & ~empty, "a number")
     refuse(table, column.name, values, numbers.isin([np.inf, -np.inf]), "a finite number")
@@ -241,16 +247,6 @@ def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
     elif kind != "text":
         cells = pd.arrays.IntegerArray(np.zeros(len(index), dtype=np.int64), missing)
     series: pd.Series[Any] = pd.Series(cells, index=index)
-    return series
-
-
-def _text(values: pd.Series[Any], empty: pd.Series[bool]) -> pd.Series[Any]:
-    cells = values.to_numpy(dtype=object, copy=True)
-    missing = empty.to_numpy(dtype=bool)
-    if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
-        cells[~missing] = [str(value) for value in cells[~missing]]
-    cells[missing] = None
-    series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
     return series
 
 

@@ -128,7 +128,7 @@ class GrowingReplies:
             if over:
                 self._group = _without(group, over)
         rows = [group.rows[place] for place in over]
-        return {row.key: self._say(row.prompt, _without_end(row.new, self._ends)) for row in rows}
+        return {row.key: self._say(row.prompt, row.new[:-1] if row.new[-1] in self._ends else row.new) for row in rows}
 
     def _row(self, key: Any, prompt: Sequence[int], chance: random.Random) -> _Row:
         return _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else ())
@@ -193,10 +193,6 @@ class GrowingReplies:
                 logits_processor=[],
             )
         )
-
-
-def _without_end(tokens: list[int], ends: Sequence[int]) -> list[int]:
-    return tokens[:-1] if tokens[-1] in ends else tokens
 
 
 def _merged_groups(groups: Sequence[_Group]) -> _Group:

@@ -222,7 +222,8 @@ def _opt_of_twin(spec: ModelSpec, agent: Agent) -> Opt:
     That is: what the zoo file says, else what was saved with the model, else the default.
     """
     asked = parlai_opt(spec)
-    saved = _saved_opt(asked)
+    file = Path(f"{asked.get('model_file') or ''}.opt")
+    saved = Opt.load(str(file)) if file.is_file() else {}
     opt = Opt(agent.opt)
     for key in generation_options(agent):
         for source in (asked["override"], saved, asked):
@@ -231,8 +232,3 @@ def _opt_of_twin(spec: ModelSpec, agent: Agent) -> Opt:
                 break
     opt["override"] = asked["override"]
     return opt
-
-
-def _saved_opt(opt: Opt) -> Mapping[str, object]:
-    file = Path(f"{opt.get('model_file') or ''}.opt")
-    return Opt.load(str(file)) if file.is_file() else {}

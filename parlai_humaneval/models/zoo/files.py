@@ -103,12 +103,7 @@ def check_trained(specs: Sequence[ModelSpec]) -> None:
 
 
 def _list(sentences: Sequence[str]) -> str:
-    return "; ".join(_with_paths(sentence) for sentence in sentences)
-
-
-def _with_paths(sentence: str) -> str:
-    """A sentence of a zoo file names files below ``home:``; here it says where they are on this machine."""
-    return sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/")
+    return "; ".join(sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/") for sentence in sentences)
 
 
 PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")

@@ -240,13 +240,13 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: Mapping[str, Callable[..., Any]] = {"counted": counted, "in_words": _setting_text, "joined": joined}
+    filters: Mapping[str, Callable[..., Any]] = {
+        "counted": counted,
+        "in_words": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+        "joined": joined,
+    }
     templates.filters.update(filters)
     return templates
-
-
-def _setting_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _answer(answer: Summary, draw: Drawing) -> AnswerView:

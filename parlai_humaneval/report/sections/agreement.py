@@ -86,7 +86,15 @@ class Judged:
 def questions(tables: Tables) -> Iterator[Judged]:
     """All questions that were answered, with all answers."""
     yield from _turns(tables.turns)
-    yield from _comparisons(tables)
+    # Who won: B, a tie or A, which is the first in the alphabet.
+    rows = tables.comparisons
+    rows = oriented(rows[finished(rows) & ~is_set(rows, "automatic")])
+    own = rows["own_winner"]
+    lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
+    known = np.where(own.notna(), lead, np.nan)
+    things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
+    said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)
+    yield from _by_group("comparisons", said, "winner", "ordinal")
     yield from _ratings(tables.ratings)
     yield from _segments(tables.segments)
 
@@ -127,18 +135,6 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
 
 def _has(ticks: pd.Series[str], name: str) -> npt.NDArray[np.float64]:
     return np.array([float(name in str(text).split(";")) for text in ticks.fillna("")], dtype=float)
-
-
-def _comparisons(tables: Tables) -> Iterator[Judged]:
-    """Who won: B, a tie or A, which is the first in the alphabet."""
-    rows = tables.comparisons
-    rows = oriented(rows[finished(rows) & ~is_set(rows, "automatic")])
-    own = rows["own_winner"]
-    lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
-    known = np.where(own.notna(), lead, np.nan)
-    things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
-    said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)
-    yield from _by_group("comparisons", said, "winner", "ordinal")
 
 
 def _ratings(ratings: pd.DataFrame) -> Iterator[Judged]:

@@ -147,7 +147,15 @@ class CrowdTime(Section):
     pairs: list[PairTime] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
-        return _data_tables(self)
+        notes = (
+            "Hours until the paper's test was below .05: at the first look, and from which on it stayed there; and of a "
+            "p-value that may be looked at after every answer. A dash: never within the time spent.",
+        )
+        found = [
+            part_table("crowd_time_spent", "Time that raters spent", _SPENT, self.spent),
+            part_table("crowd_time_pairs", "Rater hours to tell two models apart", _PAIRS, self.pairs, notes),
+        ]
+        return [table for table in found if table.rows]
 
     def figures(self) -> list[Figure]:
         return _figures(self)
@@ -307,10 +315,6 @@ def _allowed(pair: PairTime) -> str:
     return f"and after {hours_words(pair.anytime_hours)} by the p-value that allows for looking after every answer"
 
 
-def _reuse(most: int | None) -> str:
-    return "" if most is None else f" and none is judged more than {counted(most, 'time')}"
-
-
 def _remarks(section: CrowdTime, options: Options) -> list[str]:
     found = _cut(section)
     if section.pairs:
@@ -326,9 +330,10 @@ def _remarks(section: CrowdTime, options: Options) -> list[str]:
             "tables and does not count."
         )
     if any(pair.collection == "counted" for pair in section.pairs):
+        reuse = "" if options.reuse is None else f" and none is judged more than {counted(options.reuse, 'time')}"
         found.append(
             "Collecting the dialogues that were judged counts: as many of each model as are needed when no two are "
-            f"paired twice{_reuse(options.reuse)}."
+            f"paired twice{reuse}."
         )
     flipped = [p for p in section.pairs if p.first_hours is not None and p.sustained_hours is None]
     if flipped:
@@ -337,18 +342,6 @@ def _remarks(section: CrowdTime, options: Options) -> list[str]:
             "had stopped at the first such look would have reported a difference."
         )
     return found
-
-
-def _data_tables(section: CrowdTime) -> list[DataTable]:
-    notes = (
-        "Hours until the paper's test was below .05: at the first look, and from which on it stayed there; and of a "
-        "p-value that may be looked at after every answer. A dash: never within the time spent.",
-    )
-    found = [
-        part_table("crowd_time_spent", "Time that raters spent", _SPENT, section.spent),
-        part_table("crowd_time_pairs", "Rater hours to tell two models apart", _PAIRS, section.pairs, notes),
-    ]
-    return [table for table in found if table.rows]
 
 
 def _figures(section: CrowdTime) -> list[Figure]:

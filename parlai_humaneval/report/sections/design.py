@@ -321,7 +321,9 @@ def _groups(measures: Sequence[Measure]) -> list[str]:
 
 def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: float) -> MeasureRow:
     alike = measure.alike
-    by_worker, by_dialogue = (_icc(alike, of, name, level) for of, name in _clusters(alike))
+    by_worker, by_dialogue = (
+        _icc(alike, of, name, level) for of, name in [(alike.workers, "worker"), (alike.dialogues, "dialogue")]
+    )
     effect, effect_dialogue = (_effect(result) for result in (by_worker, by_dialogue))
     row = MeasureRow(
         source=measure.source,
@@ -342,7 +344,7 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
         effective_n=_effective(alike.n, by_worker),
         levels=alike.levels,
         variance_ratio=_median(gap.variance_ratio for gap in gaps),
-        **_planning_medians(gaps),
+        **{name: _median(gap[name] for gap in gaps) for name in GapRow.FROM if "icc_for_planning" in name},
         effective_workers=_median(gap.effective_workers for gap in gaps),
         judged_both=_median(gap.judged_both for gap in gaps),
         detectable_gap=_median(gap.detectable_gap for gap in gaps),
@@ -357,14 +359,6 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
 def _median(values: Iterable[Score]) -> Score:
     known = [value for value in values if value is not None]
     return float(np.median(known)) if known else None
-
-
-def _planning_medians(gaps: Sequence[GapRow]) -> dict[str, Score]:
-    return {name: _median(gap[name] for gap in gaps) for name in GapRow.FROM if "icc_for_planning" in name}
-
-
-def _clusters(alike: Alike) -> list[tuple[Objects, str]]:
-    return [(alike.workers, "worker"), (alike.dialogues, "dialogue")]
 
 
 def _icc(alike: Alike, clusters: Objects, name: str, level: float) -> Result:

@@ -396,7 +396,12 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
     scores = sorted(system_scores(data.counted, criteria, level=options.level), key=_place)
     family = Family(TECHNIQUE, setting, metric, OVERALL)
     gaps = score_gaps(data.counted, [score.model for score in scores], family=family, level=options.level)
-    timed = _with_dialogues(data, tables.dialogues)
+    # A row per rated dialogue, the degraded model's too, with seconds and opinion where they are known.
+    # left_open: whether the page was, rather than that somebody worked so long.
+    rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
+    known = tables.dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
+    timed: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
+    timed["left_open"] = left_open(timed["seconds"].to_numpy(dtype=float, na_value=np.nan))
     section = DirectAssessment(
         basis=Basis(
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
@@ -496,18 +501,6 @@ def _left_out(data: Assessed) -> list[str]:
         return []
     failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
     return sorted(map(str, failed.unique()))
-
-
-def _with_dialogues(data: Assessed, dialogues: pd.DataFrame) -> pd.DataFrame:
-    """A row per rated dialogue, the degraded model's too, with ``seconds`` and ``opinion`` where they are known.
-
-    ``left_open``: whether the page was, rather than that somebody worked so long.
-    """
-    rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
-    known = dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
-    whole: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
-    whole["left_open"] = left_open(whole["seconds"].to_numpy(dtype=float, na_value=np.nan))
-    return whole
 
 
 def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:
@@ -713,7 +706,17 @@ def _apart(pair: PairRow) -> str:
 
 def _remarks(section: DirectAssessment) -> Iterator[str]:
     """What a reader must know before using the scores."""
-    yield from _about_workers(section)
+    workers = section.workers
+    if workers.passed is None:
+        yield "There was no degraded model, so that no worker could be checked: everybody counts."
+    else:
+        share = percent(workers.passed / workers.total)
+        yield f"{workers.passed:,} of {counted(workers.total, 'worker')} ({share}) passed the check."
+    if section.basis.who == "nobody_passed":
+        yield "The scores shown are those of everyone."
+    if workers.constant:
+        n = counted(workers.constant, "worker")
+        yield f"{n} gave one and the same rating throughout: that has no z, and does not pass a check."
     yield from _about_models(section)
     disagreeing = [
         text
@@ -729,20 +732,6 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
     yield from about_dialogues(pair.difference for pair in section.pairs)
     told = (note for result in results if result.n for note in result.notes if not note.startswith(ABOUT_THESE))
     yield from sorted({f"{note[:1].upper()}{note[1:]}." for note in told})
-
-
-def _about_workers(section: DirectAssessment) -> Iterator[str]:
-    workers = section.workers
-    if workers.passed is None:
-        yield "There was no degraded model, so that no worker could be checked: everybody counts."
-    else:
-        share = percent(workers.passed / workers.total)
-        yield f"{workers.passed:,} of {counted(workers.total, 'worker')} ({share}) passed the check."
-    if section.basis.who == "nobody_passed":
-        yield "The scores shown are those of everyone."
-    if workers.constant:
-        n = counted(workers.constant, "worker")
-        yield f"{n} gave one and the same rating throughout: that has no z, and does not pass a check."
 
 
 def _about_models(section: DirectAssessment) -> Iterator[str]:

@@ -508,7 +508,14 @@ def _remarks(
     curves: Sequence[StabilityPoint],
 ) -> Iterator[str]:
     """What a reader must know before using the numbers."""
-    yield from _left_out(group)
+    if group.automatic_turns:
+        yield f"{counted(group.automatic_turns, 'turn')} with equal replies only were not asked and do not count."
+    if group.failed_replies:
+        yield f"{counted(group.failed_replies, 'reply')} failed and could not be chosen.".replace("replys", "replies")
+    if group.unfinished_dialogues:
+        yield f"{counted(group.unfinished_dialogues, 'unfinished dialogue')} do not count."
+    if not group.started_known:
+        yield "It is not known when each dialogue began; TrueSkill takes them in the order of the table."
     if row.tied_dialogues:
         yield f"Several models share the first rank in {counted(row.tied_dialogues, 'dialogue')}."
     yield from strengths.notes
@@ -529,17 +536,6 @@ def _remarks(
             f"Of random samples of {counted(whole[-1].dialogues, 'dialogue')} in random order, "
             f"{percent(whole[-1].same)} give the same ranking as all dialogues in their order."
         )
-
-
-def _left_out(group: Dialogues) -> Iterator[str]:
-    if group.automatic_turns:
-        yield f"{counted(group.automatic_turns, 'turn')} with equal replies only were not asked and do not count."
-    if group.failed_replies:
-        yield f"{counted(group.failed_replies, 'reply')} failed and could not be chosen.".replace("replys", "replies")
-    if group.unfinished_dialogues:
-        yield f"{counted(group.unfinished_dialogues, 'unfinished dialogue')} do not count."
-    if not group.started_known:
-        yield "It is not known when each dialogue began; TrueSkill takes them in the order of the table."
 
 
 METHODS = [

@@ -492,11 +492,8 @@ def model_rows(rows: pd.DataFrame, contests: pd.DataFrame, options: Options) -> 
         if row.model in of_workers:
             row.rank_low_workers, row.rank_high_workers, row.cluster_workers = of_workers[row.model]
             row.rank = int(np.floor(np.median(by_worker[:, playing.index(row.model)])))
-    return sorted(models, key=_best_first), len(by_segment)
-
-
-def _best_first(row: ModelRow) -> tuple[float, float, float, str]:
-    return (row.cluster or np.inf, -_rate_of(row), -row.not_spotted, row.model)
+    models = sorted(models, key=lambda row: (row.cluster or np.inf, -_rate_of(row), -row.not_spotted, row.model))
+    return models, len(by_segment)
 
 
 def _rate_of(row: ModelRow) -> float:
@@ -791,7 +788,18 @@ def _remarks(analysis: Analysis) -> Iterator[str]:
     """What a reader must know before using the numbers."""
     yield from _of_data(analysis)
     yield from _of_ranks(analysis)
-    yield from _disagreements(analysis)
+    of_wins = [(f"Wins of {pair.names()}", pair.paper, pair.win_rate) for pair in analysis.pairs]
+    of_survival = [(f"Survival of {' and '.join(test.models)}", test.score, test.clustered) for test in analysis.tests]
+    of_features = [
+        (f"Effect of {row.feature} on how long {row.model} passes", row.paper, row.clustered)
+        for row in analysis.features
+    ]
+    for kind in (of_wins, of_survival, of_features):
+        told = (results_disagree(what, paper, clustered) for what, paper, clustered in kind)
+        sentences = list(filter(None, told))
+        yield from sentences[:NAMED]
+        if len(sentences) > NAMED:
+            yield f"{len(sentences) - NAMED} more disagree in the same way; the tables have both p-values."
     yield from _of_features(analysis)
 
 
@@ -845,21 +853,6 @@ def _of_ranks(analysis: Analysis) -> Iterator[str]:
             f"Resampling segments, as the paper does, gives the clusters {of_segments}; resampling workers with all their "
             f"segments gives {of_workers}. Believe the second: a worker's labels are not independent."
         )
-
-
-def _disagreements(analysis: Analysis) -> Iterator[str]:
-    of_wins = [(f"Wins of {pair.names()}", pair.paper, pair.win_rate) for pair in analysis.pairs]
-    of_survival = [(f"Survival of {' and '.join(test.models)}", test.score, test.clustered) for test in analysis.tests]
-    of_features = [
-        (f"Effect of {row.feature} on how long {row.model} passes", row.paper, row.clustered)
-        for row in analysis.features
-    ]
-    for kind in (of_wins, of_survival, of_features):
-        told = (results_disagree(what, paper, clustered) for what, paper, clustered in kind)
-        sentences = list(filter(None, told))
-        yield from sentences[:NAMED]
-        if len(sentences) > NAMED:
-            yield f"{len(sentences) - NAMED} more disagree in the same way; the tables have both p-values."
 
 
 def _of_features(analysis: Analysis) -> Iterator[str]:

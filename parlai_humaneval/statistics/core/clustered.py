@@ -313,7 +313,11 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
     ``limits``: between which the estimate must lie. ``statistic`` and ``standard_error`` are those of the CR1 variance.
     """
     if not observed.varies:
-        return _of_agreeing(base, observed, null, cluster)
+        # All clusters say the same: no interval can be estimated, but their signs can be flipped.
+        agreed = base.but(notes=(*base.notes, f"all {cluster}s {AGREE}"))
+        if null is None:
+            return agreed
+        return agreed.but(p_value=observed.p_value(null), method=base.method.replace(FLIPPED, EXACT_FLIPS))
     groups, error = len(observed.parts), standard_error(observed.parts)
     p, low, high = observed.test(null, base.level)
     unbounded = limits is None and not np.isfinite([low, high]).all()
@@ -330,14 +334,6 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
         notes=(*base.notes, *few_notes(groups, cluster, observed.weights), *notes, *cut),
         details={**base.details, "standard_error": error, **by_t},
     )
-
-
-def _of_agreeing(base: Result, observed: Deviations, null: float | None, cluster: str) -> Result:
-    """All clusters say the same: no interval can be estimated, but their signs can be flipped."""
-    agreed = base.but(notes=(*base.notes, f"all {cluster}s {AGREE}"))
-    if null is None:
-        return agreed
-    return agreed.but(p_value=observed.p_value(null), method=base.method.replace(FLIPPED, EXACT_FLIPS))
 
 
 def not_below(result: Result, least: float, null: float | None) -> Result:

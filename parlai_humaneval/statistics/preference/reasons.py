@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -176,14 +176,13 @@ def top_terms(
     parts = {name: [" ".join(texts[name])] if unit == "group" else list(texts[name]) for name in texts}
     # “don't” is cut in two; so must the list be cut.
     stop = {token for word in stop_words for token in _TOKEN.findall(word)}
-    counts = {name: [_term_counts(text, stop) for text in parts[name]] for name in parts}
+    counts = {
+        name: [Counter(token for token in _TOKEN.findall(text.lower()) if token not in stop) for text in parts[name]]
+        for name in parts
+    }
     documents = [document for of_group in counts.values() for document in of_group]
     rarity = _rarity(documents, max_share)
     return {name: _heaviest(of_group, rarity, n) for name, of_group in counts.items()}
-
-
-def _term_counts(text: str, stop: Set[str]) -> Counter[str]:
-    return Counter(token for token in _TOKEN.findall(text.lower()) if token not in stop)
 
 
 def _rarity(documents: Sequence[Counter[str]], max_share: float) -> dict[str, float]:

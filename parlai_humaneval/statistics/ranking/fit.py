@@ -394,7 +394,7 @@ def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pai
         for (a, b), pair in zip(ends, tested, strict=True)
         if pair.p_decides is not None and pair.p_decides < 1 - found.level
     }
-    order = [model.name for model in sorted(found.models, key=_downwards)]
+    order = [model.name for model in sorted(found.models, key=lambda result: (-(result.estimate or 0.0), result.name))]
     by_both = [model.but(name=names[place]) for place, model in enumerate(models) if model.estimate is not None]
     return found.model_copy(
         update={
@@ -404,10 +404,6 @@ def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pai
             "pairs": tuple(_simultaneous(tested)),
         }
     )
-
-
-def _downwards(result: Result) -> tuple[float, str]:
-    return -(result.estimate or 0.0), result.name
 
 
 def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:

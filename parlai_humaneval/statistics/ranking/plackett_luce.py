@@ -82,7 +82,8 @@ def plackett_luce(
     ]
     keep = telling & complete
     table, owners, places = table[keep], owners[keep], None if places is None else places[keep]
-    over, leads = _wins(table), _leads(table, owners)
+    over = np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
+    leads = _leads(table, owners)
     known = linked_models(over)
     unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
     if not known:
@@ -139,11 +140,6 @@ def _checked(
 def _telling(table: Floats, shown: Bools) -> Bools:
     picks = np.nansum(table, axis=1)
     return np.asarray((picks > 0) & (picks < shown.sum(axis=1)), dtype=bool)
-
-
-def _wins(table: Floats) -> Floats:
-    """How often the row's model was chosen while the column's was shown and not chosen."""
-    return np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
 
 
 def _leads(table: Floats, owners: npt.NDArray[np.object_]) -> Floats:

@@ -48,7 +48,7 @@ from parlai_humaneval.statistics.core.means import clustered_difference, cluster
 from parlai_humaneval.statistics.core.multiplicity import holm
 from parlai_humaneval.statistics.core.proportions import ClusteredRate, RateTest, extreme_rate_test
 from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest, rank_sum_test
-from parlai_humaneval.statistics.core.result import Result, results_table
+from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sequential import (
     anytime_p_values,
     crossing,
@@ -63,7 +63,6 @@ from parlai_humaneval.statistics.core.shares import (
     binomial_p,
     binomial_p_values,
     binomial_test,
-    success_rate,
     wald_interval,
     wilson_interval,
 )
@@ -101,7 +100,6 @@ from parlai_humaneval.statistics.preference.turn_dependence import (
 )
 from parlai_humaneval.statistics.preference.win_rates import (
     combo,
-    count_dialogues,
     effective_win_rate,
     effective_win_test,
     lin,
@@ -117,7 +115,6 @@ from parlai_humaneval.statistics.ranking.from_tables import (
     bradley_terry,
     comparison_strengths,
     plackett_luce,
-    pooled_turn_strengths,
     turn_strengths,
 )
 from parlai_humaneval.statistics.ranking.stability import (
@@ -148,7 +145,7 @@ from parlai_humaneval.statistics.raters.agreement import (
     percent_agreement,
     rating_counts,
 )
-from parlai_humaneval.statistics.raters.time import TimedAnswers, answers_in_time, left_open, spent_by_unit
+from parlai_humaneval.statistics.raters.time import TimedAnswers, TimeSpent, answers_in_time, left_open, time_spent
 from parlai_humaneval.statistics.raters.time_to_significance import (
     ChunkVariability,
     TimeToSignificance,
@@ -242,6 +239,7 @@ __all__ = [
     "SystemScore",
     "TableError",
     "Tables",
+    "TimeSpent",
     "TimeToSignificance",
     "TimedAnswers",
     "TurnTest",
@@ -280,7 +278,6 @@ __all__ = [
     "comparison_strengths",
     "conservative",
     "correlation",
-    "count_dialogues",
     "counted_comparisons",
     "criteria_correlations",
     "crossed_difference",
@@ -346,7 +343,6 @@ __all__ = [
     "plackett_luce",
     "plan_study",
     "plan_until_decided",
-    "pooled_turn_strengths",
     "prediction_powered",
     "print_document",
     "print_summary",
@@ -368,7 +364,6 @@ __all__ = [
     "replay_sequential",
     "replication",
     "reselection",
-    "results_table",
     "same_conclusions",
     "same_ranking_share",
     "score_evidence",
@@ -383,12 +378,10 @@ __all__ = [
     "single_combos",
     "sm_combo",
     "sm_wta",
-    "spent_by_unit",
     "sqr",
     "stability_curves",
     "standardise",
     "standardised",
-    "success_rate",
     "superiority_of_difference",
     "survival_curve",
     "survival_score_test",
@@ -397,6 +390,7 @@ __all__ = [
     "t_p_values",
     "t_test",
     "tables",
+    "time_spent",
     "time_to_difference",
     "time_to_significance",
     "top_terms",

@@ -115,7 +115,6 @@ def _common_label(low: str, high: str) -> str:
 
 
 def _without_end(label: str) -> tuple[str, bool]:
-    """A label without the word for its end of an interval, and whether it began with that."""
     words = label.split()
     for place, is_first in ((0, True), (-1, False)):
         if words and words[place].strip(",:").lower() in ENDS:

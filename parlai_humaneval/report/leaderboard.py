@@ -162,7 +162,6 @@ def _pair_renamed(pair: PairLine, names: Mapping[str, str]) -> PairLine:
 
 
 def _board(answer: Summary, facts: Facts) -> Board | None:
-    """None where there is nothing to rank: of one model alone."""
     standings = standings_of(answer)
     if len(standings) < 2:
         return None

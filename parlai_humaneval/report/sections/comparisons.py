@@ -380,7 +380,6 @@ def group_words(row: ComparedRow) -> str:
 
 
 def _headline(section: Comparisons) -> str:
-    """The answer over all groups; where turns were told already, that these are the same."""
     told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
     titles = dict.fromkeys(
         "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
@@ -389,7 +388,6 @@ def _headline(section: Comparisons) -> str:
 
 
 def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:
-    """By :func:`clearness`; None where all are tied."""
     decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
     return min(decided, key=lambda pair: clearness(pair.line()), default=None)
 
@@ -439,7 +437,6 @@ def _model_lines(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel])
 
 
 def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iterator[str]:
-    """What a reader must know of one group."""
     where = group_words(pairs[0])
     for pair in pairs:
         told = None if pair.adjusted else results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
@@ -502,7 +499,6 @@ def _left_out(comparisons: int) -> list[str]:
 def _figures(
     all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair], place: int, *, of_several: bool
 ) -> Iterator[Figure]:
-    """Of one group; captions name it where it is one ``of_several``."""
     title = f", {group_words(pairs[0])}" if of_several else ""
     rates = [(f"{pair.model_a} over {pair.model_b}", pair.win_rate) for pair in pairs]
     estimated = sum(rate.estimate is not None for _, rate in rates)

@@ -345,7 +345,6 @@ def _remarks(section: CrowdTime, options: Options) -> list[str]:
 
 
 def _figures(section: CrowdTime) -> list[Figure]:
-    """Seconds a unit; and p over rater hours, a figure for each technique, kind and metric."""
     of_units = [(_unit(spent), spent.trimmed) for spent in section.spent]
     found: list[Figure] = [
         *interval_figures(

@@ -397,7 +397,6 @@ def _gap_rows(measure: Measure, level: float) -> list[GapRow]:
 
 
 def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: float) -> GapRow:
-    """``planned``: the same pair as a plan counts it."""
     name = f"gap of {gap.model_a} and {gap.model_b}"
     n = gap.values.size
     clustered = by_both(

@@ -465,7 +465,6 @@ def _ranks(values: Sequence[float | None]) -> list[int | None]:
 
 
 def _settings(ratings: pd.DataFrame, criteria: Sequence[str], level: float) -> Iterator[SettingRow]:
-    """Of each setting by itself, where there are several; the best first."""
     if ratings["setting"].nunique() < 2:
         return
     for setting, rows in ratings.groupby("setting", sort=True):
@@ -705,7 +704,6 @@ def _apart(pair: PairRow) -> str:
 
 
 def _remarks(section: DirectAssessment) -> Iterator[str]:
-    """What a reader must know before using the scores."""
     workers = section.workers
     if workers.passed is None:
         yield "There was no degraded model, so that no worker could be checked: everybody counts."

@@ -437,7 +437,6 @@ def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
 
 
 def _by_order(first: ModelRow, order: ModelOrder) -> str:
-    """Who leads where models are ranked by strength, or why nobody does."""
     tops = order.first(order.names)
     if order.unordered(tops):
         return f"no model leads: {not_compared(order.unordered(tops))}"
@@ -507,7 +506,6 @@ def _remarks(
     first: ScoreRange,
     curves: Sequence[StabilityPoint],
 ) -> Iterator[str]:
-    """What a reader must know before using the numbers."""
     if group.automatic_turns:
         yield f"{counted(group.automatic_turns, 'turn')} with equal replies only were not asked and do not count."
     if group.failed_replies:
@@ -616,7 +614,6 @@ STABILITY = "dialogues turns same tau_b samples"
 
 
 def _table(key: str, title: str, names: str, rows: Sequence[Row], *notes: str) -> DataTable:
-    """Setting and metric stand first where they tell rows apart."""
     listed = columns(f"setting metric {names}", LABELS)
     return part_table(key, title, listed, rows, notes, telling=("setting", "metric"))
 

@@ -387,7 +387,6 @@ def _alpha(things: object, labels: pd.Series[float], dialogues: object, scale: S
 
 
 def _pairs(one: Matched, options: Options) -> Iterator[PairRow]:
-    """Of each two models, where people chose between two."""
     if one.question.source != "comparisons":
         return
     things, pairs = one.things, one.pairs

@@ -261,7 +261,6 @@ def build(tables: Tables, options: Options) -> Likert | None:
 
 
 def _where(group: RatedCriterion) -> dict[str, Any]:
-    """The fields that say where a row belongs."""
     return {name: getattr(group, name) for name in (*RATED_GROUP, "reversed")}
 
 
@@ -312,7 +311,6 @@ def _add_regression(
 
 
 def _combos(turns: Sequence[ChoiceGroup], rated: Sequence[RatedCriterion], level: float) -> Iterator[LikertCombo]:
-    """A row per question of turns, criterion, weights and pair of models; none without conversations that have both."""
     asked = {group.metric for group in turns}
     for group in turns:
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
@@ -350,7 +348,6 @@ def _combos_of(
 
 
 def _summary(section: Likert, family: Family, level: float) -> Summary:
-    """The answer on one criterion; models from the highest mean to the lowest, or the other way where more is worse."""
     models = [row for row in section.models if row.family == family]
     pairs = [row for row in section.pairs if row.family == family]
     worse = models[0].reversed

@@ -290,7 +290,6 @@ def _named(words: str, study: DecidedStudy, named: bool) -> str:
 
 
 def _tell(found: Stopping, log: StoppingLog) -> None:
-    """Add all that a log says; where it says nothing, that it does not."""
     try:
         study = replay(read_log(log.events), cut_off=True)
     except ValidationError:
@@ -489,7 +488,6 @@ def _remarks(found: Stopping, study: DecidedStudy) -> Iterator[str]:
 
 
 def _told_of(found: Stopping, study: DecidedStudy) -> Iterator[str]:
-    """What to do next, by which rule it ended and what that took, and what would have been said without one."""
     if study.next_step:
         yield study.next_step
     yield _rule_words(study)
@@ -539,7 +537,6 @@ def _dialogues_words(dialogues: int, evidence: int, workers: int) -> str:
 
 
 def _peek_words(peeks: Sequence[PeekedPair], alpha: float) -> str:
-    """What a fixed analysis would have said by peeking, and where that is wrong by what was decided."""
     said = [
         f"{peek.better} is better than {peek.model_b if peek.better == peek.model_a else peek.model_a} after "
         f"{counted(peek.after or 0, 'worker')}{_IN_FACT[peek.wrongly]}"

@@ -660,7 +660,6 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
 
 
 def _of_group(group: ChoiceGroup) -> dict[str, Any]:
-    """The fields that say where a row belongs."""
     return {
         "technique": group.technique,
         "setting": group.setting,
@@ -926,7 +925,6 @@ def _range_rows(group: ChoiceGroup, first: int, level: float) -> Iterator[RangeR
 
 
 def _pair_rows(group: ChoiceGroup, first: int, options: Options) -> Iterator[PairRow]:
-    """Each two models that stood side by side, from turn ``first`` on; none where there is no such turn."""
     if group.kind == "single":
         return
     part = group.at_turns(first)
@@ -1048,7 +1046,6 @@ def _superiority(row: TestRow) -> Result:
 
 
 def _superiorities(groups: Sequence[ChoiceGroup], level: float) -> dict[tuple[str, str], Result]:
-    """Of every two models that met in any of ``groups``, over all turns that showed both."""
     together = merged(groups)
     chosen, workers = together.turns.chosen, together.turns.workers
     return {
@@ -1192,7 +1189,6 @@ def _summary(
 
 
 def _of_pooled(answer: PooledAnswer, level: float) -> Summary:
-    """The answer where not all models stood side by side; more remarks are still to come."""
     return Summary(
         section="turns",
         **answer.family._asdict(),
@@ -1663,7 +1659,6 @@ def _papers_tests(tests: Sequence[TestRow]) -> list[str]:
 
 
 def _captions(models: Sequence[ModelRow]) -> dict[tuple[Family, str], str]:
-    """How the captions of a group's figures end: with the question where there are several, and the group likewise."""
     groups: dict[Family, set[str]] = {}
     for row in models:
         groups.setdefault(row.family, set()).add(row.group)
@@ -1688,7 +1683,6 @@ def _win_rate_figure(number: int, of: str, models: Sequence[ModelRow]) -> list[I
 
 
 def _turn_curves(number: int, of: str, rows: Sequence[TurnRow]) -> Iterator[CurveFigure]:
-    """A line a model, where there are several turns."""
     if len({row.turn for row in rows}) < 2:
         return
     by_model = {model: [row for row in rows if row.model == model] for model in sorted({row.model for row in rows})}

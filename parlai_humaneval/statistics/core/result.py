@@ -6,7 +6,6 @@ What public functions are asked for, checked: a wrong argument must not come bac
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from parlai_humaneval.statistics.core.formatting import number_words, p_words
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 def check_level(level: float) -> None:
@@ -137,22 +136,3 @@ class Result(BaseModel):
         lines += [f"  note: {text}" for text in self.notes]
         lines += [f"  {key}: {value}" for key, value in self.details.items()]
         return "\n".join(lines)
-
-
-_NUMBERS = ("estimate", "ci_low", "ci_high", "level", "statistic", "p_value", "p_holm")
-_COLUMNS = ("name", *_NUMBERS, "n", "method", "assumptions", "source", "notes")
-
-
-def results_table(results: Sequence[Result]) -> pd.DataFrame:
-    """A row per result; texts of several parts are joined by "; ", missing numbers are ``pd.NA``.
-
-    >>> table = results_table([Result(name='win rate', estimate=0.6, n=10, method='share')])
-    >>> table[['name', 'estimate', 'n']].astype(object).iloc[0].tolist()
-    ['win rate', 0.6, 10]
-    """
-    import pandas as pd  # planning has results too, and would wait for pandas
-
-    rows = [{**r.to_dict(), "assumptions": "; ".join(r.assumptions), "notes": "; ".join(r.notes)} for r in results]
-    table: pd.DataFrame = pd.DataFrame(rows, columns=list(_COLUMNS))
-    nullable: pd.DataFrame = table.astype({**dict.fromkeys(_NUMBERS, "Float64"), "n": "Int64"})
-    return nullable

@@ -8,7 +8,6 @@ effective win rates.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -212,44 +211,6 @@ def wta_scores(wins: Floats, losses: Floats, ties: Ties = "half") -> Floats:
     tied = {"half": 0.5, "exclude": np.nan, "loss": 0.0}[ties]
     scores = np.where(wins > losses, 1.0, np.where(wins < losses, 0.0, tied))
     return np.where(wins + losses > 0, scores, np.nan)
-
-
-@dataclass(frozen=True)
-class DialogueCounts:
-    """One entry a dialogue: its worker, and the turns that a model won, lost and tied."""
-
-    workers: npt.NDArray[np.object_]
-    wins: Floats
-    losses: Floats
-    ties: Floats
-
-
-def count_dialogues(
-    comparisons: pd.DataFrame, model: str, first_turn: int = 1, *, turns: Collection[int] | None = None
-) -> DialogueCounts:
-    """Wins, losses and ties of ``model`` in each dialogue, from turn ``first_turn`` on, or in ``turns`` only.
-
-    ``comparisons``: rows of two models only (columns ``dialogue_a``, ``worker_id``, ``winner``, ``turn``).
-
-    Assumes nothing of the turns: it only counts.
-
-    Source: Smith et al. 2022, §4.1.
-
-    >>> rows = [('d1', 'w1', 'a', 1), ('d1', 'w1', 'b', 2), ('d1', 'w1', 'a', 3)]
-    >>> comparisons = pd.DataFrame(rows, columns=['dialogue_a', 'worker_id', 'winner', 'turn'])
-    >>> count_dialogues(comparisons, 'a', first_turn=2)
-    DialogueCounts(workers=array(['w1'], dtype=object), wins=array([1.]), losses=array([1.]), ties=array([0.]))
-    """
-    rows = comparisons[_chosen_turns(comparisons, first_turn, turns)]
-    codes, dialogues = pd.factorize(rows["dialogue_a"])
-    won, tied = outcomes(rows, model)
-    size = len(dialogues)
-    workers = np.full(size, "", dtype=object)
-    workers[codes] = rows["worker_id"].to_numpy(dtype=object)
-    wins = np.bincount(codes, weights=won, minlength=size).astype(float)
-    ties = np.bincount(codes, weights=tied, minlength=size).astype(float)
-    losses = np.bincount(codes, minlength=size).astype(float) - wins - ties
-    return DialogueCounts(workers=workers, wins=wins, losses=losses, ties=ties)
 
 
 def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from parlai_humaneval.statistics.preference.pairs import oriented
 from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs, bradley_terry, fitted_pairs
 from parlai_humaneval.statistics.ranking.fit import Strengths
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
-from parlai_humaneval.tables.choices import ChoiceGroup, merged
+from parlai_humaneval.tables.choices import ChoiceGroup
 
 __all__ = [
     "Strengths",
@@ -23,7 +23,6 @@ __all__ = [
     "fitted_strengths",
     "oriented_strengths",
     "plackett_luce",
-    "pooled_turn_strengths",
     "turn_strengths",
 ]
 
@@ -52,27 +51,6 @@ def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | No
     positions = None if np.isnan(group.positions).all() else group.positions
     turns = group.turns
     return plackett_luce(turns.chosen, turns.workers, positions=positions, models=turns.models, level=level)
-
-
-def pooled_turn_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95) -> Strengths | None:
-    """The same of all ``groups`` of a question together: one ranking of models that were never all shown side by side.
-
-    Every turn tells of the models that it showed; those of different groups are linked by the models they share. Only
-    where a place is known of every group are places modelled. None where single replies were rated.
-
-    Read them as those of :func:`turn_strengths`. ``best`` says which model leads and which cannot be told from it.
-    Assumes what :func:`turn_strengths` does.
-
-    Source: Luce 1959; Plackett 1975.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> from parlai_humaneval.tables.choices import choice_groups
-    >>> group = choice_groups(example_tables())[0]
-    >>> found = pooled_turn_strengths([group.at_turns(1, 1), group.at_turns(2)])
-    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
-    [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
-    """
-    return turn_strengths(merged(groups), level=level)
 
 
 def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:

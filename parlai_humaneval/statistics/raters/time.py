@@ -374,49 +374,21 @@ class TimeSpent(NamedTuple):
     n_cut: int
 
 
-def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]]:
-    """A row per technique, setting and unit, from the tables that say most.
+def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
+    """What raters spent on each unit of each technique and setting, from the tables that say most.
 
     Live dialogues from ``dialogues``, else what ``turns`` say; judgements of finished dialogues from ``judgements``
-    (attention checks apart), else from ``segments`` and ``comparisons``. Units without a time do not count. Keys:
-    ``technique``, ``setting``, ``unit``, ``n``, ``n_workers``, ``median_seconds``; ``n_cut``, the units whose page was
-    left open (:func:`left_open`); without them ``trimmed_mean_seconds`` with its interval clustered by worker
-    (``trimmed_mean_low``, ``trimmed_mean_high``), and with their time counted as the others' median ``trimmed_hours``,
-    all units together; of all times as measured ``mean_seconds`` (``mean_low``, ``mean_high``) and ``hours``.
+    (attention checks apart), else from ``segments`` and ``comparisons``. Units without a time do not count.
 
-    Assumes independent workers, of the interval.
+    Assumes independent workers, of the intervals.
 
     Source: Smith et al. 2022, App. C.7; Cameron & Miller 2015, §II.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> row = spent_by_unit(example_tables())[0]
-    >>> row['technique'], row['unit'], row['n'], row['median_seconds']
+    >>> spent = time_spent(example_tables())[0]
+    >>> spent.technique, spent.unit, spent.seconds.n, spent.median_seconds
     ('pw_dialog', 'comparison', 32, 45.0)
     """
-    return [
-        {
-            "technique": spent.technique,
-            "setting": spent.setting,
-            "unit": spent.unit,
-            "n": spent.seconds.n,
-            "n_workers": spent.n_workers,
-            "median_seconds": spent.median_seconds,
-            "n_cut": spent.n_cut,
-            "trimmed_mean_seconds": spent.trimmed.estimate,
-            "trimmed_mean_low": spent.trimmed.ci_low,
-            "trimmed_mean_high": spent.trimmed.ci_high,
-            "trimmed_hours": spent.trimmed_hours,
-            "mean_seconds": spent.seconds.estimate,
-            "mean_low": spent.seconds.ci_low,
-            "mean_high": spent.seconds.ci_high,
-            "hours": spent.hours,
-        }
-        for spent in time_spent(tables, level=level)
-    ]
-
-
-def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
-    """What :func:`spent_by_unit` tabulates, with the mean of each unit as a whole result."""
     parts = list(_units(tables))
     if not parts:
         return []

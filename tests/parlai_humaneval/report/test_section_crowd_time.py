@@ -15,7 +15,7 @@ from make_records import START
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.crowd_time import build
-from parlai_humaneval.statistics.raters.time import answers_in_time, left_open, spent_by_unit
+from parlai_humaneval.statistics.raters.time import answers_in_time, left_open, time_spent
 from parlai_humaneval.statistics.raters.time_to_significance import (
     collection_time,
     time_to_difference,
@@ -305,10 +305,9 @@ def test_a_page_that_was_left_open_is_no_work():
     assert section.headline.startswith(f"Raters spent {spent.trimmed_hours:.1f} hours, in the median")
     assert any("1 of 80 comparisons took longer than an hour" in remark for remark in section.remarks)
     assert not any("longer than an hour" in remark for remark in usual.remarks)
-    (row,) = spent_by_unit(given)
-    assert {name: row[name] for name in ("n_cut", "trimmed_hours", "hours", "trimmed_mean_low", "mean_low")} == {
-        name: spent[name] for name in ("n_cut", "trimmed_hours", "hours", "trimmed_mean_low", "mean_low")
-    }
+    (row,) = time_spent(given)
+    assert (row.n_cut, row.trimmed_hours, row.hours) == (spent.n_cut, spent.trimmed_hours, spent.hours)
+    assert (row.trimmed.ci_low, row.seconds.ci_low) == (spent["trimmed_mean_low"], spent["mean_low"])
     (table,) = [table for table in section.data_tables() if table.key == "crowd_time_spent"]
     keys = [column.key for column in table.columns]
     assert keys.index("median_seconds") < keys.index("trimmed_hours") < keys.index("hours")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pandas as pd
 import pytest
 from pydantic import ValidationError
 
@@ -16,7 +15,7 @@ from parlai_humaneval.statistics.core.formatting import (
     seconds_words,
     signed_points,
 )
-from parlai_humaneval.statistics.core.result import Result, results_table
+from parlai_humaneval.statistics.core.result import Result
 
 FULL = Result(
     name="win rate of a over b",
@@ -62,15 +61,6 @@ def test_a_result_cannot_be_changed():
     """What was computed stays what was computed."""
     with pytest.raises(ValidationError):
         FULL.estimate = 0.9
-
-
-def test_results_table_has_a_row_each_and_missing_values_instead_of_nan():
-    """Results join into a table."""
-    table = results_table([FULL, EMPTY])
-    assert table["estimate"].tolist() == [0.68, pd.NA]
-    assert table["notes"].tolist() == ["few workers", ""]
-    assert table["n"].tolist() == [120, 0]
-    assert list(results_table([]).columns) == list(table.columns)
 
 
 @pytest.mark.parametrize(

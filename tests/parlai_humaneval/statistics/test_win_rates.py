@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from make_records import make_record, make_turn
 
 from parlai_humaneval.statistics.core.shares import binomial_p, binomial_test, wald_interval, wilson_interval
-from parlai_humaneval.statistics.preference.win_rates import count_dialogues, lin, lin_pooled, sqr, wta
-from parlai_humaneval.tables.build import tables
+from parlai_humaneval.statistics.preference.win_rates import lin, lin_pooled, sqr, wta
 
 PAPER = [[5, 0], [3, 2], [2, 3], [0, 5], [4, 1]]
 FUNCTIONS = {
@@ -113,21 +111,3 @@ def test_intervals_hold_the_estimate_and_are_symmetric(k, extra, level):
     assert 0 <= low <= k / n + 1e-12
     assert k / n - 1e-12 <= high <= 1
     assert wilson_interval(n - k, n, level) == pytest.approx((1 - high, 1 - low))
-
-
-def test_counts_of_dialogues_from_a_turn_on():
-    """Wins by dialogue, with and without the first turn, whatever the order shown."""
-    shown = ("retrieval", "eliza")
-    one = [make_turn(t, shown, "eliza" if t == 1 else "retrieval") for t in range(1, 7)]
-    two = [make_turn(t, shown[::-1], "eliza") for t in range(1, 3)]
-    two[1].selected = [c.candidate_id for c in two[1].candidates]
-    comparisons = tables([make_record("d1", one), make_record("d2", two, worker="w2")]).comparisons
-    whole = count_dialogues(comparisons, "retrieval")
-    assert (whole.wins.tolist(), whole.losses.tolist(), whole.ties.tolist()) == ([5, 0], [1, 1], [0, 1])
-    assert whole.workers.tolist() == ["w1", "w2"]
-    later = count_dialogues(comparisons, "retrieval", first_turn=2)
-    assert (later.wins.tolist(), later.losses.tolist(), later.ties.tolist()) == ([5, 0], [0, 0], [0, 1])
-    assert count_dialogues(comparisons, "retrieval", first_turn=7).wins.size == 0
-    some = count_dialogues(comparisons, "retrieval", turns=range(1, 4))
-    assert (some.wins.tolist(), some.losses.tolist(), some.ties.tolist()) == ([2, 0], [1, 1], [0, 1])
-    assert count_dialogues(comparisons, "retrieval", 2, turns=[1, 6]).wins.tolist() == [1]

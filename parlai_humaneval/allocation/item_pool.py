@@ -7,14 +7,12 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from parlai_humaneval._util.arrays import Flags, Ints
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item, PastJudgement
 
 CellKey = tuple[frozenset[str], str, str]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class CellCount:

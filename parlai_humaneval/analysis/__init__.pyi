@@ -1,9 +1,8 @@
 """The public names, each from its module; the module beside this file loads them on use."""
 
-from parlai_humaneval.planning.comparison import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.pilot import Pilot, pilot_of
-from parlai_humaneval.planning.plan import Plan, plan_study
+from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,

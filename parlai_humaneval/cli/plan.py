@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval.cli.options import repeats_option
-from parlai_humaneval.planning.comparison import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import (
     FEE,
     HOURLY_WAGE,
@@ -22,7 +21,7 @@ from parlai_humaneval.planning.inputs import (
     ask,
     plannable,
 )
-from parlai_humaneval.planning.plan import Plan, plan_study
+from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_notes, comparison_words, plan_study
 from parlai_humaneval.planning.stopping_result import STUDIES, UntilDecided
 from parlai_humaneval.planning.stopping_summary import until_decided_rows
 from parlai_humaneval.techniques.registry import Habits
@@ -259,7 +258,7 @@ def plan(
 
             found = with_pilot(found, inputs, found_pilot, typed)
         if curve:
-            from parlai_humaneval.planning.curve import draw_curve
+            from parlai_humaneval.planning.plan import draw_curve
 
             draw_curve(inputs, found, Path(curve))
         if simulate:

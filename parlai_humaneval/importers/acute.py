@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.importers.metrics import metric_of
 from parlai_humaneval.importers.units import (
     Plan,
     Rows,
     Unit,
     UnreadableUnit,
     content_id,
+    metric_of,
     optional,
     required,
     worker_name,

@@ -20,8 +20,7 @@ from parlai_humaneval.importers.chats import (
     timestamp,
     turn_row,
 )
-from parlai_humaneval.importers.metrics import criterion_of
-from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, optional, required, shown
+from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, criterion_of, optional, required, shown
 from parlai_humaneval.tables.schema import is_problem
 from parlai_humaneval.techniques.criteria import RANGES
 

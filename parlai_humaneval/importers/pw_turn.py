@@ -22,8 +22,7 @@ from parlai_humaneval.importers.chats import (
     timestamp,
     turn_row,
 )
-from parlai_humaneval.importers.metrics import metric_of
-from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, optional, required
+from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, metric_of, optional, required
 from parlai_humaneval.tables.columns import Row
 
 TECHNIQUE = "pw_turn"

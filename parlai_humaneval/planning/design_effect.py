@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import roots_hermitenorm
 
-Floats = npt.NDArray[np.float64]
+from parlai_humaneval._util.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, ndtri
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.planning.design_effect import Likeness
 from parlai_humaneval.planning.power import (
     Variance,
@@ -32,7 +32,6 @@ from parlai_humaneval.planning.power import (
     two_proportions_size,
 )
 
-Floats = npt.NDArray[np.float64]
 EXACT_SEARCH = 3_000
 """Beyond it the exact test's power is nearly that of the normal one."""
 SHORT = 0.005

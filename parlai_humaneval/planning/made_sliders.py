@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.planning.inputs import PlanInputs
-from parlai_humaneval.planning.raters import Ints
 from parlai_humaneval.statistics.ratings.sliders import REVERSED_CRITERIA, standardised, worker_checks
 from parlai_humaneval.tables.columns import typed
 
-Floats = npt.NDArray[np.float64]
 CRITERIA = ("interesting", "fun", "consistent", "fluent", "topic", *REVERSED_CRITERIA)
 MIDDLE, OF_WORKERS, OF_DIALOGUES, OF_CRITERIA = 38.0, 13.0, 17.0, 32.0
 """Points of the scale: where a dialogue is rated on average, and standard deviations between workers, between dialogues of
@@ -107,7 +105,7 @@ def _points_of_gap(gap: float, size: int, models: int, icc: float) -> float:
     return points
 
 
-def _places(checks: pd.DataFrame) -> npt.NDArray[np.int64]:
+def _places(checks: pd.DataFrame) -> Ints:
     """Where each worker, by number, stands among those of ``checks``, which are sorted by name."""
     numbers = checks["worker_id"].str.rpartition("-")[2].to_numpy(dtype=np.int64)
     return np.argsort(numbers)

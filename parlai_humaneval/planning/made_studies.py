@@ -18,17 +18,17 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit
 
+from parlai_humaneval._util.arrays import Ints, Objects
 from parlai_humaneval.planning.design_effect import Likeness
 from parlai_humaneval.planning.designs import Contest, OneShare, TwoShares, patterns
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout, all_at_once
 from parlai_humaneval.planning.made_sliders import slider_study
-from parlai_humaneval.planning.raters import Ints, answers_of_workers, leads_of_dialogues, shared_out
+from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out
 from parlai_humaneval.tables.columns import TableName, Tables, from_rows, typed
 from parlai_humaneval.tables.schema import TIE
 from parlai_humaneval.techniques.registry import recorded_as
 
-Objects = npt.NDArray[np.object_]
 _ROWS_AT_ONCE = 20_000
 _LENGTHS = (2, 3, 5)
 """Exchanges of the beginnings that are judged in Spot The Bot."""

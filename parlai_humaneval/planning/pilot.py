@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from parlai_humaneval.statistics.ratings.correlations import GapData, Measure
     from parlai_humaneval.tables.columns import Repeats, Tables
 
-Sizes = npt.NDArray[np.float64]
 _SOURCES: dict[str, tuple[str, ...]] = {
     "choice": ("turns", "comparisons", "segments"),
     "share": ("turns",),
@@ -239,7 +238,7 @@ def _together(measure: Measure, habits: Habits) -> list[set[str]]:
     return [set().union(*two)] if habits.of_turns or habits.measures == "score" else two
 
 
-def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
+def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Floats]:
     """Judgements of each worker in each sample; of finished dialogues, of all pairs together, as one session has them."""
     if habits.held:
         return [gap.worker_sizes for gap in gaps]
@@ -247,7 +246,7 @@ def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
     return [np.unique(workers.astype(str), return_counts=True)[1].astype(float)]
 
 
-def _mean_size(groups: npt.NDArray[np.object_]) -> float:
+def _mean_size(groups: Objects) -> float:
     return len(groups) / len(set(groups))
 
 

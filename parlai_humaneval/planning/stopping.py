@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logit
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.planning.cost import collection, collection_of, with_losses
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import layout
@@ -20,7 +21,7 @@ from parlai_humaneval.planning.stopping_result import STUDIES, Needed, Truth, Un
 from parlai_humaneval.planning.stopping_summary import until_decided_words
 from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import MOST_RISK, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Floats, simulate, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, simulate, win_rates
 
 STEPS = (0.0, 0.5, 1.0, 2.0)
 """How far each model is above the next in the truths that are simulated, in gaps."""

@@ -11,10 +11,9 @@ from math import isclose
 
 import numpy as np
 
-from parlai_humaneval.report.figures import square
 from parlai_humaneval.report.rows import Row, both_tests, ends, published
 from parlai_humaneval.report.section import Best, ModelLine, PairLine, Summary
-from parlai_humaneval.report.views import HeatFigure, Method
+from parlai_humaneval.report.views import HeatFigure, Method, square
 from parlai_humaneval.statistics.core.clustered import AGREE, FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.core.effect_sizes import complement
 from parlai_humaneval.statistics.core.formatting import (

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, winner_words
-from parlai_humaneval.report.figures import points_label
 from parlai_humaneval.report.section import DecidedRule, ModelLine, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
     Cell,
@@ -16,6 +15,7 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
     TableColumn,
+    points_label,
 )
 from parlai_humaneval.statistics.core.effect_sizes import SOURCE
 from parlai_humaneval.statistics.core.formatting import counted, p_words, percent

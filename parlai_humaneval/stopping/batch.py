@@ -8,15 +8,11 @@ have said.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.decisions import Decisions
 from parlai_humaneval.stopping.evidence import Evidence
 from parlai_humaneval.stopping.rule import StoppingRule
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 def drawn_pairs(open_pairs: Flags, dialogues: int, rng: np.random.Generator) -> Ints:

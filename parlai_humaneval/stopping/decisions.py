@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.evidence import Evidence, pairs_of
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Decisions:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.statistics.core.sequential import (
     direct_terms,
     equality_bets,
@@ -23,8 +23,6 @@ from parlai_humaneval.statistics.core.sequential import (
     staked,
     variance_seen,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +56,6 @@ def pairs_of(models: int) -> Pairs:
     places = np.arange(models)
     return Pairs(models, first, second, number, np.sign(places[None, :] - places[:, None]))
 
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 FILLINGS = 2
 """Ways in which what a worker left unanswered is filled: even, and by their own mean so far."""

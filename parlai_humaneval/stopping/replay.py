@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented
 from parlai_humaneval.statistics.ratings.sliders import standardised
 from parlai_humaneval.statistics.survival.spotting import bot_contests, judged_segments
@@ -22,9 +23,6 @@ from parlai_humaneval.stopping.status import in_words
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups, merged
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, on_sliders, taken_as_finished
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 UNBALANCED = 2.0
 """Where one pair of models has so many times the dialogues of another, pairs were not equally likely."""
@@ -335,7 +333,7 @@ def _by_worker(material: _Material) -> tuple[Ints, Floats, Floats, Ints]:
     return shown, shares, done, dialogue
 
 
-def _dialogues(row: Ints, counted: npt.NDArray[np.bool_], sizes: Ints) -> Ints:
+def _dialogues(row: Ints, counted: Flags, sizes: Ints) -> Ints:
     """Of each study, the dialogues that count; columns of one ``row`` of the material stand side by side."""
     held = np.where(counted, row, -1)
     before = np.concatenate([np.full((len(held), 1), -1), np.maximum.accumulate(held, axis=1)[:, :-1]], axis=1)

@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit, ndtr
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _STEPS = 256
 """Steps in which the distribution of workers' chances is tabled."""

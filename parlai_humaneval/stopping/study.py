@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.sequential import PRIOR_COUNT, PRIOR_VARIANCE, share_interval, squares
 from parlai_humaneval.statistics.ranking.fit import Strengths
@@ -39,10 +39,6 @@ from parlai_humaneval.stopping.forecast import SIMULATIONS, forecast
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd
 from parlai_humaneval.stopping.status import Forecast, PairStanding, Standing, in_words
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _ONE = np.zeros(1, dtype=np.int64)
 """The row of a live study among the studies."""

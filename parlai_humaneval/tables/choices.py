@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.filters import Mask, finished, is_set
+from parlai_humaneval.tables.filters import finished, is_set
 from parlai_humaneval.tables.schema import is_problem
 from parlai_humaneval.tables.validate import picks_one
 from parlai_humaneval.techniques.registry import picking
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
 MOST_SETS = 20
@@ -61,7 +60,7 @@ class ChosenTurns:
     turns: Floats
     written: Floats
 
-    def only(self, keep: Mask) -> ChosenTurns:
+    def only(self, keep: Flags) -> ChosenTurns:
         """Some of the turns: ``keep`` has an entry a turn."""
         return ChosenTurns(
             models=self.models,
@@ -101,7 +100,7 @@ def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
     )
 
 
-def _selected_by_position(rows: pd.DataFrame, codes: npt.NDArray[np.int64], selected: Floats, n: int) -> Floats:
+def _selected_by_position(rows: pd.DataFrame, codes: Ints, selected: Floats, n: int) -> Floats:
     position = rows["position"].to_numpy(dtype=int)
     first_of_place = (position > 0) & rows["same_as"].isna().to_numpy(dtype=bool)
     places = np.full((n, int(position.max()) if len(position) else 0), np.nan)
@@ -148,7 +147,7 @@ class ChoiceGroup:
         """What is corrected for together."""
         return self.technique, self.setting, self.metric
 
-    def only(self, keep: Mask) -> ChoiceGroup:
+    def only(self, keep: Flags) -> ChoiceGroup:
         """The same group with some of its turns: ``keep`` has an entry a turn."""
         return replace(self, turns=self.turns.only(keep), positions=self.positions[keep])
 
@@ -303,7 +302,7 @@ def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
         yield _single(technique, str(criterion), rows[asked], marks[asked], problem=problem)
 
 
-def _answered(rows: pd.DataFrame) -> Mask:
+def _answered(rows: pd.DataFrame) -> Flags:
     """Rows of turns that were answered, as far as tables from elsewhere tell; ours say so themselves."""
     timed = rows["seconds"].notna().to_numpy(dtype=bool)
     if not timed.any():

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Objects = npt.NDArray[np.object_]
 TECHNIQUE = "free_for_all"
 
 
@@ -103,7 +100,7 @@ def _dialogues(groups: Sequence[ChoiceGroup], tables: Tables) -> Dialogues:
     )
 
 
-def _took_part(group: ChoiceGroup, models: Sequence[str]) -> npt.NDArray[np.bool_]:
+def _took_part(group: ChoiceGroup, models: Sequence[str]) -> Flags:
     """Turns × models: was the model in the turn's dialogue? A reply that failed is one of a model that was."""
     if not group.several_sets:
         return np.tile(np.isin(models, group.models), (len(group.turns.turns), 1))
@@ -118,7 +115,7 @@ def _wide(values: Floats, own: Sequence[str], models: Sequence[str]) -> Floats:
     return wide
 
 
-def _points(chosen: Floats, dialogues: Ints, counted: npt.NDArray[np.bool_], shape: Floats) -> Floats:
+def _points(chosen: Floats, dialogues: Ints, counted: Flags, shape: Floats) -> Floats:
     """Sums by dialogue of the counted turns; nan where ``shape`` is, as the model did not take part."""
     points = np.zeros(shape.shape)
     np.add.at(points, dialogues[counted], np.nan_to_num(chosen[counted]))

@@ -37,7 +37,7 @@ from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.models.agent.isolation import kept_running
 from parlai_humaneval.models.agent.turns import Turn
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
-from parlai_humaneval.models.zoo.user_code import folder_of
+from parlai_humaneval.models.zoo.files import folder_of
 
 logger = logging.getLogger(__name__)
 

@@ -41,7 +41,7 @@ from parlai_humaneval.models.backends.json_protocol import (
     shown,
     to_question,
 )
-from parlai_humaneval.models.zoo.user_code import folder_of
+from parlai_humaneval.models.zoo.files import folder_of
 
 logger = logging.getLogger(__name__)
 

@@ -34,8 +34,7 @@ from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.agent.options import UnknownOptions, parse
 from parlai_humaneval.models.pool.loading import device_options
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home
-from parlai_humaneval.models.zoo.user_code import make_importable
+from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home, make_importable
 
 if TYPE_CHECKING:
     from parlai.core.params import ParlaiParser

@@ -25,9 +25,8 @@ from parlai_humaneval.models.agent.packages import needs_local_packages
 from parlai_humaneval.models.backends.base import OutsideAgent, OutsideError
 from parlai_humaneval.models.backends.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import PATH_OPTIONS, expand_home, missing
+from parlai_humaneval.models.zoo.files import FOLDER_OPTION, PATH_OPTIONS, expand_home, make_importable, missing
 from parlai_humaneval.models.zoo.secrets import key_trouble
-from parlai_humaneval.models.zoo.user_code import FOLDER_OPTION, make_importable
 
 logger = logging.getLogger(__name__)
 

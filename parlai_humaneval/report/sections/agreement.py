@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.report.figures import interval_figures
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     counted,
@@ -43,7 +43,6 @@ from parlai_humaneval.tables.filters import finished, is_set, nobody_won
 
 Source = Literal["turns", "comparisons", "ratings", "segments"]
 Scale = Literal["nominal", "ordinal", "interval"]
-Objects = npt.NDArray[np.object_]
 
 CHOSEN = "chosen"
 LABELS = {"bot": 0.0, "unsure": 1.0, "human": 2.0}
@@ -133,7 +132,7 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
         yield from _by_group("turns", ticks[ticked & could], name, "nominal")
 
 
-def _has(ticks: pd.Series[str], name: str) -> npt.NDArray[np.float64]:
+def _has(ticks: pd.Series[str], name: str) -> Floats:
     return np.array([float(name in str(text).split(";")) for text in ticks.fillna("")], dtype=float)
 
 

@@ -25,7 +25,6 @@ from parlai_humaneval.report.conclusions import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.figures import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ModelLine,
@@ -34,12 +33,13 @@ from parlai_humaneval.report.section import (
     Summary,
     results_disagree,
 )
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, with_note
 from parlai_humaneval.statistics.core.formatting import counted, p_words, percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
+    SOURCE,
     PairWins,
     counted_comparisons,
     first_shown,
@@ -47,7 +47,6 @@ from parlai_humaneval.statistics.preference.pairs import (
     oriented,
     wins_of_pairs,
 )
-from parlai_humaneval.statistics.preference.position_bias import SOURCE
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.statistics.ranking.from_tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder

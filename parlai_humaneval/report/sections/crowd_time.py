@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.figures import interval_figures
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import (
@@ -16,6 +16,7 @@ from parlai_humaneval.report.views import (
     DataTable,
     Figure,
     Method,
+    interval_figures,
 )
 from parlai_humaneval.statistics.core.formatting import counted, hours_words, seconds_words
 from parlai_humaneval.statistics.core.means import t_test
@@ -24,7 +25,7 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
-from parlai_humaneval.statistics.raters.time import Floats, TimedAnswers, answers_in_time, time_spent
+from parlai_humaneval.statistics.raters.time import TimedAnswers, answers_in_time, time_spent
 from parlai_humaneval.statistics.raters.time_to_significance import (
     CHUNK_MINUTES,
     TimeToSignificance,

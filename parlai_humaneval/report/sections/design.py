@@ -8,10 +8,19 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.figures import interval_figures
+from parlai_humaneval._util.arrays import Objects
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import (
+    Curve,
+    CurveFigure,
+    DataTable,
+    Figure,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+    interval_figures,
+)
 from parlai_humaneval.statistics.core.clustered import FEW_CLUSTERS, MIN_CLUSTERS
 from parlai_humaneval.statistics.core.clustering_effects import (
     design_effect,
@@ -30,7 +39,6 @@ from parlai_humaneval.statistics.ratings.correlations import (
     Alike,
     GapData,
     Measure,
-    Objects,
     Source,
     Unit,
     measures_of,

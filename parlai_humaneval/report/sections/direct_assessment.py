@@ -19,7 +19,6 @@ from parlai_humaneval.report.conclusions import (
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.figures import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
     Labels,
@@ -49,6 +48,8 @@ from parlai_humaneval.report.views import (
     Figure,
     IntervalFigure,
     Method,
+    interval_figures,
+    square,
 )
 from parlai_humaneval.statistics.core.correlation import criteria_correlations, rater_pairs
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, listed, p_words, percent, signed, signed_range

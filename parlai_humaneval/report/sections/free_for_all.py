@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field
 
 from parlai_humaneval.report.conclusions import best_of_pairs, clearness, holm_methods, pair_p, to_cite, winner_words
-from parlai_humaneval.report.figures import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -21,6 +20,8 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     IntervalPoint,
     Method,
+    interval_figures,
+    with_note,
 )
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
@@ -30,7 +31,7 @@ from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.ranking.from_tables import Strengths, plackett_luce, strength_tests
 from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
 from parlai_humaneval.statistics.ranking.stability import (
     MEMORY,
@@ -41,7 +42,6 @@ from parlai_humaneval.statistics.ranking.stability import (
     score_ranges,
     stability_curves,
 )
-from parlai_humaneval.statistics.ranking.told import strength_tests
 from parlai_humaneval.statistics.ranking.trueskill import Skill, free_for_all_ratings
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues

@@ -13,11 +13,10 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.sections.agreement import Judged, Scale, Source, questions
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, percent, percent_range, signed
 from parlai_humaneval.statistics.core.means import clustered_mean

@@ -19,7 +19,6 @@ from parlai_humaneval.report.conclusions import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.figures import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -29,6 +28,8 @@ from parlai_humaneval.report.views import (
     Figure,
     IntervalFigure,
     Method,
+    curve_of,
+    interval_figures,
 )
 from parlai_humaneval.statistics.core.formatting import counted, listed, number_words, percent
 from parlai_humaneval.statistics.core.means import clustered_difference, t_test

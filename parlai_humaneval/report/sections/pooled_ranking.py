@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.report.conclusions import (
     apart_words,
     below_words,
@@ -30,12 +30,10 @@ from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
 from parlai_humaneval.statistics.core.formatting import counted, listed, percent, percent_range
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.ranking.from_tables import Strengths
+from parlai_humaneval.statistics.ranking.from_tables import Strengths, strength_tests
 from parlai_humaneval.statistics.ranking.order import EQUAL
-from parlai_humaneval.statistics.ranking.told import strength_tests
 from parlai_humaneval.tables.choices import ChoiceGroup, merged
 
-Floats = npt.NDArray[np.float64]
 AXIS = "chance of being chosen over the average model (Plackett–Luce)"
 
 

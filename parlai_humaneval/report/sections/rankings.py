@@ -20,10 +20,9 @@ from parlai_humaneval.report.conclusions import (
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.formatting import counted, signed, signed_range
 from parlai_humaneval.statistics.core.multiplicity import Family

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from parlai_humaneval._util.arrays import Ints
 from parlai_humaneval.report.conclusions import (
     BY_WORKER,
     WonPair,
@@ -26,7 +27,6 @@ from parlai_humaneval.report.conclusions import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.figures import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
     Labels,
@@ -49,13 +49,14 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     IntervalPoint,
     Method,
+    p_matrix,
 )
 from parlai_humaneval.schema.records import HUMAN
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
 from parlai_humaneval.statistics.core.formatting import counted, listed, percent, percent_range
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
-from parlai_humaneval.statistics.core.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
+from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder, not_compared
 from parlai_humaneval.statistics.raters.agreement import label_agreement, rating_counts

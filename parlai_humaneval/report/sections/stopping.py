@@ -13,10 +13,9 @@ from pydantic import Field, ValidationError
 
 from parlai_humaneval.report.conclusions import DECIDED, best_of_pairs
 from parlai_humaneval.report.facts import settings_of
-from parlai_humaneval.report.figures import points_label
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, points_label
 from parlai_humaneval.statistics.core.formatting import counted, percent, sentence
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING_SOURCE

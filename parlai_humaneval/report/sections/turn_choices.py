@@ -8,10 +8,10 @@ from itertools import combinations, groupby
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.report.conclusions import (
     BY_WORKER,
     apart_words,
@@ -25,7 +25,6 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
     winner_words,
 )
-from parlai_humaneval.report.figures import curve_of, interval_figures, p_matrix, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published, whole
 from parlai_humaneval.report.section import (
     ModelLine,
@@ -50,6 +49,10 @@ from parlai_humaneval.report.views import (
     HeatFigure,
     IntervalFigure,
     Method,
+    curve_of,
+    interval_figures,
+    p_matrix,
+    with_note,
 )
 from parlai_humaneval.statistics.core.clustered import (
     MIN_CLUSTERS,
@@ -74,8 +77,13 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.preference.data_checks import oddities
 from parlai_humaneval.statistics.preference.leave_one_out import LeftOut, leave_one_out
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented
-from parlai_humaneval.statistics.preference.position_bias import SOURCE, place_balanced, place_outweighs
+from parlai_humaneval.statistics.preference.pairs import (
+    SOURCE,
+    counted_comparisons,
+    oriented,
+    place_balanced,
+    place_outweighs,
+)
 from parlai_humaneval.statistics.preference.tests import (
     BASELINE,
     TurnTest,
@@ -98,18 +106,14 @@ from parlai_humaneval.statistics.preference.win_rates import (
     wta_scores,
 )
 from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import turn_strengths
+from parlai_humaneval.statistics.ranking.from_tables import pooled_strengths, turn_strengths
 from parlai_humaneval.statistics.ranking.order import ModelOrder
-from parlai_humaneval.statistics.ranking.told import pooled_strengths
 from parlai_humaneval.statistics.ratings.combined import PAIR_SOURCE, PAIR_TURNS, pair_combo
 from parlai_humaneval.statistics.ratings.regression import turn_rates
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import ChoiceGroup, Kind, choice_groups, merged, self_comparisons
 from parlai_humaneval.tables.filters import taken_as_finished
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
-
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 
 LATER = 2
 """First turns are left out by Liu et al. 2023: nothing was said before them."""
@@ -798,7 +802,7 @@ def _dialogue_scores(group: ChoiceGroup, model: str, first: int) -> tuple[Floats
     return good / n, sm_wta_scores(good, n), _workers_of(codes, turns.workers[rows], len(names))
 
 
-def _workers_of(codes: npt.NDArray[np.int64], workers: Objects, size: int) -> Objects:
+def _workers_of(codes: Ints, workers: Objects, size: int) -> Objects:
     of_dialogue = np.full(size, "", dtype=object)
     of_dialogue[codes] = workers
     return of_dialogue
@@ -867,7 +871,7 @@ def _nothing_ticked(groups: Sequence[ChoiceGroup], level: float) -> Iterator[Not
 # Turns, places and ranges of turns.
 
 
-def _cell(group: ChoiceGroup, column: int, rows: npt.NDArray[np.bool_], level: float) -> dict[str, Any]:
+def _cell(group: ChoiceGroup, column: int, rows: Flags, level: float) -> dict[str, Any]:
     chosen, workers = group.turns.chosen[rows], group.turns.workers[rows]
     own = chosen[:, column]
     pair_lin = None
@@ -967,7 +971,7 @@ def _pair_counts(x: Floats, y: Floats) -> dict[str, Any]:
 
 
 def _pair_rates(
-    x: Floats, y: Floats, dialogues: npt.NDArray[np.int64], workers: Objects, options: Options
+    x: Floats, y: Floats, dialogues: Ints, workers: Objects, options: Options
 ) -> dict[str, Result | Interval]:
     size = len(workers)
     wins = np.bincount(dialogues, weights=x > y, minlength=size).astype(float)

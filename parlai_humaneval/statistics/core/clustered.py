@@ -38,12 +38,11 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtr, stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Floats, Objects
 from parlai_humaneval.statistics.core import proportions as extreme_rates
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.proportions import ClusteredRate, DeviationTest, share_test
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
-
-Floats = npt.NDArray[np.float64]
 
 MIN_CLUSTERS = 3
 """Below it there is no clustered interval and no p-value."""
@@ -421,7 +420,7 @@ def cluster_bootstrap(
     return float(low), float(high)
 
 
-def _times_drawn(rng: np.random.Generator, sizes: npt.NDArray[np.intp], draws: int) -> Floats:
+def _times_drawn(rng: np.random.Generator, sizes: Codes, draws: int) -> Floats:
     """Resamples × kinds: how many clusters of each kind were drawn, of which there are ``sizes``.
 
     A multinomial draw of a kind takes about as long as ten clusters that are drawn one by one and counted.
@@ -489,18 +488,14 @@ def with_dispersion(
     return result.but(details={**result.details, RATIO: ratio, P_LESS: float(chdtr(df, ratio * df))})
 
 
-def decided_wins(
-    outcomes: npt.ArrayLike, clusters: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
+def decided_wins(outcomes: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, Objects]:
     """1 where the first of two models won and 0 where the second did, without ties; and the clusters of these."""
     signs = np.asarray(outcomes, dtype=float)
     decided = signs != 0
     return (signs[decided] > 0).astype(float), np.asarray(clusters, dtype=object)[decided]
 
 
-def _influence(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, sign: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
+def _influence(values: npt.ArrayLike, clusters: npt.ArrayLike, sign: float) -> tuple[Floats, Objects]:
     """What each observation adds to the error of a mean, or of a difference of two."""
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.result import Result
 
 Kind = Literal["pearson", "spearman"]
@@ -107,9 +108,6 @@ def criteria_correlations(scores: Scores, criteria: Sequence[str], kind: Kind = 
         for j, y in enumerate(columns[: i + 1]):
             matrix[i][j] = matrix[j][i] = correlation(x, y, kind).estimate
     return matrix
-
-
-Floats = npt.NDArray[np.float64]
 
 
 def kendall_tau_b(x: npt.ArrayLike, y: npt.ArrayLike) -> float | None:

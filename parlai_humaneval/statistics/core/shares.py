@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, gammaln, ndtri, xlog1py, xlogy
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.result import Result, check_level
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 INDEPENDENT = "all turns are independent of each other, also those of one dialogue and one worker"
 _AS_LIKELY = 1 + 1e-7  # as scipy's binomtest: outcomes that differ by rounding alone are equally likely

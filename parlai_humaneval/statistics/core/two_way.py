@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Flags, Floats
 from parlai_humaneval.statistics.core.clustered import (
     EXACT_FLIPS,
     FLIPPED_CLUSTERS,
@@ -46,9 +47,6 @@ from parlai_humaneval.statistics.core.clustered import (
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.once_each import answer_weights
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 FEW_DIALOGUES, FEW_OF_A_MODEL = 20, 10
 """Below so many (effective) dialogues, or so many of a model, the answer is said to be about these dialogues."""
@@ -480,7 +478,7 @@ def _number_of(dialogues: Sequence[npt.ArrayLike]) -> dict[str, int]:
     return {"n_dialogues": len(pd.unique(names))}
 
 
-def _known(values: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _known(values: npt.ArrayLike) -> tuple[Floats, Flags]:
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)
     return y[known], known

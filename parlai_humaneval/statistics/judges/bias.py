@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
@@ -18,8 +17,6 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import is_turn, oriented
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set
-
-Floats = npt.NDArray[np.float64]
 
 SOURCE = "Zheng et al. 2023, §3.3"
 OF_CHOICE = ["worker", "technique", "setting", "metric", "thing", "order"]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Objects
 from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented
 from parlai_humaneval.statistics.ratings.likert import likert_rows
 from parlai_humaneval.statistics.ratings.sliders import assessed
@@ -17,8 +17,6 @@ from parlai_humaneval.tables.choices import READ_AGAIN, ChoiceGroup, choice_grou
 from parlai_humaneval.tables.columns import TableError, TableName, Tables
 from parlai_humaneval.tables.filters import finished
 from parlai_humaneval.tables.schema import HUMAN
-
-Mask = npt.NDArray[np.bool_]
 
 JUDGE, RATER_KIND = "judge", "rater_kind"
 """Rows whose column ``rater_kind`` holds it are a judge's, and no people's."""
@@ -78,18 +76,18 @@ def _named(tables: Tables, judge: str) -> Tables:
     raise TableError(f"judge {judge!r}: no row of the tables is by a worker or judge of that name{names}")
 
 
-def _only(tables: Tables, keep: Callable[[pd.DataFrame], Mask]) -> Tables:
+def _only(tables: Tables, keep: Callable[[pd.DataFrame], Flags]) -> Tables:
     frames = {name: getattr(tables, name) for name in get_args(TableName)}
     return replace(tables, **{name: rows[keep(rows)] for name, rows in frames.items()})
 
 
-def _is_judge(rows: pd.DataFrame) -> Mask:
+def _is_judge(rows: pd.DataFrame) -> Flags:
     if RATER_KIND not in rows.columns:
         return np.zeros(len(rows), dtype=bool)
     return np.asarray(rows[RATER_KIND].eq(JUDGE).fillna(False), dtype=bool)
 
 
-def _others(rows: pd.DataFrame, judge: str) -> Mask:
+def _others(rows: pd.DataFrame, judge: str) -> Flags:
     return np.asarray(rows["worker_id"].ne(judge), dtype=bool)
 
 
@@ -173,7 +171,7 @@ def _pairs(group: ChoiceGroup) -> Iterator[pd.DataFrame]:
             )
 
 
-def _turn_items(group: ChoiceGroup) -> npt.NDArray[np.object_]:
+def _turn_items(group: ChoiceGroup) -> Objects:
     pairs = zip(own_dialogues(group), group.turns.turns, strict=True)
     return np.array([f"{dialogue}:{turn:g}" for dialogue, turn in pairs], dtype=object)
 

@@ -17,22 +17,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.statistics.core.clustered import NO_VARIANCE, Limits, effective_clusters, few_notes
 from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.core.two_way import (
     ABOUT_THESE,
     OF_BOTH,
-    Codes,
     are_reused,
     by_t,
     dialogue_covariances,
     either_side_covariances,
 )
 
-Floats = npt.NDArray[np.float64]
 Ends = tuple[Codes, Codes]
 """Dialogues of the first and of the second side, numbered alike; the same where there is one."""
 

@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Ints
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.choices import READ_AGAIN
-from parlai_humaneval.tables.filters import Mask, is_set
+from parlai_humaneval.tables.filters import is_set
 from parlai_humaneval.tables.validate import picks_one
-
-Ints = npt.NDArray[np.int64]
 
 SHOWN = 3
 """As many turns of a kind are named; the others are counted."""
@@ -59,7 +57,7 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
     yield from _changing_turns(rows, dialogue, turn)
 
 
-def _one_model(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Mask:
+def _one_model(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Flags:
     models = pd.Series(rows["model"].to_numpy()).groupby(dialogue).transform("nunique").to_numpy() == 1
     several = np.bincount(turn)[turn] > 1
     return np.asarray(models & (np.bincount(dialogue, weights=several)[dialogue] == 0), dtype=bool)

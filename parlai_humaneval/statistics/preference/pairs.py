@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
@@ -23,13 +24,58 @@ from parlai_humaneval.statistics.core.once_each import with_once_each
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_test
 from parlai_humaneval.statistics.core.two_way import crossed_share, two_way_share
-from parlai_humaneval.statistics.preference.position_bias import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.tables.columns import TableError, Tables
-from parlai_humaneval.tables.filters import Mask, finished, is_set, nobody_won, of_unfinished
+from parlai_humaneval.tables.filters import finished, is_set, nobody_won, of_unfinished
 from parlai_humaneval.tables.schema import TIE
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
+ALPHA = 0.05
+SOURCE = "Holt & Smith 1979 (post-stratification by place)"
+METHOD = "each place counts alike"
+
+
+def place_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | None:
+    """A number an observation, whose mean is the mean over places of the mean of ``values`` at each place.
+
+    It is the value's distance from the mean of its place, weighted so that all places count alike, plus that mean of
+    means; so the clustered interval of its mean is that of the adjusted estimate (post-stratification). None where that
+    is not possible (one place only, or a place that is not known) or not needed (as often at each place). A nan value stays
+    nan and does not count.
+
+    Args:
+        values: what was found.
+        places: where the model stood, or whether it stood before the other.
+
+    Assumes that places were drawn without regard to what is shown there.
+
+    Source: Holt & Smith 1979 (post-stratification).
+
+    >>> won, first = [1, 1, 1, 0, 0, 1], [1, 1, 1, 1, 0, 0]  # first four times of six: won 3 of 4, else 1 of 2
+    >>> round(float(place_balanced(won, first).mean()), 3)
+    0.625
+    """
+    x, where = np.asarray(values, dtype=float), np.asarray(places, dtype=float)
+    known = ~np.isnan(x)
+    if np.isnan(where[known]).any():
+        return None
+    names, codes = np.unique(where[known], return_inverse=True)
+    n = np.bincount(codes).astype(float)
+    if len(names) < 2 or np.ptp(n) == 0:
+        return None
+    means = np.bincount(codes, weights=x[known]) / n
+    weights = known.sum() / (len(names) * n)
+    balanced: Floats = np.full(x.shape, np.nan)
+    balanced[known] = weights[codes] * (x[known] - means[codes]) + means.mean()
+    return balanced
+
+
+def place_outweighs(effect: Result, by_place: float | None, gap: float | None) -> bool:
+    """Whether the effect of the place is shown and is larger than the gap between the models.
+
+    ``effect``: the test of the place; ``by_place``: its size on the scale of ``gap``.
+    """
+    shown = effect.p_value is not None and effect.p_value < ALPHA
+    return shown and by_place is not None and gap is not None and abs(by_place) > abs(gap)
+
 
 GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
@@ -97,7 +143,7 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
     return whole
 
 
-def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Mask) -> None:
+def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Flags) -> None:
     for wrong, words in (
         (np.asarray(a == b), "the same model stands on both sides; leave the row out"),
         (
@@ -122,16 +168,16 @@ def _first_a(rows: pd.DataFrame) -> Floats:
     return np.where(np.isin(place, (1.0, 2.0)), (place == 1).astype(float), np.nan)
 
 
-def is_turn(comparisons: pd.DataFrame) -> Mask:
+def is_turn(comparisons: pd.DataFrame) -> Flags:
     """Which rows compare replies of one turn."""
     return np.asarray(_kind(comparisons, _same_dialogue(comparisons)) == "turn", dtype=bool)
 
 
-def _same_dialogue(rows: pd.DataFrame) -> Mask:
+def _same_dialogue(rows: pd.DataFrame) -> Flags:
     return np.asarray((rows["dialogue_a"] == rows["dialogue_b"]).to_numpy(dtype=bool))
 
 
-def _kind(rows: pd.DataFrame, same: Mask) -> Objects:
+def _kind(rows: pd.DataFrame, same: Flags) -> Objects:
     verdict = np.array([str(item).endswith(":verdict") for item in rows["item_id"]], dtype=bool)
     return np.where(~same, "dialogue", np.where(verdict, "verdict", "turn")).astype(object)
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import counted_comparisons, is_turn, oriented
@@ -41,7 +42,6 @@ won't wouldn wouldn't
 STOP_WORDS = frozenset(_WORDS.split())
 """English words that say nothing of their own."""
 
-Floats = npt.NDArray[np.float64]
 Unit = Literal["group", "reason"]
 
 MAX_DOCUMENT_SHARE = 0.8
@@ -92,9 +92,7 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     return both
 
 
-def _shown_models(
-    turns: npt.NDArray[np.int64], models: pd.Series[Any]
-) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
+def _shown_models(turns: Ints, models: pd.Series[Any]) -> tuple[Objects, Flags]:
     codes, names = pd.factorize(models, sort=True)
     present = np.zeros((int(turns.max(initial=-1)) + 1, len(names)), dtype=bool)
     present[turns, codes] = True

@@ -17,6 +17,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 from scipy.special import bdtr, chdtrc
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.clustered import (
     DIFFERENCE_LIMITS,
@@ -162,9 +163,6 @@ def goodness_of_fit_test(
 
 def _nothing(n: int) -> str:
     return "every turn is a tie: nothing tells the models apart" if n else "no observations: nothing can be tested"
-
-
-Floats = npt.NDArray[np.float64]
 
 
 class TurnTest(BaseModel):
@@ -385,7 +383,7 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
 
 
 def equality_tests(
-    matrix: Floats, models: Sequence[str], workers: npt.NDArray[np.object_], one_pick: bool, level: float = 0.95
+    matrix: Floats, models: Sequence[str], workers: Objects, one_pick: bool, level: float = 0.95
 ) -> TurnTest:
     """All models at once, in the turns that showed all of them (and with ``one_pick`` had one pick)."""
     full = ~np.isnan(matrix).any(axis=1)
@@ -404,7 +402,7 @@ def equality_tests(
 def _pair(
     matrix: Floats,
     models: Sequence[str],
-    workers: npt.NDArray[np.object_],
+    workers: Objects,
     a: int,
     b: int,
     one_pick: bool,
@@ -430,9 +428,7 @@ def _pair(
     )
 
 
-def choices_checked(
-    chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike
-) -> tuple[Floats, npt.NDArray[np.object_]]:
+def choices_checked(chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike) -> tuple[Floats, Objects]:
     """The choices as turns × models, and the worker of each turn.
 
     Raises:

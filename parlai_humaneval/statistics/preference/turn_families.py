@@ -12,7 +12,7 @@ from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.once_each import with_once_each
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.position_bias import METHOD, SOURCE, place_balanced, place_outweighs
+from parlai_humaneval.statistics.preference.pairs import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.statistics.preference.tests import (
     TurnTest,
     compare_choices,

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.means import clustered_difference
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_difference
 from parlai_humaneval.tables.filters import nobody_won
 
-Floats = npt.NDArray[np.float64]
 Ties = Literal["half", "exclude", "loss"]
 EqualScores = Literal["half", "exclude", "strict"]
 WinsLosses = Sequence[tuple[int, int]] | Sequence[Sequence[int]] | npt.NDArray[np.generic]
@@ -213,7 +213,7 @@ def wta_scores(wins: Floats, losses: Floats, ties: Ties = "half") -> Floats:
     return np.where(wins + losses > 0, scores, np.nan)
 
 
-def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> npt.NDArray[np.bool_]:
+def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> Flags:
     """Which rows belong to the ``chosen`` turns, else to ``first_turn`` or later; rows without a turn are turn 1."""
     turns = comparisons["turn"].to_numpy(dtype=float, na_value=1)
     wanted = turns >= first_turn

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.core.result import Result, check_level
 from parlai_humaneval.statistics.core.sign_flip import all_signs
 
-Floats = npt.NDArray[np.float64]
 METHOD = "step-down max-t over all pairs, signs flipped"
 SOURCE = "Romano & Wolf 2005; Canay, Romano & Shaikh 2017; sets of the best: Hsu 1981; Hansen, Lunde & Nason 2011"
 NO_INTERVAL = "no simultaneous interval: too few effective clusters, or they do not differ"

@@ -16,10 +16,10 @@ from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Floats, Ints
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
@@ -39,7 +39,6 @@ from parlai_humaneval.statistics.core.two_way import (
     BY_BOTH,
     CROSSED_SOURCE,
     OF_BOTH,
-    Codes,
     about_words,
     either_side_covariances,
     few_dialogues,
@@ -47,9 +46,6 @@ from parlai_humaneval.statistics.core.two_way import (
 )
 from parlai_humaneval.statistics.ranking.best_set import BestSet, best_set
 from parlai_humaneval.statistics.ranking.order import ModelOrder, order_of
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def contrasts(size: int) -> Floats:

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.formatting import listed, sentence
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 SOURCE = "Ford 1957; Hunter 2004"
 EQUAL = 1e-6
 """Strengths that differ by less are equal: they are no more exact."""
@@ -147,7 +145,7 @@ def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | Non
     )
 
 
-def _reached(over: Floats) -> Bools:
+def _reached(over: Floats) -> Flags:
     """Whether the row's model was chosen over the column's, directly or through others; each reaches itself."""
     reach = (np.asarray(over) > 0) | np.eye(len(over), dtype=bool)
     for _ in range(max(1, len(over).bit_length())):

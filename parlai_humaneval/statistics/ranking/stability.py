@@ -14,13 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.statistics.core.correlation import correlation, kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.ranks import rank_range, ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.ranking.trueskill import (
-    Floats,
-    Ints,
     free_for_all_path,
     free_for_all_ratings,
     points_table,

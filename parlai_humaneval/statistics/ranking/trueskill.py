@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.ranking.trueskill_update import (
     MU,
     PASSES,
@@ -22,9 +23,6 @@ from parlai_humaneval.statistics.ranking.trueskill_update import (
     factors,
     update_matches,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _DEFAULT = SkillModel()
 _NO_TIES = "There are ties, but the chance of one is 0: give a draw chance above 0."

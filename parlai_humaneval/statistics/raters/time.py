@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented
@@ -24,11 +25,7 @@ from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import is_set
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Objects = npt.NDArray[np.object_]
 Keys: TypeAlias = "Objects | pd.Series[Any]"
-Mask = npt.NDArray[np.bool_]
 Collection = Literal["none", "counted", "unknown"]
 STUDY = ("technique", "setting")
 
@@ -37,7 +34,7 @@ LEFT_OPEN_MEDIANS = 10.0
 """A longer time than either of both, an hour and ten medians, is taken for that of a page that was left open."""
 
 
-def left_open(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Mask:
+def left_open(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Flags:
     """Which times are those of a page that was left open: more than an hour, and than ten times the median of their kind.
 
     Args:
@@ -199,7 +196,7 @@ class TimedAnswers:
     model_a: str
     model_b: str
     values: Floats
-    of_a: npt.NDArray[np.bool_] | None
+    of_a: Flags | None
     seconds: Floats
     workers: Objects
     collection: Collection = "none"
@@ -344,7 +341,7 @@ def _single(
     model_a: str,
     model_b: str,
     values: Floats,
-    of_a: npt.NDArray[np.bool_],
+    of_a: Flags,
     seconds: Floats,
     workers: Objects,
 ) -> Iterator[TimedAnswers]:
@@ -405,7 +402,7 @@ def _of_unit(rows: pd.DataFrame, technique: str, setting: str, unit: str, level:
     seconds, workers = rows["seconds"].to_numpy(dtype=float), rows["worker_id"].to_numpy(dtype=object)
     worked = ~left_open(seconds)
 
-    def mean(counted: Mask, name: str) -> Result:
+    def mean(counted: Flags, name: str) -> Result:
         return clustered_mean(seconds[counted], workers[counted], name=name, limits=(0.0, np.inf), level=level)
 
     n_cut = int((~worked).sum())

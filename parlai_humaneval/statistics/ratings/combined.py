@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
@@ -21,9 +22,6 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.win_rates import combo, sm_combo, sm_wta_scores
 from parlai_humaneval.statistics.ratings.likert import RatedCriterion
 from parlai_humaneval.tables.choices import ChoiceGroup
-
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 
 PAIR_TURNS = (2, 6)
 """Turns of PW-Turn in the PW combo (Smith et al. 2022, Table 3)."""

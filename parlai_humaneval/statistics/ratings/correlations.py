@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import effective_clusters
 from parlai_humaneval.statistics.core.clustering_effects import (
     Clustered,
@@ -33,8 +34,6 @@ from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished
 from parlai_humaneval.tables.schema import HUMAN
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 Source = Literal["turns", "comparisons", "ratings", "segments"]
 Unit = Literal["share", "points", "z"]
 """Of gaps: a share of 0 to 1, points of a rating scale, or standard deviations of a worker's ratings."""
@@ -55,7 +54,7 @@ class GapData:
     values: Floats
     workers: Objects
     dialogues: Objects
-    second: npt.NDArray[np.bool_] | None = None
+    second: Flags | None = None
     dialogues_b: Objects | None = None
 
     @property

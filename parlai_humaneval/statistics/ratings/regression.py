@@ -10,13 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.ratings.likert import RatedCriterion, final_scores
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
-
-Floats = npt.NDArray[np.float64]
 
 INTERCEPT = "intercept"
 _SOURCE = "Smith et al. 2022, App. C.4 (Figure 7)"
@@ -130,7 +129,7 @@ def _classical(design: Floats, target: Floats) -> tuple[Floats, Floats, int, tup
 
 
 def _clustered(
-    design: Floats, target: Floats, clusters: npt.NDArray[np.object_], cluster: str
+    design: Floats, target: Floats, clusters: Objects, cluster: str
 ) -> tuple[Floats, Floats, int, tuple[str, ...], int]:
     if len(clusters) != len(target) or pd.isna(clusters).any():
         raise ValueError(f"each observation needs its {cluster}")
@@ -151,7 +150,7 @@ def _clustered(
     return fit.estimates, np.sqrt(variances), groups - 1, few_notes(groups, cluster), groups
 
 
-def _identified(design: Floats) -> npt.NDArray[np.bool_]:
+def _identified(design: Floats) -> Flags:
     projection = np.linalg.pinv(design, rcond=1e-10) @ design
     unit = np.eye(design.shape[1])
     return np.asarray(np.abs(projection - unit).max(axis=1) < 1e-6, dtype=bool)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.ranks import rank_sums
 from parlai_humaneval.tables.columns import TableError, Tables, refuse
@@ -17,7 +18,6 @@ from parlai_humaneval.tables.filters import (
     MOST_POINTS,
     SLIDER_MAXIMUM,
     SLIDER_MINIMUM,
-    Mask,
     finished,
     is_set,
     of_unfinished,
@@ -25,7 +25,6 @@ from parlai_humaneval.tables.filters import (
 )
 from parlai_humaneval.tables.scales import NAME_THEM, check_sliders
 
-Floats = npt.NDArray[np.float64]
 TECHNIQUE = "direct_assessment"
 ALPHA = 0.05
 """“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
@@ -33,7 +32,7 @@ REVERSED_CRITERIA = ("robotic", "repetitive")
 """The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
 
 
-def is_reversed(ratings: pd.DataFrame) -> Mask:
+def is_reversed(ratings: pd.DataFrame) -> Flags:
     """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive.
 
     Assumes, where the column is empty, that of every other criterion more is better.
@@ -238,7 +237,7 @@ def assessed(tables: Tables) -> Assessed | None:
     return Assessed(scored, checks, checked, scored[kept & ~degraded], remarks)
 
 
-def _first_hand(tables: Tables) -> Mask:
+def _first_hand(tables: Tables) -> Flags:
     """Rows of finished dialogues, without those of third parties on what the own rater had rated."""
     rows = tables.ratings
     left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)

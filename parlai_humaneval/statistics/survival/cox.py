@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.survival.curve import Floats, Ints, checked
+from parlai_humaneval.statistics.survival.curve import checked
 
 _MOST_STEPS = 200
 COLLINEAR = "the covariates determine each other, or the length: their effects cannot be told apart"

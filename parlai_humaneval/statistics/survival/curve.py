@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.core.result import Result
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _CELLS_AT_ONCE = 4_000_000
 
 

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.clustered import decided_wins, with_dispersion
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.once_each import with_once_each
-from parlai_humaneval.statistics.core.ranks import Ints, ranks_of
+from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_share
 from parlai_humaneval.statistics.preference.tests import goodness_of_fit_test
@@ -27,8 +28,6 @@ from parlai_humaneval.statistics.ranking.trueskill_update import SkillModel
 from parlai_humaneval.tables.columns import TableError, check_unique
 from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import HUMAN, LABELS, TIE
-
-Floats = npt.NDArray[np.float64]
 
 SEGMENT = ("dialogue_id", "worker_id", "judgement_id", "k")
 """What makes two rows of speakers one judged segment."""

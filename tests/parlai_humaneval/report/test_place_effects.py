@@ -7,8 +7,7 @@ import pytest
 
 from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented, wins_of_pairs
-from parlai_humaneval.statistics.preference.position_bias import place_balanced
+from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented, place_balanced, wins_of_pairs
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import from_rows
 

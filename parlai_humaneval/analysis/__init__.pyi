@@ -16,7 +16,7 @@ from parlai_humaneval.planning.power import (
 )
 from parlai_humaneval.planning.simulation import simulated_power
 from parlai_humaneval.planning.stopping import plan_until_decided
-from parlai_humaneval.planning.stopping_result import UntilDecided
+from parlai_humaneval.planning.stopping_summary import UntilDecided
 from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.render.files import write_document

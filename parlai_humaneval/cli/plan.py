@@ -22,8 +22,7 @@ from parlai_humaneval.planning.inputs import (
     plannable,
 )
 from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_notes, comparison_words, plan_study
-from parlai_humaneval.planning.stopping_result import STUDIES, UntilDecided
-from parlai_humaneval.planning.stopping_summary import until_decided_rows
+from parlai_humaneval.planning.stopping_summary import STUDIES, UntilDecided, until_decided_rows
 from parlai_humaneval.techniques.registry import Habits
 
 if TYPE_CHECKING:

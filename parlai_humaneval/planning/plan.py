@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from parlai_humaneval.planning.cost import Collection, collection
+from parlai_humaneval.planning.cost import SOURCE as JUDGE_SOURCE
+from parlai_humaneval.planning.cost import Collection, collection, judge_saving
 from parlai_humaneval.planning.designs import (
     Contest,
     Design,
@@ -19,8 +20,6 @@ from parlai_humaneval.planning.designs import (
     independent_size,
 )
 from parlai_humaneval.planning.inputs import LEAST_DIALOGUES, PlanError, PlanInputs, ask, chance_agreement, plannable
-from parlai_humaneval.planning.judge import SOURCE as JUDGE_SOURCE
-from parlai_humaneval.planning.judge import judge_saving
 from parlai_humaneval.planning.layout import Layout, layout
 from parlai_humaneval.planning.power import binomial_power
 from parlai_humaneval.planning.summary import (
@@ -61,7 +60,7 @@ class Plan(BaseModel):
         best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
         judge: where a judge answers all dialogues, what people must still judge, what that saves, and on what it rests.
         stop: what a study takes that ends when it is decided, as a
-            :class:`~parlai_humaneval.planning.stopping_result.UntilDecided`.
+            :class:`~parlai_humaneval.planning.stopping_summary.UntilDecided`.
         simulated: what :func:`~parlai_humaneval.planning.simulation.simulated_power` found.
         pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
         at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.

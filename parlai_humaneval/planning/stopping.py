@@ -17,8 +17,7 @@ from parlai_humaneval.planning.cost import collection, collection_of, with_losse
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.plan import plan_study, size_of
-from parlai_humaneval.planning.stopping_result import STUDIES, Needed, Truth, UntilDecided
-from parlai_humaneval.planning.stopping_summary import until_decided_words
+from parlai_humaneval.planning.stopping_summary import STUDIES, Needed, Truth, UntilDecided, until_decided_words
 from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import MOST_RISK, StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, simulate, win_rates

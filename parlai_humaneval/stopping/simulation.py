@@ -87,7 +87,7 @@ class Simulated:
     Attributes:
         dialogues: that were begun, with those in flight when the answer was reached.
         folded: of these, the ones that were evidence.
-        better, equal: claims, as in :class:`~parlai_humaneval.stopping.decisions.Decisions`.
+        better, equal: claims, as in :class:`~parlai_humaneval.stopping.batch.Decisions`.
         decided: whether every pair was, below the cap.
     """
 

@@ -109,13 +109,10 @@ from parlai_humaneval.statistics.preference.win_rates import (
     wta,
 )
 from parlai_humaneval.statistics.ranking.best_set import BestSet, best_of_means, best_set
-from parlai_humaneval.statistics.ranking.from_tables import (
-    Strengths,
-    bradley_terry,
-    comparison_strengths,
-    plackett_luce,
-    turn_strengths,
-)
+from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
+from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths, turn_strengths
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ranking.stability import (
     ScoreRange,
     StabilityPoint,
@@ -198,9 +195,10 @@ from parlai_humaneval.stopping.replay import Replay, replay_sequential
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
-from parlai_humaneval.tables.columns import COLUMNS, TableError
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables, write_tables
 from parlai_humaneval.tables.filters import on_sliders
+from parlai_humaneval.tables.schema import COLUMNS
 
 __all__ = [
     "COLUMNS",

@@ -36,7 +36,6 @@ from parlai_humaneval.display.disclosures import english_talk
 from parlai_humaneval.display.model_names import (
     any_maker,
     innocent_phrases,
-    is_telling,
     name_patterns,
     name_phrases,
     talk_phrases,
@@ -233,18 +232,6 @@ def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]
     return sorted([*kept, *widened], key=lambda mask: mask.start)
 
 
-__all__ = [
-    "MAKER_MASK",
-    "NAME_MASK",
-    "TALK_MASK",
-    "giveaways",
-    "is_telling",
-    "mask_identity",
-    "masked_text",
-    "prompt_echoes",
-    "unmask",
-]
-
 NAME_MASK = "[name]"
 MAKER_MASK = "[maker]"
 TALK_MASK = "[…]"
@@ -265,33 +252,6 @@ _WORD = re.compile(r"[\w'’]+")
 
 Place = tuple[int, int, MaskKind]
 """Start, end and kind of what is to be hidden."""
-
-
-def mask_identity(
-    text: str,
-    names: Sequence[str],
-    *,
-    ai_talk: bool = False,
-    prompts: Sequence[str] = (),
-    vocabulary: Vocabulary | None = None,
-) -> tuple[str, list[Mask]]:
-    """Replace what gives a model away.
-
-    Args:
-        text: a model's reply.
-        names: the zoo names of the models in play.
-        ai_talk: whether talk of being a program is masked, too; then whole clauses go, and a name leaves no mark where it
-            can be helped.
-        prompts: instructions of the models in play, which must not be repeated.
-        vocabulary: the words of programs; None: the packaged ones.
-
-    Returns:
-        The text as it may be shown, and the masks in order, with offsets into ``text``; no masks, and ``text`` itself,
-        when nothing gives the model away.
-    """
-    masks = giveaways(text, names, ai_talk=ai_talk, prompts=prompts, vocabulary=vocabulary)
-    masks = clean_cuts(text, masks) if ai_talk else masks
-    return masked_text(text, masks), masks
 
 
 def giveaways(

@@ -14,18 +14,10 @@ from parlai_humaneval.importers import acute, model_chat
 from parlai_humaneval.importers import pw_turn as per_turn
 from parlai_humaneval.importers.units import LeftOut, Plan, Rows, Unit, UnreadableUnit
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.columns import (
-    HOW_REPEATS,
-    Repeated,
-    Repeats,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-)
+from parlai_humaneval.tables.columns import HOW_REPEATS, Repeated, Repeats, TableError, Tables, check_unique, from_rows
 from parlai_humaneval.tables.labels import CleanedLabels, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.tables.validate import check_rules
 
 SavedFormat = Literal["model_chat", "pairwise_per_turn_eval", "acute_eval"]

@@ -19,20 +19,11 @@ from pandas.api.types import is_numeric_dtype
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.statistics.preference.data_checks import oddities
-from parlai_humaneval.tables.columns import (
-    TABLES,
-    Repeated,
-    Repeats,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-    typed,
-)
+from parlai_humaneval.tables.columns import Repeated, Repeats, TableError, Tables, check_unique, from_rows, typed
 from parlai_humaneval.tables.files import read_frame
 from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TABLES, TableName
 from parlai_humaneval.tables.validate import check_rules
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from parlai_humaneval.tables.columns import Repeats, Row, TableError, TableName
+from parlai_humaneval.tables.columns import Repeats, Row, TableError
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.criteria import CRITERIA
 from parlai_humaneval.techniques.registry import PW_DIALOG, PW_TURN
 

@@ -25,8 +25,8 @@ from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout, all_at_once
 from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out
 from parlai_humaneval.statistics.ratings.sliders import REVERSED_CRITERIA, standardised, worker_checks
-from parlai_humaneval.tables.columns import TableName, Tables, from_rows, typed
-from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.tables.columns import Tables, from_rows, typed
+from parlai_humaneval.tables.schema import TIE, TableName
 from parlai_humaneval.techniques.registry import recorded_as
 
 CRITERIA = ("interesting", "fun", "consistent", "fluent", "topic", *REVERSED_CRITERIA)

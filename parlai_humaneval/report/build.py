@@ -15,9 +15,10 @@ from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.summary import with_what_leads
 from parlai_humaneval.statistics.core.formatting import counted, listed
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import Repeats, TableError, TableName
+from parlai_humaneval.tables.columns import Repeats, TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.filters import is_set
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.registry import techniques
 
 NAMED = 4

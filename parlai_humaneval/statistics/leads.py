@@ -10,7 +10,9 @@ from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, decidin
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented, wins_of_pairs
 from parlai_humaneval.statistics.preference.turn_families import family_tests
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, one_ranking, plackett_luce, strength_tests
+from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.ranking.from_tables import one_ranking, strength_tests
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE as SLIDERS
 from parlai_humaneval.statistics.ratings.sliders import assessed
 from parlai_humaneval.statistics.ratings.standardised import score_gaps

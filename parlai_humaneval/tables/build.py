@@ -17,17 +17,9 @@ from parlai_humaneval.tables.build_judgements import (
     segment_rows,
     verdict_rows,
 )
-from parlai_humaneval.tables.columns import (
-    HOW_REPEATS,
-    Repeats,
-    Row,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-)
+from parlai_humaneval.tables.columns import HOW_REPEATS, Repeats, Row, TableError, Tables, check_unique, from_rows
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TableName
 
 __all__ = ["Tables", "tables"]
 

@@ -38,8 +38,8 @@ from parlai_humaneval.tables.build_dialogues import (
     shown_columns,
     turn_rows,
 )
-from parlai_humaneval.tables.columns import Row, TableName, Tables, from_rows, iso_time
-from parlai_humaneval.tables.schema import FEATURES, JUDGE_COLUMNS, TIE
+from parlai_humaneval.tables.columns import Row, Tables, from_rows, iso_time
+from parlai_humaneval.tables.schema import FEATURES, JUDGE_COLUMNS, TIE, TableName
 
 SIDES = {"first": 1, "second": 2}
 """Option of a question on two dialogues → the position that it stands for."""

@@ -13,33 +13,12 @@ import pandas as pd
 
 from parlai_humaneval.tables.labels import CleanedLabels
 from parlai_humaneval.tables.schema import (
-    COLUMNS,
     KEYS,
-    TABLE_DESCRIPTIONS,
     TABLES,
     Column,
     Kind,
     TableName,
 )
-
-__all__ = [
-    "COLUMNS",
-    "TABLES",
-    "TABLE_DESCRIPTIONS",
-    "Repeated",
-    "Repeats",
-    "Row",
-    "StoppingLog",
-    "TableError",
-    "TableName",
-    "Tables",
-    "check_unique",
-    "from_rows",
-    "iso_time",
-    "refuse",
-    "typed",
-]
-
 
 Row = dict[str, Any]
 """Column → value."""

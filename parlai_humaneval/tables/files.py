@@ -19,14 +19,11 @@ import pandas as pd
 from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.columns import (
-    TABLE_DESCRIPTIONS,
-    TABLES,
     Repeated,
     Repeats,
     Row,
     StoppingLog,
     TableError,
-    TableName,
     Tables,
     check_unique,
     from_rows,
@@ -35,7 +32,7 @@ from parlai_humaneval.tables.columns import (
 from parlai_humaneval.tables.filters import rater_kinds
 from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
-from parlai_humaneval.tables.schema import JUDGE_COLUMNS, Column
+from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLE_DESCRIPTIONS, TABLES, Column, TableName
 from parlai_humaneval.tables.validate import check_rules, with_dialogues
 
 Format = Literal["csv", "jsonl"]

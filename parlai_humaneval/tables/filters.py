@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags
-from parlai_humaneval.tables.columns import TableName, Tables
-from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.schema import TIE, TableName
 
 SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
 """Where a table from elsewhere does not say."""

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
-from parlai_humaneval.tables.columns import Repeated, Repeats, TableName
-from parlai_humaneval.tables.schema import KEYS
+from parlai_humaneval.tables.columns import Repeated, Repeats
+from parlai_humaneval.tables.schema import KEYS, TableName
 from parlai_humaneval.tables.validate import with_dialogues
 
 _IDS: Mapping[TableName, tuple[str, ...]] = {

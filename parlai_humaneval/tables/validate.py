@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, TableName, refuse
+from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, refuse
 from parlai_humaneval.tables.filters import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
 from parlai_humaneval.tables.scales import check_scales
-from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.tables.schema import TIE, TableName
 from parlai_humaneval.techniques.registry import picking
 
 LEAST: Mapping[TableName, Mapping[str, int]] = {

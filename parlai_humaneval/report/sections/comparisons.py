@@ -47,8 +47,8 @@ from parlai_humaneval.statistics.preference.pairs import (
     oriented,
     wins_of_pairs,
 )
-from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, oriented_strengths
+from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
+from parlai_humaneval.statistics.ranking.from_tables import oriented_strengths
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL

@@ -30,9 +30,10 @@ from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, plackett_luce, strength_tests
+from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
+from parlai_humaneval.statistics.ranking.from_tables import strength_tests
 from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ranking.stability import (
     MEMORY,
     SOURCE,

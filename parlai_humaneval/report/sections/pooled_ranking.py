@@ -30,7 +30,8 @@ from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
 from parlai_humaneval.statistics.core.formatting import counted, listed, percent, percent_range
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, strength_tests
+from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.ranking.from_tables import strength_tests
 from parlai_humaneval.statistics.ranking.order import EQUAL
 from parlai_humaneval.tables.choices import ChoiceGroup, merged
 

@@ -42,7 +42,6 @@ NOT_OVER = (
 )
 """The same, before its end."""
 OWN_DIALOGUES = "Intervals are of dialogues of the two models alone, and each holds at all times together."
-WITHOUT_RULE = "What testing after every worker would have said"
 NO_LOG = "its log of decisions is not among these tables, so that nothing can be said of what was decided"
 CHANGED = (
     "its log does not lead to the decisions that stand in it ({why}). It was changed, or is not whole: nothing is said here "

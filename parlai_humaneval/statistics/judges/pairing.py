@@ -14,9 +14,9 @@ from parlai_humaneval.statistics.preference.pairs import counted_comparisons, or
 from parlai_humaneval.statistics.ratings.likert import likert_rows
 from parlai_humaneval.statistics.ratings.sliders import assessed
 from parlai_humaneval.tables.choices import READ_AGAIN, ChoiceGroup, choice_groups, own_dialogues
-from parlai_humaneval.tables.columns import TableError, TableName, Tables
+from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.filters import finished
-from parlai_humaneval.tables.schema import HUMAN
+from parlai_humaneval.tables.schema import HUMAN, TableName
 
 JUDGE, RATER_KIND = "judge", "rater_kind"
 """Rows whose column ``rater_kind`` holds it are a judge's, and no people's."""

@@ -14,20 +14,10 @@ import pandas as pd
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import oriented
-from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs, bradley_terry, fitted_pairs
+from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs, fitted_pairs
 from parlai_humaneval.statistics.ranking.fit import Strengths, if_independent
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.tables.choices import ChoiceGroup, merged
-
-__all__ = [
-    "Strengths",
-    "bradley_terry",
-    "comparison_strengths",
-    "fitted_strengths",
-    "oriented_strengths",
-    "plackett_luce",
-    "turn_strengths",
-]
 
 
 def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | None:

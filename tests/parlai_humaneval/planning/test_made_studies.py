@@ -24,7 +24,8 @@ from parlai_humaneval.report.summary import leading
 from parlai_humaneval.statistics.leads import leads, turn_leads
 from parlai_humaneval.statistics.ratings.sliders import assessed
 from parlai_humaneval.statistics.ratings.standardised import score_gaps
-from parlai_humaneval.tables.columns import TableName, check_unique
+from parlai_humaneval.tables.columns import check_unique
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.registry import recorded_as
 
 PLANNING = Path(planning.__file__).parent

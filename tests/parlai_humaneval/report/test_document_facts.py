@@ -17,7 +17,8 @@ from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.facts_text import NAMED, qualifying, raters_line, raters_words
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, from_rows
+from parlai_humaneval.tables.columns import TableError, from_rows
+from parlai_humaneval.tables.schema import COLUMNS, TABLES
 
 JUDGED = {
     "item_id": "i",

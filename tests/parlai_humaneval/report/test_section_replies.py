@@ -13,7 +13,8 @@ from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
 from parlai_humaneval.schema.records import DialogueRecord, Mask, ReplyInfo
 from parlai_humaneval.tables.build import Tables, tables
-from parlai_humaneval.tables.columns import TABLES, typed
+from parlai_humaneval.tables.columns import typed
+from parlai_humaneval.tables.schema import TABLES
 
 SHOWN = ("eliza", "my_bot")
 

@@ -21,8 +21,9 @@ from parlai_humaneval.importers.tidy import TidyPlan, read_tidy, table_paths
 from parlai_humaneval.report.build import make_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.columns import TableError, TableName
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables, write_tables
+from parlai_humaneval.tables.schema import TableName
 
 MARK = "!~!"
 MODELS = ("m0zq", "m1zq", "m2zq", "m3zq")

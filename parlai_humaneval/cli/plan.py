@@ -23,7 +23,7 @@ from parlai_humaneval.planning.inputs import (
 )
 from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_notes, comparison_words, plan_study
 from parlai_humaneval.planning.stopping_summary import STUDIES, UntilDecided, until_decided_rows
-from parlai_humaneval.techniques.registry import Habits
+from parlai_humaneval.techniques.registry import PlanningDefaults
 
 if TYPE_CHECKING:
     from parlai_humaneval.planning.pilot import Pilot
@@ -271,7 +271,7 @@ def plan(
         click.echo(f"\nThe power curve is in {curve}.")
 
 
-_APPLIES: dict[str, Callable[[Habits], bool]] = {
+_APPLIES: dict[str, Callable[[PlanningDefaults], bool]] = {
     "baseline": lambda habits: habits.measures == "share",
     "reuse": lambda habits: not habits.held,
     "dialogue_icc": lambda habits: not habits.held,

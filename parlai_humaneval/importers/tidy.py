@@ -18,7 +18,7 @@ from pandas.api.types import is_numeric_dtype
 
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.importers.readers import Imported
-from parlai_humaneval.statistics.preference.data_checks import oddities
+from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import Repeated, Repeats, TableError, Tables, check_unique, from_rows, typed
 from parlai_humaneval.tables.files import read_frame
 from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
@@ -179,7 +179,7 @@ def read_tidy(
         Tables(**frames, repeats=repeats, judges=None, stopping=(), cleaned=added_up(cleaned)),
         units,
         skipped=skipped,
-        notes=oddities(frames["turns"]),
+        notes=data_warnings(frames["turns"]),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from parlai_humaneval._util.arrays import Floats
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.power import (
     Variance,
     binomial_power,
@@ -404,7 +404,7 @@ def _exact_sizes(p0: float, p1: float, alpha: float, power: float, around: int) 
     return exact_binomial_sizes(p0, p1, alpha, power, around=around)
 
 
-def clustered_size(design: Design, alpha: float, power: float, likeness: Likeness) -> int:
+def clustered_size(design: Design, alpha: float, power: float, likeness: Clustering) -> int:
     """Observations of each sample with which what a report goes by has the power; fewer than ``MIN_WORKERS`` effective
     workers are never planned."""
     workers = design.groups(1, likeness.per_worker) / likeness.workers_an_effective_one
@@ -424,7 +424,7 @@ def clustered_size(design: Design, alpha: float, power: float, likeness: Likenes
     return high
 
 
-def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) -> float:
+def clustered_power(design: Design, n: int, alpha: float, likeness: Clustering) -> float:
     """Power of what a report goes by with ``n`` observations of each sample: the clustered test, or the paper's where that
     has the larger p; of several models at once the joint sign-flip test.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, normalised
 from parlai_humaneval.techniques.registry import FREE_FOR_ALL
@@ -18,7 +18,7 @@ class Layout:
     tests: int
     alpha: float
     sets: int
-    likeness: Likeness
+    likeness: Clustering
     """Of the observations of a sample."""
 
     @property
@@ -71,10 +71,10 @@ def _layout(inputs: PlanInputs, models: int, ranking: bool) -> Layout:
     return of(_superiority_plan(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker)
 
 
-def _likeness(inputs: PlanInputs, per_worker: float) -> Likeness:
+def _likeness(inputs: PlanInputs, per_worker: float) -> Clustering:
     """Of the dialogues that are reused, judgements that checks drop are not counted."""
     kept = (inputs.reuse or 1) * (1 - (inputs.exclusion or 0.0))
-    return Likeness(
+    return Clustering(
         per_worker=float(per_worker),
         icc=inputs.icc or 0.0,
         inequality=inputs.worker_inequality,

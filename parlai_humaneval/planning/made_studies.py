@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from parlai_humaneval._util.arrays import Floats, Ints, Objects
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, OneShare, TwoShares, patterns
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout, all_at_once
@@ -285,7 +285,7 @@ def _verdict_rows(question: PlanInputs, found: Layout, names: Sequence[str], pai
     return frame, draw
 
 
-def _of_finished(question: PlanInputs, likeness: Likeness, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
+def _of_finished(question: PlanInputs, likeness: Clustering, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
     """Finished dialogues, each judged several times; who judges which is dealt out by chance, once for all studies."""
     rng = np.random.default_rng(question.seed)
     n = int(pairs[0][2].sum())

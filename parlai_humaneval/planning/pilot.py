@@ -15,7 +15,7 @@ from parlai_humaneval.planning.inputs import PlanError, PlanInputs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
 from parlai_humaneval.planning.summary import times
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
-from parlai_humaneval.techniques.registry import Habits, recorded_as, technique
+from parlai_humaneval.techniques.registry import PlanningDefaults, recorded_as, technique
 
 if TYPE_CHECKING:
     from parlai_humaneval.statistics.core.result import Result
@@ -232,13 +232,13 @@ def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     )
 
 
-def _together(measure: Measure, habits: Habits) -> list[set[str]]:
+def _together(measure: Measure, habits: PlanningDefaults) -> list[set[str]]:
     """The sets of models that were judged together: all of a measure where each worker meets all, else each two."""
     two = [{gap.model_a, gap.model_b} for gap in measure.of_plan]
     return [set().union(*two)] if habits.of_turns or habits.measures == "score" else two
 
 
-def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Floats]:
+def _samples(gaps: Sequence[GapData], habits: PlanningDefaults) -> list[Floats]:
     """Judgements of each worker in each sample; of finished dialogues, of all pairs together, as one session has them."""
     if habits.held:
         return [gap.worker_sizes for gap in gaps]
@@ -284,7 +284,7 @@ def _share_of_good(tables: Tables, measure: Measure) -> float | None:
     return share if share is not None and 0 < share < 1 else None
 
 
-def _minutes(tables: Tables, measure: Measure, habits: Habits, programs: Collection[str]) -> float | None:
+def _minutes(tables: Tables, measure: Measure, habits: PlanningDefaults, programs: Collection[str]) -> float | None:
     """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed.
 
     ``programs``: workers whose times say nothing of what people take.

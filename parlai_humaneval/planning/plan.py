@@ -30,7 +30,7 @@ from parlai_humaneval.planning.summary import (
     plan_notes,
     plan_sources,
 )
-from parlai_humaneval.techniques.registry import Habits, recorded_as
+from parlai_humaneval.techniques.registry import PlanningDefaults, recorded_as
 
 
 class Plan(BaseModel):
@@ -328,7 +328,7 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
     return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
 
 
-def _settings(technique: str, habits: Habits) -> tuple[str | None, ...]:
+def _settings(technique: str, habits: PlanningDefaults) -> tuple[str | None, ...]:
     # Self-chats stand under pw_dialog, whose setting they are; select-all settings differ in what goes on, not in size.
     if recorded_as(technique) != technique:
         return ()

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.planning.design_effect import Likeness, normal_nodes
+from parlai_humaneval.planning.design_effect import Clustering, normal_nodes
 from parlai_humaneval.planning.designs import Contest
 from parlai_humaneval.planning.inputs import PlanError
 
@@ -72,7 +72,7 @@ def answers_of_workers(chances: Floats, sizes: Ints, icc: float, studies: int, r
 
 
 def leads_of_dialogues(
-    contest: Contest, codes: Sequence[Ints], likeness: Likeness, effects: Sequence[Floats], rng: np.random.Generator
+    contest: Contest, codes: Sequence[Ints], likeness: Clustering, effects: Sequence[Floats], rng: np.random.Generator
 ) -> Ints:
     """1, 0 or −1 by where a normal score stands between two thresholds: studies × judgements.
 

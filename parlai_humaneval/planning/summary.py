@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from parlai_humaneval.planning.cost import Collection
-from parlai_humaneval.planning.design_effect import Likeness, dialogue_icc
+from parlai_humaneval.planning.design_effect import Clustering, dialogue_icc
 from parlai_humaneval.planning.designs import (
     MIN_WORKERS,
     Contest,
@@ -214,7 +214,7 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
     return notes
 
 
-def _inequality_words(likeness: Likeness) -> str:
+def _inequality_words(likeness: Clustering) -> str:
     if not likeness.inequality:
         return ", all as many (--worker-inequality 0),"
     equal = 100 / likeness.workers_an_effective_one

@@ -25,7 +25,7 @@ NAMED = 4
 """Of more models only the number is told."""
 
 
-def make_document(
+def build_report(
     tables: Tables,
     options: Options | None = None,
     *,

@@ -18,7 +18,7 @@ from parlai_humaneval.report.views import (
     points_label,
 )
 from parlai_humaneval.statistics.core.effect_sizes import SOURCE
-from parlai_humaneval.statistics.core.formatting import counted, p_words, percent
+from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.techniques.registry import techniques
 
 NAMED = 3
@@ -132,10 +132,10 @@ def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
     winner = ahead_of_all(answer.pairs)
     won = [pair.p_decides for pair in answer.pairs if pair.first == winner and pair.p_decides is not None]
     if winner:
-        yield f"{winner_words(answer.pairs)} ({name_of(answer)}, largest {p_words(max(won))})", len(won)
+        yield f"{winner_words(answer.pairs)} ({name_of(answer)}, largest {format_p(max(won))})", len(won)
     for pair in answer.pairs:
         if pair.differs and pair.first != winner:
-            yield f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {p_words(pair.p_decides)})", 1
+            yield f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {format_p(pair.p_decides)})", 1
 
 
 def name_of(answer: Summary) -> str:

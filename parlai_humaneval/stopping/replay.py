@@ -13,14 +13,14 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
-from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented
+from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.sliders import standardised
-from parlai_humaneval.statistics.survival.spotting import bot_contests, judged_segments
+from parlai_humaneval.statistics.survival.spotting import bot_contests, spot_the_bot_segments
 from parlai_humaneval.stopping.batch import Studies, contradictions
 from parlai_humaneval.stopping.evidence import Evidence, pairs_of
 from parlai_humaneval.stopping.rule import FLOOR, StoppingRule, stopping_rule
 from parlai_humaneval.stopping.status import in_words
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups, merged
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, merged
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, on_sliders, taken_as_finished
 
@@ -347,7 +347,7 @@ def _materials(tables: Tables) -> Iterator[_Material]:
     rows = tables.segments[finished(tables.segments)]
     for keys, part in rows.groupby([rows[name].fillna("") for name in ("technique", "setting", "metric")], sort=True):
         technique, setting, metric = map(str, keys)
-        contests = bot_contests(judged_segments(part))
+        contests = bot_contests(spot_the_bot_segments(part))
         if len(contests):
             names = {"technique": technique, "setting": setting, "metric": metric, "kind": "segments"}
             yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float), times)
@@ -389,13 +389,13 @@ def _of_turns(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
             yield replace(material, done=done)
 
 
-def _pairs_together(group: ChoiceGroup) -> tuple[str, str, str, str]:
+def _pairs_together(group: ComparisonGroup) -> tuple[str, str, str, str]:
     """Pairs of models make one study; each set of three or more is one of its own."""
     return (*group.family, ";".join(group.models) if len(group.models) > 2 else "")
 
 
 def _of_comparisons(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
-    rows = oriented(counted_comparisons(tables))
+    rows = orient_pairs(counted_comparisons(tables))
     if len(tables.turns):
         there = rows["dialogue_a"].isin(tables.turns["dialogue_id"])
         rows = rows[(rows["kind"] != "turn") | ~there]  # the same answers as in the turns

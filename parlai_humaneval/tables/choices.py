@@ -109,7 +109,7 @@ def _selected_by_position(rows: pd.DataFrame, codes: Ints, selected: Floats, n: 
 
 
 @dataclass(frozen=True)
-class ChoiceGroup:
+class ComparisonGroup:
     """Answered turns of one technique, setting and metric; of several replies also of one set of models, unless there are
     more than ``MOST_SETS`` of them.
 
@@ -147,17 +147,17 @@ class ChoiceGroup:
         """What is corrected for together."""
         return self.technique, self.setting, self.metric
 
-    def only(self, keep: Flags) -> ChoiceGroup:
+    def only(self, keep: Flags) -> ComparisonGroup:
         """The same group with some of its turns: ``keep`` has an entry a turn."""
         return replace(self, turns=self.turns.only(keep), positions=self.positions[keep])
 
-    def at_turns(self, first: int, last: int | None = None) -> ChoiceGroup:
+    def at_turns(self, first: int, last: int | None = None) -> ComparisonGroup:
         """Turns ``first`` to ``last``, both with; without ``last`` all later ones."""
         numbers = self.turns.turns
         return self.only((numbers >= first) & (numbers <= (np.inf if last is None else last)))
 
 
-def merged(groups: Sequence[ChoiceGroup]) -> ChoiceGroup:
+def merged(groups: Sequence[ComparisonGroup]) -> ComparisonGroup:
     """The groups of one question as one: a column for every model, nan where it was not shown.
 
     Places are only known where those of every group are.
@@ -177,7 +177,7 @@ def merged(groups: Sequence[ChoiceGroup]) -> ChoiceGroup:
     )
     by_position = [_spread(group.turns.by_position, *_places(group, places)) for group in groups]
     first = groups[0]
-    return ChoiceGroup(
+    return ComparisonGroup(
         technique=first.technique,
         setting=first.setting,
         metric=first.metric,
@@ -191,7 +191,7 @@ def merged(groups: Sequence[ChoiceGroup]) -> ChoiceGroup:
 _LEFT = ("automatic_turns", "failed_replies", "unfinished_dialogues", "unfinished_turns")
 
 
-def _places(group: ChoiceGroup, most: int) -> tuple[list[str], list[str]]:
+def _places(group: ComparisonGroup, most: int) -> tuple[list[str], list[str]]:
     names = [str(place) for place in range(most)]
     return names[: group.turns.by_position.shape[1]], names
 
@@ -203,7 +203,7 @@ def _spread(table: Floats, own: Sequence[str], names: Sequence[str]) -> Floats:
     return whole
 
 
-def choice_groups(tables: Tables) -> list[ChoiceGroup]:
+def choice_groups(tables: Tables) -> list[ComparisonGroup]:
     """What was chosen of several replies, and which single replies were found good; reads ``turns``, ``dialogues``.
 
     Sorted by technique, setting and metric, then those with most dialogues first, then models. A turn counts when its
@@ -219,7 +219,7 @@ def choice_groups(tables: Tables) -> list[ChoiceGroup]:
 
 
 @lru_cache(maxsize=2)
-def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
+def _choice_groups(tables: Tables) -> tuple[ComparisonGroup, ...]:
     """Kept, as several parts of a report ask for the groups of the same tables."""
     turns = tables.turns
     first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
@@ -254,7 +254,7 @@ def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
     return assigned
 
 
-def own_dialogues(group: ChoiceGroup) -> Objects:
+def first_hand_dialogues(group: ComparisonGroup) -> Objects:
     """The dialogues of its turns by their own names, also where several people rated the same one."""
     pairs = zip(group.turns.dialogues, group.turns.workers, strict=True)
     return np.array([str(dialogue).removesuffix(f"{_BY}{worker}") for dialogue, worker in pairs], dtype=object)
@@ -281,7 +281,7 @@ def self_comparisons(turns: pd.DataFrame) -> int:
     return len(twice.drop_duplicates(key))
 
 
-def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
+def _groups(technique: str, part: pd.DataFrame) -> Iterator[ComparisonGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
     yield from _several_model_groups(technique, part[several])
@@ -313,7 +313,7 @@ def _answered(rows: pd.DataFrame) -> Flags:
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 
-def _several_model_groups(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
+def _several_model_groups(technique: str, rows: pd.DataFrame) -> Iterator[ComparisonGroup]:
     asked = rows["tick_choices"].isna().to_numpy(dtype=bool) & ~is_set(rows, "continued_each")
     counted = rows[asked & is_set(rows, "complete", missing=1)]
     counted = counted[~counted.duplicated([*_TURN, "model"], keep=False).to_numpy(dtype=bool)]
@@ -328,12 +328,12 @@ def _several_model_groups(technique: str, rows: pd.DataFrame) -> Iterator[Choice
             yield replace(group, several_sets=many)
 
 
-def _of_models(technique: str, setting: str, metric: str, models: list[str], rows: pd.DataFrame) -> ChoiceGroup:
+def _of_models(technique: str, setting: str, metric: str, models: list[str], rows: pd.DataFrame) -> ComparisonGroup:
     left = rows[~finished(rows)].drop_duplicates(_TURN)
     rows = rows[finished(rows)]
     automatic = is_set(rows, "automatic")
     turns = _matrix(rows[~automatic], models)
-    group = ChoiceGroup(
+    group = ComparisonGroup(
         technique=technique,
         setting=setting,
         metric=metric,
@@ -375,7 +375,9 @@ def _is_problem(criterion: str, rows: pd.DataFrame) -> bool:
     return any(criterion in names.split(";") for names in said) if len(said) else is_problem(criterion)
 
 
-def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, problem: bool = False) -> ChoiceGroup:
+def _single(
+    technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, problem: bool = False
+) -> ComparisonGroup:
     counts = finished(rows)
     left = rows[~counts]
     rows, marks = rows[counts], marks[counts]
@@ -384,7 +386,7 @@ def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, p
     codes: npt.NDArray[np.int8] = pd.Categorical(rows["model"], categories=models).codes
     chosen[np.arange(len(rows)), codes] = marks
     setting = rows["setting"] if len(rows) else left["setting"]
-    return ChoiceGroup(
+    return ComparisonGroup(
         technique=technique,
         setting=str(setting.iloc[0]),
         metric=metric,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 
 TECHNIQUE = "free_for_all"
@@ -70,7 +70,7 @@ def _only(tables: Tables) -> Tables:
     return Tables(turns=tables.turns[mine], dialogues=tables.dialogues, comparisons=tables.comparisons)
 
 
-def _dialogues(groups: Sequence[ChoiceGroup], tables: Tables) -> Dialogues:
+def _dialogues(groups: Sequence[ComparisonGroup], tables: Tables) -> Dialogues:
     models = sorted({model for group in groups for model in group.models})
     chosen = np.concatenate([_wide(group.turns.chosen, group.models, models) for group in groups])
     positions = np.concatenate([_wide(group.positions, group.models, models) for group in groups])
@@ -100,7 +100,7 @@ def _dialogues(groups: Sequence[ChoiceGroup], tables: Tables) -> Dialogues:
     )
 
 
-def _took_part(group: ChoiceGroup, models: Sequence[str]) -> Flags:
+def _took_part(group: ComparisonGroup, models: Sequence[str]) -> Flags:
     """Turns × models: was the model in the turn's dialogue? A reply that failed is one of a model that was."""
     if not group.several_sets:
         return np.tile(np.isin(models, group.models), (len(group.turns.turns), 1))

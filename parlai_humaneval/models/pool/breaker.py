@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import Absence, OutsideError
 
 logger = logging.getLogger(__name__)
@@ -333,7 +333,7 @@ class Breaker(Generic[R]):
         absence, why = None, ""
         try:
             if self._greet is not None:
-                with kept_running():
+                with isolate_model_code():
                     self._greet()
         except OutsideError as error:
             absence, why = error.absence, str(error)

@@ -19,7 +19,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.installing import check_release, lacking
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.options import UnknownOptions, parse, refusal
 from parlai_humaneval.models.agent.packages import needs_local_packages
 from parlai_humaneval.models.backends.base import OutsideAgent, OutsideError
@@ -133,7 +133,7 @@ def load_agent(spec: ModelSpec) -> Agent:
     opt = parlai_opt(spec)
     _let_through(opt, spec)
     try:
-        with default_gpu_kept(spec), kept_running():
+        with default_gpu_kept(spec), isolate_model_code():
             return _with_own_chances(create_agent(opt, requireModelExists=True))
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):

@@ -31,7 +31,7 @@ from parlai.utils.strings import normalize_reply
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.models.agent.dialogue_agent import RAW_FIELD
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.schema.records import ReplyInfo
@@ -219,7 +219,7 @@ class ModelWorker:
         # ParlAI notes there where each copy was made, for ever, and copies all these notes into each.
         if isinstance(notes := getattr(getattr(self.agent, "opt", None), "deepcopies", None), list):
             notes.clear()
-        with kept_running():
+        with isolate_model_code():
             return self.agent.clone()
 
     def submit(self, agent: Agent, observation: Any) -> Request:
@@ -282,7 +282,7 @@ class ModelWorker:
         self.breaker.close()
         if isinstance(self.agent, OutsideAgent):
             try:
-                with kept_running():
+                with isolate_model_code():
                     self.agent.shutdown()
             except Exception:  # an agent may raise anything; the other models are to be closed as well
                 logger.exception("%s could not be shut down", self.name)
@@ -327,7 +327,7 @@ class ModelWorker:
 
     def _stream(self, speaker: Agent) -> Stream | None:
         try:
-            with kept_running():
+            with isolate_model_code():
                 stream: Stream | None = speaker.continuous() if hasattr(speaker, "continuous") else None
         except Exception:
             logger.exception("%s answers whole batches, as it fails to answer word by word", self.name)
@@ -407,7 +407,7 @@ class ModelWorker:
         if not joining:
             return []
         try:
-            with kept_running():
+            with isolate_model_code():
                 stream.join({request: request.observation for request in joining})
         except Exception:  # noqa: BLE001 - as in _settle
             if len(joining) > 1:
@@ -421,11 +421,11 @@ class ModelWorker:
         if not under_way:
             return []
         try:
-            with kept_running():
+            with isolate_model_code():
                 messages = _checked(stream.step())
         except Exception:
             logger.exception("%s failed within %d replies; each is asked for alone", self.name, len(under_way))
-            with kept_running():
+            with isolate_model_code():
                 stream.clear()
             for request in under_way:
                 self._settle([request], speaker)
@@ -466,7 +466,7 @@ class ModelWorker:
             _succeed(request, Reply(text, ready_at, info))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
-        with kept_running():
+        with isolate_model_code():
             if self._batches:
                 with self._lightly():
                     replies = speaker.batch_act([request.observation for request in batch])

@@ -18,9 +18,9 @@ from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     MINUS,
+    format_range,
     p_cell,
     percent,
-    percent_range,
     points_range,
     signed,
     signed_points,
@@ -253,7 +253,7 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
 
 def _in_words(point: IntervalPoint, figure: IntervalFigure) -> str:
     """“52 % (36–68 %)”, “33 (−5 to 61)” in points, “0.41 (0.32 to 0.50)”."""
-    words = points_range if figure.in_points else percent_range if figure.share else signed_range
+    words = points_range if figure.in_points else format_range if figure.share else signed_range
     interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
     return f"{_value(point.estimate, figure)}{interval}".replace("-", "−")
 

@@ -33,7 +33,7 @@ _GAP, _EDGES = 3, 2
 """Letters between two columns, and at both ends of a row."""
 
 
-def print_summary(document: Document, console: Console) -> None:
+def print_report_summary(document: Document, console: Console) -> None:
     """One screen: the answer, the models, the pairs, what qualifies it, and where to read more."""
     answers = leading(document.summaries())
     _print_title(document, console)

@@ -20,16 +20,16 @@ from parlai_humaneval.report.views import DataTable, Figure, Method, interval_fi
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     counted,
-    p_words,
+    format_p,
+    format_range,
     percent,
-    percent_range,
     signed,
     signed_range,
 )
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_mean
-from parlai_humaneval.statistics.preference.pairs import oriented
+from parlai_humaneval.statistics.preference.pairs import orient_pairs
 from parlai_humaneval.statistics.raters.agreement import (
     cohen_kappa,
     fleiss_kappa,
@@ -87,7 +87,7 @@ def questions(tables: Tables) -> Iterator[Judged]:
     yield from _turns(tables.turns)
     # Who won: B, a tie or A, which is the first in the alphabet.
     rows = tables.comparisons
-    rows = oriented(rows[finished(rows) & ~is_set(rows, "automatic")])
+    rows = orient_pairs(rows[finished(rows) & ~is_set(rows, "automatic")])
     own = rows["own_winner"]
     lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
     known = np.where(own.notna(), lead, np.nan)
@@ -430,7 +430,7 @@ def name_of(row: AgreementRow) -> str:
 
 def _headline(row: AgreementRow) -> str:
     same, alpha = row.same, row.alpha
-    interval = percent_range(same.ci_low, same.ci_high)
+    interval = format_range(same.ci_low, same.ci_high)
     sure = "" if interval == ABSENT else f" ({percent(same.level)} interval {interval})"
     limits = signed_range(alpha.ci_low, alpha.ci_high)
     beyond_chance = f", Krippendorff's α {signed(alpha.estimate)}{'' if limits == ABSENT else f' ({limits})'}"
@@ -465,7 +465,7 @@ def _mean_differences(rows: Sequence[AgreementRow]) -> Iterator[str]:
         gap = row.difference
         if gap is not None and gap.p_value is not None and gap.estimate is not None and gap.p_value < ALPHA:
             way = "higher" if gap.estimate > 0 else "lower"
-            by = f"{way} by {signed(abs(gap.estimate))} on average ({p_words(gap.p_value)})"
+            by = f"{way} by {signed(abs(gap.estimate))} on average ({format_p(gap.p_value)})"
             yield f"Who rated once more rates {row.what} {by} than the dialogue's own rater."
 
 

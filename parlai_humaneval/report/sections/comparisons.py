@@ -34,7 +34,7 @@ from parlai_humaneval.report.section import (
     results_disagree,
 )
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, with_note
-from parlai_humaneval.statistics.core.formatting import counted, p_words, percent
+from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import (
@@ -44,7 +44,7 @@ from parlai_humaneval.statistics.preference.pairs import (
     counted_comparisons,
     first_shown,
     model_wins,
-    oriented,
+    orient_pairs,
     wins_of_pairs,
 )
 from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
@@ -251,7 +251,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
     rows = counted_comparisons(tables)
     if rows.empty:
         return None
-    rows = oriented(rows)
+    rows = orient_pairs(rows)
     section = Comparisons(pairs=[], models=[], first_shown=[], reuse=[], told_elsewhere=_turns_of(tables))
     for key, of_group in rows.groupby(list(GROUP), sort=True):
         group = dict(zip(GROUP, map(str, key), strict=True))
@@ -466,8 +466,8 @@ def _by_worker_alone(pair: ComparedPair) -> str | None:
         return None
     return (
         f"{pair.names()}, {group_words(pair)}: significant of these very dialogues, when only the answers of a worker are "
-        f"taken together ({p_words(by_worker)}), but not when those on the same dialogue are too ({p_words(by_both)}): with "
-        "other dialogues of the same models it might come out differently."
+        f"taken together ({format_p(by_worker)}), but not when those on the same dialogue are too ({format_p(by_both)}): "
+        "with other dialogues of the same models it might come out differently."
     )
 
 
@@ -482,7 +482,7 @@ def _habit(row: FirstShown, adjusted: Sequence[str]) -> str | None:
     )
     return (
         f"{group_words(row)}: the one shown first won {percent(row.result.estimate)} of decided comparisons "
-        f"({p_words(row.result.p_value)}); {then}."
+        f"({format_p(row.result.p_value)}); {then}."
     )
 
 

@@ -25,7 +25,7 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
-from parlai_humaneval.statistics.raters.time import TimedAnswers, answers_in_time, time_spent
+from parlai_humaneval.statistics.raters.time import TimedAnswers, time_spent, timed_answers
 from parlai_humaneval.statistics.raters.time_to_significance import (
     CHUNK_MINUTES,
     TimeToSignificance,
@@ -168,7 +168,7 @@ class CrowdTime(Section):
 def build(tables: Tables, options: Options) -> CrowdTime | None:
     """Time spent, and time to significance of every two models; None where no table has times."""
     spent = [SpentTime(**spent._asdict()) for spent in time_spent(tables, level=options.level)]
-    pairs = [_pair(answers, options) for answers in answers_in_time(tables)]
+    pairs = [_pair(answers, options) for answers in timed_answers(tables)]
     if not spent and not pairs:
         return None
     section = CrowdTime(spent=spent, pairs=pairs)

@@ -52,12 +52,12 @@ from parlai_humaneval.report.views import (
     square,
 )
 from parlai_humaneval.statistics.core.correlation import criteria_correlations, rater_pairs
-from parlai_humaneval.statistics.core.formatting import ABSENT, counted, listed, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_p, listed, percent, signed, signed_range
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE, crossed_mean, is_by_both
 from parlai_humaneval.statistics.ranking.order import EQUAL
-from parlai_humaneval.statistics.raters.time import left_open
+from parlai_humaneval.statistics.raters.time import idle_answers
 from parlai_humaneval.statistics.ratings.replications import replication, same_conclusions
 from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE, Assessed, assessed, is_reversed
 from parlai_humaneval.statistics.ratings.standardised import ScoreGap, SystemScore, score_gaps, system_scores
@@ -402,7 +402,7 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
     rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
     known = tables.dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
     timed: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
-    timed["left_open"] = left_open(timed["seconds"].to_numpy(dtype=float, na_value=np.nan))
+    timed["left_open"] = idle_answers(timed["seconds"].to_numpy(dtype=float, na_value=np.nan))
     section = DirectAssessment(
         basis=Basis(
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
@@ -688,7 +688,7 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
         return f"no pair of {len(tested)} differs ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
-    named = ", ".join(f"{_apart(pair)} ({p_words(pair.line().p_decides)})" for pair in apart[:NAMED])
+    named = ", ".join(f"{_apart(pair)} ({format_p(pair.line().p_decides)})" for pair in apart[:NAMED])
     more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
     return f"{len(apart)} of {len(tested)} pairs {verb} ({clusters}, Holm's correction): {named}{more}"
 

@@ -25,7 +25,7 @@ from parlai_humaneval.report.views import (
 )
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
-from parlai_humaneval.statistics.core.formatting import counted, listed, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.core.formatting import counted, format_p, listed, percent, signed, signed_range
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.ranks import ranks_of
@@ -523,7 +523,7 @@ def _remarks(
     moved = row.no_position_effect
     if moved is not None and moved.p_value is not None and moved.p_value < ALPHA:
         yield (
-            f"Where a reply stood mattered ({p_words(moved.p_value)}); the strengths are free of it, points and TrueSkill "
+            f"Where a reply stood mattered ({format_p(moved.p_value)}); the strengths are free of it, points and TrueSkill "
             "are not."
         )
     yield from (f"Bootstrap of TrueSkill: {note}." for note in first.notes)

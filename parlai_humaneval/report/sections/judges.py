@@ -18,7 +18,7 @@ from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.sections.agreement import Judged, Scale, Source, questions
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.core.formatting import ABSENT, counted, percent, percent_range, signed
+from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_range, percent, signed
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
@@ -533,7 +533,7 @@ def _key_findings(section: Judges, judge: JudgeRow) -> Iterator[str]:
 
 
 def _interval(result: Result) -> str:
-    interval = percent_range(result.ci_low, result.ci_high)
+    interval = format_range(result.ci_low, result.ci_high)
     return "" if interval == ABSENT else f" ({interval})"
 
 

@@ -31,7 +31,7 @@ from parlai_humaneval.report.views import (
     curve_of,
     interval_figures,
 )
-from parlai_humaneval.statistics.core.formatting import counted, listed, number_words, percent
+from parlai_humaneval.statistics.core.formatting import counted, format_number, listed, percent
 from parlai_humaneval.statistics.core.means import clustered_difference, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
@@ -46,10 +46,10 @@ from parlai_humaneval.statistics.ratings.likert import (
     mean_rating,
     rated_pairs,
 )
-from parlai_humaneval.statistics.ratings.regression import single_groups, weigh_turns
+from parlai_humaneval.statistics.ratings.regression import single_groups, turn_weights
 from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE as DIRECT_ASSESSMENT
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.choices import ChoiceGroup
+from parlai_humaneval.tables.choices import ComparisonGroup
 
 
 class LikertRow(Row):
@@ -294,14 +294,14 @@ def _pairs(group: RatedCriterion, level: float) -> list[LikertPair]:
 
 
 def _add_regression(
-    section: Likert, turns: Sequence[ChoiceGroup], groups: Sequence[RatedCriterion], level: float
+    section: Likert, turns: Sequence[ComparisonGroup], groups: Sequence[RatedCriterion], level: float
 ) -> int:
     """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
     left_out = 0
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
-        fits = weigh_turns(here, [group for group in groups if group.setting in ("", setting)], level=level)
+        fits = turn_weights(here, [group for group in groups if group.setting in ("", setting)], level=level)
         section.regression += [
             TurnTerm(technique=here[0].technique, setting=setting, model=fit.model, clustered=clustered, paper=paper)
             for fit in fits
@@ -311,7 +311,7 @@ def _add_regression(
     return left_out
 
 
-def _combos(turns: Sequence[ChoiceGroup], rated: Sequence[RatedCriterion], level: float) -> Iterator[LikertCombo]:
+def _combos(turns: Sequence[ComparisonGroup], rated: Sequence[RatedCriterion], level: float) -> Iterator[LikertCombo]:
     asked = {group.metric for group in turns}
     for group in turns:
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
@@ -323,7 +323,7 @@ def _combos(turns: Sequence[ChoiceGroup], rated: Sequence[RatedCriterion], level
 
 
 def _combos_of(
-    group: ChoiceGroup, rated: RatedCriterion, weights: tuple[float, float], level: float
+    group: ComparisonGroup, rated: RatedCriterion, weights: tuple[float, float], level: float
 ) -> Iterator[LikertCombo]:
     for a, b in combinations(single_combos(group, rated, *weights), 2):
         yield LikertCombo(
@@ -382,7 +382,7 @@ def _headline(section: Likert, level: float) -> str:
 def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: float) -> str:
     if not pairs:
         alone = models[0]
-        rated = f"{alone.model} was rated {number_words(alone.mean.estimate)} on {alone.criterion} on average"
+        rated = f"{alone.model} was rated {format_number(alone.mean.estimate)} on {alone.criterion} on average"
         return f"{rated}{_interval(alone.mean.ci_low, alone.mean.ci_high, level)}."
     clearest = min(pairs, key=lambda pair: clearness(pair.line))
     if all(not pair.gap.estimate for pair in pairs):
@@ -410,7 +410,7 @@ def _sentence(pair: LikertPair, level: float) -> str:
         return f"{line.first} and {line.second} were rated exactly alike on {pair.criterion} on average, {pair_p(line)}"
     points, which = ("(reversed: more is worse) ", "lower") if pair.reversed else ("", "higher")
     return (
-        f"{line.first} was rated {number_words(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"
+        f"{line.first} was rated {format_number(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"
         f"on average{_interval(line.low, line.high, level)}, {pair_p(line)}"
         f"{'; they are statistically tied' if line.differs is False else ''}"
     )
@@ -419,7 +419,7 @@ def _sentence(pair: LikertPair, level: float) -> str:
 def _interval(low: float | None, high: float | None, level: float) -> str:
     if low is None or high is None:
         return " (no interval can be given)"
-    return f" ({percent(level)} interval {number_words(low)} to {number_words(high)})"
+    return f" ({percent(level)} interval {format_number(low)} to {format_number(high)})"
 
 
 def _disagreements(pairs: Sequence[LikertPair]) -> list[str]:

@@ -28,7 +28,7 @@ from parlai_humaneval.statistics.core.formatting import counted, signed, signed_
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_mean, crossed_share
-from parlai_humaneval.statistics.preference.pairs import oriented, wins_of_pairs
+from parlai_humaneval.statistics.preference.pairs import orient_pairs, wins_of_pairs
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, nobody_won
@@ -162,7 +162,7 @@ def build(tables: Tables, options: Options) -> Rankings | None:
     for key, rows in turns.groupby(_GROUP, sort=True):
         group = dict(zip(_GROUP, map(str, key), strict=True))
         of_group = np.logical_and.reduce([pairs[name].eq(value).to_numpy(dtype=bool) for name, value in group.items()])
-        compared = oriented(pairs[of_group])
+        compared = orient_pairs(pairs[of_group])
         models, of_models = _models(rows, group, options.level), _pairs(compared, group, options)
         order = _order(models, of_models)
         if order is not None and len(order.groups) > 1:

@@ -52,9 +52,9 @@ from parlai_humaneval.report.views import (
     p_matrix,
 )
 from parlai_humaneval.schema.records import HUMAN
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
-from parlai_humaneval.statistics.core.formatting import counted, listed, percent, percent_range
+from parlai_humaneval.statistics.core.formatting import counted, format_range, listed, percent
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.core.result import Result
@@ -72,8 +72,8 @@ from parlai_humaneval.statistics.survival.spotting import (
     contest_share,
     contest_wins,
     equal_weights,
-    judged_segments,
     ranking_stability,
+    spot_the_bot_segments,
 )
 from parlai_humaneval.statistics.survival.tests import (
     clustered_score_test,
@@ -403,7 +403,7 @@ def build(tables: Tables, options: Options) -> SegmentsSection | None:
 def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     """The analysis of all rows that count; ``rows`` may hold unfinished ones, which are counted."""
     labelled = rows[finished(rows)]
-    contests = bot_contests(judged_segments(labelled))
+    contests = bot_contests(spot_the_bot_segments(labelled))
     people = labelled[(labelled["model"] == HUMAN).to_numpy(dtype=bool)]
     segments = labelled.drop_duplicates(list(SEGMENT))
     technique, setting, metric = (" and ".join(unique(labelled[name])) for name in ("technique", "setting", "metric"))
@@ -806,7 +806,7 @@ def _remarks(analysis: Analysis) -> Iterator[str]:
 
 def _of_data(analysis: Analysis) -> Iterator[str]:
     if analysis.n_workers < MIN_CLUSTERS:
-        yield f"{counted(analysis.n_workers, 'worker')}: {too_few()}."
+        yield f"{counted(analysis.n_workers, 'worker')}: {too_few_clusters()}."
     yield from rough_guides(pair.win_rate for pair in analysis.pairs)
     yield from counted_once(pair.win_rate for pair in analysis.pairs)
     yield from counted_once(test.clustered for test in analysis.tests)
@@ -870,7 +870,7 @@ def _of_features(analysis: Analysis) -> Iterator[str]:
 def _share(result: Result | None) -> str:
     if result is None or result.ci_low is None:
         return f"{percent(None if result is None else result.estimate)} (no interval)"
-    return f"{percent(result.estimate)} ({percent_range(result.ci_low, result.ci_high)})"
+    return f"{percent(result.estimate)} ({format_range(result.ci_low, result.ci_high)})"
 
 
 _LABELS: Labels = {

@@ -66,7 +66,7 @@ Limits = tuple[float, float] | None
 CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
 
 
-def too_few(cluster: str = "worker") -> str:
+def too_few_clusters(cluster: str = "worker") -> str:
     """Said in place of an interval and a p-value."""
     return f"too few {cluster}s for an interval and a p-value (at least {MIN_CLUSTERS} are needed)"
 
@@ -164,7 +164,7 @@ def clustered_share(
     share = float(sums.numerators.sum()) / total
     base = base.but(estimate=share)
     if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster),))
+        return base.but(notes=(too_few_clusters(cluster),))
     observed = Deviations(share, (sums.numerators - share * sums.denominators) / total, sums.denominators / total)
     of_rates = bool((sums.numerators >= 0).all() and (sums.numerators <= sums.denominators + 1e-9).all())
     counts = ClusteredRate.of(np.minimum(sums.numerators, sums.denominators), sums.denominators) if of_rates else None
@@ -186,7 +186,7 @@ def _as_share(by_signs: Result, observed: Deviations, counts: ClusteredRate, nul
         p_value=tested.p_value,
         method=f"{by_signs.method}; near 0 and 1 {BINOMIAL}",
         source=f"{by_signs.source}; {extreme_rates.SOURCE}",
-        notes=few_notes(len(observed.parts), cluster, observed.weights),
+        notes=small_sample_notes(len(observed.parts), cluster, observed.weights),
     )
 
 
@@ -330,7 +330,7 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
         ci_high=None if unbounded else high,
         statistic=None if null is None else (observed.estimate - null) / error,
         p_value=p,
-        notes=(*base.notes, *few_notes(groups, cluster, observed.weights), *notes, *cut),
+        notes=(*base.notes, *small_sample_notes(groups, cluster, observed.weights), *notes, *cut),
         details={**base.details, "standard_error": error, **by_t},
     )
 
@@ -352,7 +352,7 @@ def effective_clusters(sizes: npt.ArrayLike) -> float:
     return float(n.sum()) ** 2 / squares if squares else 0.0
 
 
-def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
+def small_sample_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
     """What to say of an interval that rests on few clusters, or on few large ones; often nothing.
 
     ``sizes``: number of observations of each. Where they differ much, the interval rests on a few of them, however many

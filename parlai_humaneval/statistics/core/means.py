@@ -18,7 +18,7 @@ from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
     least_p,
-    too_few,
+    too_few_clusters,
     with_sign_flips,
 )
 from parlai_humaneval.statistics.core.once_each import once_each
@@ -160,7 +160,7 @@ def _with_interval(
         p = None if null is None else 1.0
         return base.but(p_value=p, notes=("no observations: nothing can be estimated",))
     if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster),))
+        return base.but(notes=(too_few_clusters(cluster),))
     return with_sign_flips(base, Deviations(estimate, parts, weights, least), null, cluster, limits)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from parlai_humaneval.statistics.core.formatting import number_words, p_words
+from parlai_humaneval.statistics.core.formatting import format_number, format_p
 
 if TYPE_CHECKING:
     pass
@@ -109,15 +109,15 @@ class Result(BaseModel):
         return self.p_value if self.p_holm is None else self.p_holm
 
     def __str__(self) -> str:
-        parts = [f"{self.name}: {number_words(self.estimate)}"]
+        parts = [f"{self.name}: {format_number(self.estimate)}"]
         if self.ci_low is not None and self.ci_high is not None:
-            parts.append(f"{self.level:.0%} interval {number_words(self.ci_low)} to {number_words(self.ci_high)}")
+            parts.append(f"{self.level:.0%} interval {format_number(self.ci_low)} to {format_number(self.ci_high)}")
         if self.statistic is not None:
-            parts.append(f"statistic {number_words(self.statistic)}")
+            parts.append(f"statistic {format_number(self.statistic)}")
         if self.p_value is not None:
-            parts.append(p_words(self.p_value))
+            parts.append(format_p(self.p_value))
         if self.p_holm is not None:
-            parts.append(f"Holm {p_words(self.p_holm)}")
+            parts.append(f"Holm {format_p(self.p_holm)}")
         return ", ".join([*parts, f"n = {self.n} [{self.method}]"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -38,11 +38,11 @@ from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
     effective_clusters,
-    few_notes,
     least_p,
     limited,
     not_below,
-    too_few,
+    small_sample_notes,
+    too_few_clusters,
 )
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.once_each import answer_weights
@@ -242,7 +242,7 @@ def by_both(
         method=BY_BOTH,
         assumptions=("answers without a common worker or dialogue are independent",),
         source=CROSSED_SOURCE,
-        notes=(*few_notes(len(of_workers), "worker", of_workers), *_few_notes(few), *tested.notes),
+        notes=(*small_sample_notes(len(of_workers), "worker", of_workers), *_few_notes(few), *tested.notes),
         details={**tested.details, **_number_of(dialogues), **few, "p_by_worker": by_worker.p_value},
     )
 
@@ -298,7 +298,7 @@ def two_way_share(
         details={"n_first": groups[0], "n_second": groups[1], "null": null},
     )
     if min(groups) < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster),))
+        return base.but(notes=(too_few_clusters(cluster),))
     tested = _tested(base, (x - share * n) / total, clusterings, n, null, SHARE_LIMITS, share=True)
     if tested is None:  # the fewer of both count, one answer each
         fewest = min(clusterings, key=lambda codes: int(codes.max()))
@@ -306,7 +306,7 @@ def two_way_share(
         return alike.but(details={**base.details, **alike.details})
     tested = not_below(tested, 2.0 ** (1 - min(groups)) if min(groups) >= FLIPPED_CLUSTERS else 0.0, null)
     sums = min((np.bincount(codes, weights=n) for codes in clusterings), key=effective_clusters)
-    return tested.but(notes=(*few_notes(min(groups), cluster, sums), *tested.notes))
+    return tested.but(notes=(*small_sample_notes(min(groups), cluster, sums), *tested.notes))
 
 
 def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Objects
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented
+from parlai_humaneval.statistics.preference.pairs import counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.likert import likert_rows
 from parlai_humaneval.statistics.ratings.sliders import assessed
-from parlai_humaneval.tables.choices import READ_AGAIN, ChoiceGroup, choice_groups, own_dialogues
+from parlai_humaneval.tables.choices import READ_AGAIN, ComparisonGroup, choice_groups, first_hand_dialogues
 from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.filters import finished
 from parlai_humaneval.tables.schema import HUMAN, TableName
@@ -122,7 +122,7 @@ def compared(tables: Tables) -> pd.DataFrame:
     ``item`` names what was compared, alike for whoever judged it; ``outcome``: 1 the first model won, −1 the second, 0 a
     tie. Comparisons of turns are taken from the table of turns, where there is one.
     """
-    rows = oriented(counted_comparisons(tables))
+    rows = orient_pairs(counted_comparisons(tables))
     of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
     rows = rows[~of_turns]
     rows = rows.assign(item=_items(rows), n_models=rows["n_models"].fillna(2))
@@ -143,8 +143,8 @@ def _items(rows: pd.DataFrame) -> pd.Series[Any]:
     return verdict
 
 
-def _pairs(group: ChoiceGroup) -> Iterator[pd.DataFrame]:
-    turns, dialogues = group.turns, own_dialogues(group)
+def _pairs(group: ComparisonGroup) -> Iterator[pd.DataFrame]:
+    turns, dialogues = group.turns, first_hand_dialogues(group)
     items = _turn_items(group)
     order = sorted(range(len(turns.models)), key=lambda place: turns.models[place])
     n_models = (~np.isnan(turns.chosen)).sum(axis=1)
@@ -171,8 +171,8 @@ def _pairs(group: ChoiceGroup) -> Iterator[pd.DataFrame]:
             )
 
 
-def _turn_items(group: ChoiceGroup) -> Objects:
-    pairs = zip(own_dialogues(group), group.turns.turns, strict=True)
+def _turn_items(group: ComparisonGroup) -> Objects:
+    pairs = zip(first_hand_dialogues(group), group.turns.turns, strict=True)
     return np.array([f"{dialogue}:{turn:g}" for dialogue, turn in pairs], dtype=object)
 
 
@@ -211,7 +211,7 @@ def _good_turns(tables: Tables) -> Iterator[pd.DataFrame]:
     for group in choice_groups(tables):
         if group.kind != "single":
             continue
-        dialogues, items = own_dialogues(group), _turn_items(group)
+        dialogues, items = first_hand_dialogues(group), _turn_items(group)
         for number, model in enumerate(group.models):
             good = group.good[:, number]
             known = ~np.isnan(good)

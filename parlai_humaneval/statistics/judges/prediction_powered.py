@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from parlai_humaneval._util.arrays import Codes, Floats
-from parlai_humaneval.statistics.core.clustered import NO_VARIANCE, Limits, effective_clusters, few_notes
+from parlai_humaneval.statistics.core.clustered import NO_VARIANCE, Limits, effective_clusters, small_sample_notes
 from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.core.two_way import (
     ABOUT_THESE,
@@ -254,7 +254,7 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
         return _alone(question)
     sizes = np.bincount(evidence.workers, weights=question.sizes)
     about = (note for note in people.notes if note.startswith(ABOUT_THESE))
-    notes = (*few_notes(int((sizes > 0).sum()), "worker", sizes), *about, *result.notes)
+    notes = (*small_sample_notes(int((sizes > 0).sum()), "worker", sizes), *about, *result.notes)
     return _with_human_result(result.but(notes=notes), question, power, gain)
 
 

@@ -24,7 +24,7 @@ _NEEDED = [*_STUDY, *_RATED, "turn", "model", "selected", "written", "seconds", 
 _NEEDED += ["continued_each", "tick_choices"]
 
 
-def oddities(turns: pd.DataFrame) -> list[str]:
+def data_warnings(turns: pd.DataFrame) -> list[str]:
     """Sentences on what may be a mistake in the table, or in the study; none of it keeps the table from being read.
 
     ``turns``: a checked table. Told are turns in which one reply had to be chosen and none was, dialogues of one model in

@@ -33,7 +33,7 @@ SOURCE = "Holt & Smith 1979 (post-stratification by place)"
 METHOD = "each place counts alike"
 
 
-def place_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | None:
+def position_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | None:
     """A number an observation, whose mean is the mean over places of the mean of ``values`` at each place.
 
     It is the value's distance from the mean of its place, weighted so that all places count alike, plus that mean of
@@ -50,7 +50,7 @@ def place_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | Non
     Source: Holt & Smith 1979 (post-stratification).
 
     >>> won, first = [1, 1, 1, 0, 0, 1], [1, 1, 1, 1, 0, 0]  # first four times of six: won 3 of 4, else 1 of 2
-    >>> round(float(place_balanced(won, first).mean()), 3)
+    >>> round(float(position_balanced(won, first).mean()), 3)
     0.625
     """
     x, where = np.asarray(values, dtype=float), np.asarray(places, dtype=float)
@@ -102,7 +102,7 @@ def counted_comparisons(tables: Tables) -> pd.DataFrame:
     return kept
 
 
-def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
+def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The comparisons with ``model_a`` first in the alphabet, and what became of each as numbers.
 
     ``outcome``: 1 A won, −1 B won, 0 a tie. ``first_a``: 1 where A's reply or dialogue was shown first (above or on the
@@ -117,7 +117,7 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> rows[['model_a', 'model_b', 'outcome', 'first_a', 'kind']].astype(object).iloc[0].tolist()
     ['ada', 'bob', -1, 0.0, 'dialogue']
     """
@@ -220,7 +220,7 @@ def wins_of_pairs(
     towards the family.
 
     Args:
-        rows: comparisons of one group, as :func:`oriented` gives them.
+        rows: comparisons of one group, as :func:`orient_pairs` gives them.
         family: what the group is of.
         level: coverage of the intervals.
         seed: may still be given, and changes nothing: no signs are drawn any more.
@@ -233,7 +233,7 @@ def wins_of_pairs(
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> pair = wins_of_pairs(rows)[0]
     >>> pair.wins_a, pair.wins_b, round(pair.win_rate.estimate, 3)
     (22, 10, 0.688)
@@ -278,7 +278,7 @@ def _adjusted(pair: PairWins, rows: pd.DataFrame, habit: Result) -> PairWins:
 
 def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: Result) -> Result | None:
     """The mean of ``values`` with both places counting alike; None where places are not known, or were alike."""
-    balanced = place_balanced(values, first)
+    balanced = position_balanced(values, first)
     if balanced is None:
         return None
     known = (~np.isnan(balanced)).astype(float)
@@ -329,14 +329,14 @@ class ModelWins:
 
 
 def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
-    """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins.
+    """Every model of ``rows`` (as :func:`orient_pairs`), the most often winning first; weaker opponents mean more wins.
 
     Assumes, for the interval, that comparisons without a common worker or dialogue are independent.
 
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> [(wins.model, wins.wins, wins.losses) for wins in model_wins(rows)]
     [('ada', 22, 10), ('bob', 10, 22)]
     """
@@ -370,7 +370,7 @@ def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
     Source: Smith et al. 2022, App. C.7.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> print(first_shown(rows))
     the one shown first won: 0.562, 95% interval 0.375 to 0.750, statistic 0.798, p = .69, n = 32 [sign-flip test,
     clustered by worker]

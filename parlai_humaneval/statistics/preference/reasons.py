@@ -22,7 +22,7 @@ import pandas as pd
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, is_turn, oriented
+from parlai_humaneval.statistics.preference.pairs import counted_comparisons, is_turn, orient_pairs
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, of_unfinished
 from parlai_humaneval.tables.schema import TIE
@@ -107,7 +107,7 @@ def _of_comparisons(tables: Tables) -> pd.DataFrame:
     # Turns that stand in the table of turns have brought their reasons along.
     told = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
     known = known & ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
-    rows = oriented(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
+    rows = orient_pairs(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
     chosen = np.where(rows["outcome"] > 0, rows["model_a"], np.where(rows["outcome"] < 0, rows["model_b"], TIE))
     named = rows.assign(
         comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen, nobody=(rows["outcome"] == 0).astype(bool)

@@ -26,14 +26,14 @@ WinsLosses = Sequence[tuple[int, int]] | Sequence[Sequence[int]] | npt.NDArray[n
 EFFECTIVE_SOURCE = "Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance from placements)"
 
 
-def lin(wins: float, losses: float) -> float | None:
+def linear_win_rate(wins: float, losses: float) -> float | None:
     """wins / (wins + losses); None where nothing was decided.
 
     Assumes that all turns weigh the same, and that ties say nothing.
 
     Source: Smith et al. 2022, §4.1.
 
-    >>> lin(3, 1)
+    >>> linear_win_rate(3, 1)
     0.75
     """
     return wins / (wins + losses) if wins + losses else None
@@ -52,10 +52,10 @@ def lin_pooled(dialogues: WinsLosses) -> float | None:
     0.667
     """
     wins, losses = _columns(dialogues)
-    return lin(float(wins.sum()), float(losses.sum()))
+    return linear_win_rate(float(wins.sum()), float(losses.sum()))
 
 
-def sqr(dialogues: WinsLosses) -> float | None:
+def squared_win_rate(dialogues: WinsLosses) -> float | None:
     """Mean over ``dialogues`` of wins² / (wins² + losses²); undecided dialogues are left out.
 
     Between Lin and winner-takes-all: clear dialogues weigh more.
@@ -64,13 +64,13 @@ def sqr(dialogues: WinsLosses) -> float | None:
 
     Source: Smith et al. 2022, §4.1.
 
-    >>> sqr([(3, 1), (1, 1)])
+    >>> squared_win_rate([(3, 1), (1, 1)])
     0.7
     """
     return _mean(sqr_scores(*_columns(dialogues)))
 
 
-def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
+def winner_takes_all(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
     """Share of ``dialogues`` with more wins than losses.
 
     ``ties``: a dialogue with as many wins as losses counts half, is left out, or counts as lost.
@@ -81,7 +81,7 @@ def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
 
     Source: Smith et al. 2022, §4.1.
 
-    >>> wta([(3, 1), (1, 1)])
+    >>> winner_takes_all([(3, 1), (1, 1)])
     0.75
     """
     return _mean(wta_scores(*_columns(dialogues), ties=ties))
@@ -144,7 +144,7 @@ def placements(a: Floats, b: Floats) -> Floats:
     return np.asarray((above + equal / 2) / max(1, np.size(b)), dtype=float)
 
 
-def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
+def pw_combo_score(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
     """The win rate of ratings drawn from two techniques at ``w_turn`` : ``w_dialog``.
 
     “PW combo” of Smith et al. 2022, Table 3. The paper draws single ratings, so ``rate_turn`` is Lin (over turns 2–6),
@@ -158,7 +158,7 @@ def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: flo
 
     Source: Smith et al. 2022, Table 3.
 
-    >>> round(combo(0.6, 0.7), 3)
+    >>> round(pw_combo_score(0.6, 0.7), 3)
     0.683
     """
     if min(w_turn, w_dialog) < 0 or w_turn + w_dialog == 0:
@@ -166,7 +166,7 @@ def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: flo
     return (w_turn * rate_turn + w_dialog * rate_dialog) / (w_turn + w_dialog)
 
 
-def sm_combo(
+def sm_combo_score(
     turn_scores: npt.ArrayLike,
     likert: npt.ArrayLike,
     w_turn: float = 1,
@@ -180,13 +180,13 @@ def sm_combo(
     ``scale``, brought to 0–1 (Smith et al. 2022, App. C.8, which finds 1:5 and 1:10 the most sensitive).
 
     Raises:
-        ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`combo`.
+        ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`pw_combo_score`.
 
     Assumes that the steps of the rating scale are equally wide.
 
     Source: Smith et al. 2022, App. C.8.
 
-    >>> sm_combo([1, 0], [5, 3]).round(3).tolist()
+    >>> sm_combo_score([1, 0], [5, 3]).round(3).tolist()
     [1.0, 0.417]
     """
     turns, ratings, (low, high) = _scores(turn_scores), _scores(likert), scale
@@ -194,7 +194,7 @@ def sm_combo(
         raise ValueError(f"{turns.size} scores of turns and {ratings.size} ratings: expected one each a conversation")
     if ((turns < 0) | (turns > 1)).any() or ((ratings < low) | (ratings > high)).any():
         raise ValueError(f"expected scores of turns from 0 to 1 and ratings from {low} to {high}")
-    whole = combo(0, 1, w_turn, w_dialog)
+    whole = pw_combo_score(0, 1, w_turn, w_dialog)
     return np.asarray((1 - whole) * turns + whole * (ratings - low) / (high - low), dtype=float)
 
 

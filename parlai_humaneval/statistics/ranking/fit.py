@@ -27,9 +27,9 @@ from parlai_humaneval.statistics.core.clustered import (
     NO_VARIANCE,
     Deviations,
     effective_clusters,
-    few_notes,
+    small_sample_notes,
     standard_error,
-    too_few,
+    too_few_clusters,
     with_sign_flips,
 )
 from parlai_humaneval.statistics.core.multiplicity import corrected
@@ -500,7 +500,7 @@ class _Inference:
             alone["p_independent"] = float(2 * ndtr(-abs(estimate) / plain)) if plain > 0 else None
         base = base.but(estimate=estimate, details={**base.details, **alone})
         if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few(self.words.cluster),))
+            return base.but(notes=(too_few_clusters(self.words.cluster),))
         parts = self.influence @ row
         shares = self.shares.mean(axis=1) if weights is None else weights
         observed = Deviations(estimate, parts, shares)
@@ -522,7 +522,7 @@ class _Inference:
         by_both = self._worded(by_worker, BY_BOTH).but(
             ci_low=estimate - half,
             ci_high=estimate + half,
-            notes=(*few_notes(len(sizes), self.words.cluster, sizes), *notes),
+            notes=(*small_sample_notes(len(sizes), self.words.cluster, sizes), *notes),
             details={**by_worker.details, **details, "df": df, "standard_error": error},
         )
         if by_worker.p_value is None:
@@ -570,7 +570,7 @@ class _Inference:
                 return base.but(p_value=sign_flip.joint_sign_flip_p(leads), method=method, notes=(note,))
             return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
         if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few(self.words.cluster),))
+            return base.but(notes=(too_few_clusters(self.words.cluster),))
         own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
         parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
         if standard_error(parts.ravel()) < NO_VARIANCE:
@@ -582,7 +582,7 @@ class _Inference:
             statistic=float((scaled.sum(axis=0) ** 2).sum()),
             p_value=sign_flip.joint_sign_flip_p(scaled),
             method=f"{self.words.method}, joint {FLIPPED}, clustered by {self.words.cluster}",
-            notes=few_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
+            notes=small_sample_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
             details={**base.details, "df": len(rows) - 1},
         )
         return self._joint_by_both(by_worker, rows)

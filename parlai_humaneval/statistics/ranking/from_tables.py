@@ -13,14 +13,14 @@ import pandas as pd
 
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import oriented
+from parlai_humaneval.statistics.preference.pairs import orient_pairs
 from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs, fitted_pairs
 from parlai_humaneval.statistics.ranking.fit import Strengths, if_independent
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
-from parlai_humaneval.tables.choices import ChoiceGroup, merged
+from parlai_humaneval.tables.choices import ComparisonGroup, merged
 
 
-def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | None:
+def turn_strengths(group: ComparisonGroup, *, level: float = 0.95) -> Strengths | None:
     """Plackett–Luce strengths of the models of ``group``, clustered by worker; None where single replies were rated.
 
     Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
@@ -66,11 +66,11 @@ def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> S
     >>> [(model.name, round(model.estimate, 2)) for model in found.models]
     [('strength of ada', 0.39), ('strength of bob', -0.39)]
     """
-    return None if comparisons.empty else oriented_strengths(oriented(comparisons), level=level)
+    return None if comparisons.empty else oriented_strengths(orient_pairs(comparisons), level=level)
 
 
 def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
-    """Strengths from rows of :func:`~parlai_humaneval.statistics.preference.pairs.oriented`; ``models`` in this order."""
+    """Strengths from rows as :func:`~parlai_humaneval.analysis.orient_pairs` gives them; ``models`` in this order."""
     return fitted_strengths(rows, models=models, level=level).strengths
 
 
@@ -97,7 +97,7 @@ ALWAYS = 0.9
 """Models that are shown in at least this share of the turns of their group count as always shown."""
 
 
-def pooled_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95) -> Strengths | None:
+def pooled_strengths(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> Strengths | None:
     """Of all models of a question's ``groups``; None where all models always stood side by side, and their shares rank them,
     or where single replies were rated."""
     if groups[0].kind == "single" or not _incomplete(groups):
@@ -105,14 +105,14 @@ def pooled_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95) -> S
     return turn_strengths(merged(groups), level=level)
 
 
-def one_ranking(groups: Sequence[ChoiceGroup], *, level: float = 0.95) -> tuple[ChoiceGroup, Strengths] | None:
+def one_ranking(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> tuple[ComparisonGroup, Strengths] | None:
     """A question's ``groups`` as one, and its strengths; None where there are none, or where a model may be the best whose
     strength is not finite."""
     strengths = pooled_strengths(groups, level=level)
     return None if strengths is None or strengths.best is None else (merged(groups), strengths)
 
 
-def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
+def _incomplete(groups: Sequence[ComparisonGroup]) -> bool:
     shown = [~np.isnan(group.turns.chosen) for group in groups]
     return len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
 

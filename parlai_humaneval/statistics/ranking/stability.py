@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.correlation import correlation, kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.ranks import rank_range, ranks_of
 from parlai_humaneval.statistics.core.result import Result
@@ -191,7 +191,7 @@ def score_ranges(
     centres = np.median(scores[number:], axis=0).tolist() if several else [None] * table.shape[1]
     ranges = shuffle_interval(scores[number:], level) if several else unknown
     places = _rank_ranges(scores[number:], level) if several else unknown
-    notes = () if several else (too_few(),)
+    notes = () if several else (too_few_clusters(),)
     return [
         ScoreRange(
             order_middle=middle,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few_clusters
 from parlai_humaneval.statistics.core.result import Result
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -347,7 +347,7 @@ def _with_bootstrap(
         return base.but(notes=(ALIKE,))
     base = base.but(estimate=value)
     if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster).replace(" and a p-value", ""),))
+        return base.but(notes=(too_few_clusters(cluster).replace(" and a p-value", ""),))
     low, high = _percentiles(parts, measure, seed, draws, level)
     return base.but(ci_low=low, ci_high=high)
 

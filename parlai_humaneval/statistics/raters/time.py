@@ -1,6 +1,6 @@
 """Raters' time: when each answer was there, and how long dialogues, judgements and comparisons took.
 
-A page that was left open overnight is no work: :func:`left_open` says which times are taken for such, here and wherever
+A page that was left open overnight is no work: :func:`idle_answers` says which times are taken for such, here and wherever
 time is counted. Medians hold them, means and sums do not: means leave them out, and in sums they count as the median of the
 others, as times that are missing do. Nothing is deleted from the tables.
 """
@@ -19,9 +19,9 @@ import pandas as pd
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented
+from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.likert import likert_groups
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import is_set
 
@@ -34,7 +34,7 @@ LEFT_OPEN_MEDIANS = 10.0
 """A longer time than either of both, an hour and ten medians, is taken for that of a page that was left open."""
 
 
-def left_open(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Flags:
+def idle_answers(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Flags:
     """Which times are those of a page that was left open: more than an hour, and than ten times the median of their kind.
 
     Args:
@@ -49,7 +49,7 @@ def left_open(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Fla
 
     Source: own rule, after Ratcliff 1993.
 
-    >>> left_open([20, 25, 600_000, 3_000]).tolist()
+    >>> idle_answers([20, 25, 600_000, 3_000]).tolist()
     [False, False, True, False]
     """
     times = np.asarray(seconds, dtype=float)
@@ -66,7 +66,7 @@ def _worked(rows: pd.DataFrame, kinds: Sequence[str]) -> Floats:
     """``seconds`` of ``rows``, nan where the page was left open, as for times that are not known."""
     seconds = rows["seconds"].to_numpy(dtype=float, na_value=np.nan)
     codes = rows.groupby(list(kinds), dropna=False, sort=False).ngroup().to_numpy()
-    return np.where(left_open(seconds, codes), np.nan, seconds)
+    return np.where(idle_answers(seconds, codes), np.nan, seconds)
 
 
 class RaterClock:
@@ -203,7 +203,7 @@ class TimedAnswers:
     dialogue_seconds: float | None = None
 
 
-def answers_in_time(tables: Tables) -> list[TimedAnswers]:
+def timed_answers(tables: Tables) -> list[TimedAnswers]:
     """Comparisons first, then turns, ticks and ratings of single models. What has no time at all is left out.
 
     Turns in which replies stood side by side are read from ``comparisons``; where these do not hold them, from ``turns``.
@@ -214,7 +214,7 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
     Source: Smith et al. 2022, App. C.7.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> answers = answers_in_time(example_tables())[0]
+    >>> answers = timed_answers(example_tables())[0]
     >>> answers.technique, answers.model_a, answers.model_b, len(answers.values)
     ('pw_dialog', 'ada', 'bob', 32)
     """
@@ -233,7 +233,7 @@ def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
     rows = counted_comparisons(tables)
     if rows.empty:
         return
-    rows = oriented(rows)
+    rows = orient_pairs(rows)
     began = clock.started(rows["dialogue_a"], rows["worker_id"])
     rows = rows.assign(
         at=np.where(rows["kind"] == "dialogue", clock.judged(rows["judgement_id"]), began),
@@ -279,7 +279,7 @@ def _filled(seconds: Floats) -> Floats | None:
     return np.where(np.isnan(seconds), np.median(known), seconds) if known.size else None
 
 
-def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
+def _turns(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
     """Every two models whose replies stood side by side, in whichever company: 1 where only A's was chosen, ½ a tie."""
     by_pair: dict[tuple[str, ...], list[_Turns]] = {}
     for group in groups:
@@ -309,7 +309,7 @@ class _Turns(NamedTuple):
     workers: Objects
 
 
-def _ticks(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
+def _ticks(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
     for group in groups:
         if group.kind != "single":
             continue
@@ -355,8 +355,8 @@ class TimeSpent(NamedTuple):
     """What raters spent on one unit of a technique and setting.
 
     ``trimmed`` holds the mean, clustered by worker, without the ``n_cut`` units whose page was left open
-    (:func:`left_open`); ``trimmed_hours`` are all units together, those counted as the median of the others. ``seconds`` and
-    ``hours`` are the mean and the sum of all times as they were measured.
+    (:func:`idle_answers`); ``trimmed_hours`` are all units together, those counted as the median of the others. ``seconds``
+    and ``hours`` are the mean and the sum of all times as they were measured.
     """
 
     technique: str
@@ -400,7 +400,7 @@ def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
 
 def _of_unit(rows: pd.DataFrame, technique: str, setting: str, unit: str, level: float) -> TimeSpent:
     seconds, workers = rows["seconds"].to_numpy(dtype=float), rows["worker_id"].to_numpy(dtype=object)
-    worked = ~left_open(seconds)
+    worked = ~idle_answers(seconds)
 
     def mean(counted: Flags, name: str) -> Result:
         return clustered_mean(seconds[counted], workers[counted], name=name, limits=(0.0, np.inf), level=level)

@@ -91,7 +91,7 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def turned(ratings: pd.DataFrame) -> Floats:
+def reverse_scored(ratings: pd.DataFrame) -> Floats:
     """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders).
 
     Assumes that a reversed scale is as fine at either end.
@@ -101,7 +101,7 @@ def turned(ratings: pd.DataFrame) -> Floats:
     >>> from parlai_humaneval.tables.example import example_tables
     >>> ratings = example_tables().ratings
     >>> sliders = ratings[ratings['scale'] == 'slider']
-    >>> sliders['value'].head(3).tolist(), turned(sliders)[:3].tolist()
+    >>> sliders['value'].head(3).tolist(), reverse_scored(sliders)[:3].tolist()
     ([84.0, 77.0, 22.0], [84.0, 77.0, 78.0])
     """
     x = ratings["value"].to_numpy(dtype=float)
@@ -111,7 +111,7 @@ def turned(ratings: pd.DataFrame) -> Floats:
 
 
 def standardised(ratings: pd.DataFrame) -> Floats:
-    """Each rating as (x − mean) / sd of its worker, after :func:`turned`; nan for a worker whose ratings do not vary.
+    """Each rating as (x − mean) / sd of its worker, after :func:`reverse_scored`; nan for a worker who rates all alike.
 
     All criteria and all models of the worker count, the degraded one's too (Ji et al. 2022, §3.3). sd with n − 1.
 
@@ -127,7 +127,7 @@ def standardised(ratings: pd.DataFrame) -> Floats:
     >>> standardised(sliders)[:3].round(2).tolist()
     [1.3, 1.07, 1.1]
     """
-    x = turned(ratings)
+    x = reverse_scored(ratings)
     codes, workers = pd.factorize(ratings["worker_id"])
     size = np.bincount(codes, minlength=len(workers)).astype(float)
     mean = np.bincount(codes, weights=x, minlength=len(workers)) / np.maximum(size, 1)
@@ -231,7 +231,7 @@ def assessed(tables: Tables) -> Assessed | None:
     checks = worker_checks(rows)
     degraded = is_set(rows, "degraded")
     passed = rows["worker_id"].isin(checks["worker_id"][checks["passed"]]).to_numpy(dtype=bool)
-    scored = rows.assign(raw=turned(rows), z=standardised(rows), degraded=degraded, passed=passed)
+    scored = rows.assign(raw=reverse_scored(rows), z=standardised(rows), degraded=degraded, passed=passed)
     checked = bool(degraded.any())
     kept = passed if checked and passed.any() else np.ones(len(rows), dtype=bool)
     return Assessed(scored, checks, checked, scored[kept & ~degraded], remarks)

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.survival.curve import checked
 
@@ -347,7 +347,7 @@ def _clustered(base: Result, likelihood: Likelihood, place: int, cluster: str, i
         "details": {**base.details, f"n_{cluster}s": groups},
     }
     if groups < MIN_CLUSTERS:
-        return base.model_copy(update={**named, "notes": (too_few(cluster),)})
+        return base.model_copy(update={**named, "notes": (too_few_clusters(cluster),)})
     beta, error = float(likelihood.beta[place]), float(np.sqrt(max(0.0, covariance[place, place])))
     if error < 1e-9:
         return base.model_copy(update={**named, "notes": (f"the variance between {cluster}s cannot be estimated",)})
@@ -359,7 +359,7 @@ def _clustered(base: Result, likelihood: Likelihood, place: int, cluster: str, i
             "ci_high": beta + half,
             "statistic": beta / error,
             "p_value": float(2 * stdtr(groups - 1, -abs(beta / error))),
-            "notes": few_notes(groups, cluster),
+            "notes": small_sample_notes(groups, cluster),
         }
     )
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.result import Result
 
 _CELLS_AT_ONCE = 4_000_000
@@ -199,7 +199,9 @@ def survival_with_bands(
                 method=f"isotonic regression, percentile bootstrap over {cluster}s",
                 assumptions=(f"{cluster}s are independent of each other", "being spotted is for good"),
                 source="Deriu et al. 2020, §3.3; Turnbull 1974",
-                notes=(too_few(cluster).replace(" and a p-value", ""),) if few else few_notes(groups, cluster),
+                notes=(too_few_clusters(cluster).replace(" and a p-value", ""),)
+                if few
+                else small_sample_notes(groups, cluster),
                 details={"k": int(length), f"n_{cluster}s": groups, "seed": seed, "draws": draws},
             ),
             (float(a), float(b)),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parlai_humaneval import planning
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, TwoScores
 from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.layout import layout
@@ -77,7 +77,7 @@ def test_shares_that_vanish() -> None:
 @pytest.mark.parametrize("contest", [Contest((0.55, 0.45), 1.0), Contest((0.55, 0.45), 0.4)])
 def test_leads_are_as_alike_as_asked_for(contest: Contest, sides: int) -> None:
     """Guards the made-up dialogues: gap, ties, and the variance of sums of a worker and of a dialogue."""
-    likeness = Likeness(per_worker=8, icc=0.05, per_dialogue=6, dialogue_icc=0.1, sides=sides)
+    likeness = Clustering(per_worker=8, icc=0.05, per_dialogue=6, dialogue_icc=0.1, sides=sides)
     rng = np.random.default_rng(3)
     codes = [np.repeat(np.arange(60), 8), *(rng.permutation(np.repeat(np.arange(80), 6)) for _ in range(sides))]
     effects = [rng.standard_normal((3_000, int(code.max()) + 1)) for code in codes]

@@ -94,15 +94,14 @@ class LazyGroup(SuggestingGroup):
             return super().invoke(ctx)
         except click.ClickException as error:
             typed = ctx.meta[TYPED]
-            raise told_by(error, self._called(ctx, typed), typed) from error
+            raise told_by(error, self._command_path(ctx, typed), typed) from error
         except ImportError as error:
             said = str(error) if isinstance(error, UntestedRelease) else lacking(error)
             if said is None:
                 raise
             raise told_by(click.ClickException(said), ctx.command_path, ctx.meta[TYPED]) from error
 
-    def _called(self, ctx: click.Context, typed: list[str]) -> str:
-        """The command that was called, with its program."""
+    def _command_path(self, ctx: click.Context, typed: list[str]) -> str:
         words: list[str] = [ctx.command_path]
         group: click.Group = self
         for word in typed:

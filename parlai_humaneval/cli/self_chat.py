@@ -211,13 +211,12 @@ def run_with_bar(
                 shard=shard,
             )
         except ModelsFailed as error:
-            raise SelfChatError(_told(error, out)) from error
+            raise SelfChatError(_failure_summary(error, out)) from error
         bar.update(task, description=", ".join(spec.name for spec in specs) if len(specs) <= 3 else "All models")
         return files
 
 
-def _told(error: ModelsFailed, out: Path) -> str:
-    """Which models failed and why, and what is kept of them and of the others."""
+def _failure_summary(error: ModelsFailed, out: Path) -> str:
     files = [f"{file.path.name} {file.dialogues}" for file in error.files]
     return (
         f"{as_sentence(str(error))} Complete dialogues are kept in {out} ({', '.join(files)}); dialogues that "

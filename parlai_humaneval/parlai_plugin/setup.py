@@ -101,7 +101,7 @@ def suggest_options(params: Any) -> None:
     error, load_opts = params.ParlaiParser.error, params.ParlaiParser._load_opts
 
     def with_suggestions(self: Any, message: str) -> None:
-        error(self, _suggesting(self, message))
+        error(self, _with_suggestions(self, message))
 
     def of_preset(self: Any, opt: dict[str, Any]) -> None:
         try:
@@ -113,8 +113,7 @@ def suggest_options(params: Any) -> None:
     params.ParlaiParser.error, params.ParlaiParser._load_opts = with_suggestions, of_preset
 
 
-def _suggesting(parser: Any, message: str) -> str:
-    """A message of the parser; of options or words that there are not, with those that may have been meant."""
+def _with_suggestions(parser: Any, message: str) -> str:
     if choice := _CHOICE.match(message):
         argument, given, known = choice.groups()
         there = [word.strip(_QUOTES) for word in known.split(", ")]
@@ -139,7 +138,7 @@ def parser_errors_without_usage() -> Iterator[None]:
     from parlai.core.params import ParlaiParser
 
     def refuse(self: Any, message: str) -> NoReturn:
-        raise _WrongUsage(_suggesting(self, message))
+        raise _WrongUsage(_with_suggestions(self, message))
 
     before, ParlaiParser.error = ParlaiParser.error, refuse
     try:

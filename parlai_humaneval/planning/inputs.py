@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from parlai_humaneval.planning.design_effect import dialogue_icc
-from parlai_humaneval.techniques.registry import Habits, Technique, technique, techniques
+from parlai_humaneval.techniques.registry import PlanningDefaults, Technique, technique, techniques
 
 ONBOARDING_MINUTES = 2.0
 """Instructions and practice of a new worker: an assumption, no paper tells it."""
@@ -34,7 +34,7 @@ MANY_DISCORDANCE = 0.49
 """Of more than two models: Liu et al. 2023, Tables 4 and 5."""
 
 
-def plannable() -> dict[str, Habits]:
+def plannable() -> dict[str, PlanningDefaults]:
     """Technique → its habits, of all that a study can be planned for."""
     return {name: entry.habits for name, entry in techniques().items() if entry.habits is not None}
 
@@ -125,7 +125,7 @@ class PlanInputs(BaseModel):
         return technique(self.technique)
 
     @property
-    def habits(self) -> Habits:
+    def habits(self) -> PlanningDefaults:
         """How the technique is run, if nothing else is said."""
         return plannable()[self.technique]
 

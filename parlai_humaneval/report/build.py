@@ -7,26 +7,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from parlai_humaneval.report.designs import designs_of, models_in
-from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts
+from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts, with_labels
 from parlai_humaneval.report.examples import examples_of
-from parlai_humaneval.report.facts import facts_of
+from parlai_humaneval.report.facts import designs_of, facts_of, models_in
 from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.stopped_studies import with_labels
 from parlai_humaneval.report.summary import with_what_leads
 from parlai_humaneval.statistics.core.formatting import counted, listed
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import Repeats, TableError, TableName
+from parlai_humaneval.tables.columns import Repeats, TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.filters import is_set
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.registry import techniques
 
 NAMED = 4
 """Of more models only the number is told."""
 
 
-def make_document(
+def build_report(
     tables: Tables,
     options: Options | None = None,
     *,

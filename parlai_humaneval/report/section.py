@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.core.clustered import RATIO, agreement_shown
 from parlai_humaneval.statistics.core.effect_sizes import complement
-from parlai_humaneval.statistics.core.formatting import p_words
+from parlai_humaneval.statistics.core.formatting import format_p
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, DecidedBy, deciding
 from parlai_humaneval.statistics.core.once_each import OnceEach, once_each_of
 from parlai_humaneval.statistics.core.result import Result
@@ -325,7 +325,7 @@ def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     together = (
         "the answers of a worker, and those on a dialogue," if is_by_both(clustered) else "the answers of a worker"
     )
-    first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
+    first, second = f"{format_p(p_independent)}{holm}", f"{format_p(p_clustered)}{holm}"
     if p_independent < ALPHA:
         return (
             f"{what}: significant if every answer were independent ({first}), but not once {together} "

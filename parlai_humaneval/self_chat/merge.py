@@ -84,7 +84,7 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
             _check_alike(of_pair)
         missing = {pair: holes for pair, of_pair in pairs.items() if (holes := _holes(of_pair))}
         if missing and not allow_missing:
-            raise SelfChatError(_told(missing, parts))
+            raise SelfChatError(_missing_summary(missing, parts))
         held.enter_context(locked(out))
         if not force:
             for pair, of_pair in pairs.items():
@@ -94,7 +94,6 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
 
 
 def _shards_in(folder: Path) -> list[Path]:
-    """The folder itself if it is a shard, else the shards that it holds."""
     if not folder.is_dir():
         raise SelfChatError(f"{folder}: is not a folder; name those that hold the shards")
     if _is_shard(folder):
@@ -106,14 +105,12 @@ def _shards_in(folder: Path) -> list[Path]:
 
 
 def _is_shard(folder: Path) -> bool:
-    """By its name, or whatever it was renamed to by what it holds."""
     known = (read_metadata(path) for path in folder.glob("*.metadata"))
     named = re.fullmatch(r"shard-\d+-of-\d+", folder.name) is not None
     return named or any(metadata and SHARD in metadata["identity"] for metadata in known)
 
 
 def _parts_in(folder: Path) -> list[_Part]:
-    """What a shard holds of each pair."""
     parts = []
     for path in sorted(folder.glob("*.jsonl")):
         beside = path.with_name(f"{path.stem}.metadata")
@@ -129,7 +126,6 @@ def _parts_in(folder: Path) -> list[_Part]:
 
 
 def _check_counts(parts: Sequence[_Part]) -> None:
-    """All are of the same number of shards, each holds dialogues of its own, and none is there twice."""
     first = parts[0]
     for part in parts:
         if part.shard.of != first.shard.of:
@@ -150,7 +146,6 @@ def _check_counts(parts: Sequence[_Part]) -> None:
 
 
 def _check_alike(parts: Sequence[_Part]) -> None:
-    """All parts of a pair were made in the same way."""
     first = parts[0]
     for part in parts:
         differing = differences(first.identity, part.identity)
@@ -162,7 +157,6 @@ def _check_alike(parts: Sequence[_Part]) -> None:
 
 
 def _wanted(parts: Iterable[_Part]) -> int:
-    """The dialogues that were asked for: the most that any shard was asked for."""
     return max(int(part.metadata["opt"]["num_dialogues"]) for part in parts)
 
 
@@ -171,8 +165,7 @@ def _holes(parts: Sequence[_Part]) -> list[int]:
     return [number for number in range(_wanted(parts)) if number not in there]
 
 
-def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> str:
-    """Which dialogues are missing, of which shards, and the commands that make them."""
+def _missing_summary(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> str:
     count = parts[0].shard.of
     lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
     there = {part.shard.number: part.path.parent for part in parts}
@@ -198,7 +191,6 @@ def _some(numbers: Sequence[int]) -> str:
 
 
 def _commands(parts: Sequence[_Part], shard: Shard, out: Path) -> list[str]:
-    """The commands that make a shard of all pairs; what is there already is kept by them."""
     settings = parts[0].metadata["opt"]
     flags = {"num_dialogues": _wanted(parts), "exchanges": settings["exchanges"], "start": settings["start"]}
     flags |= {key: settings[key] for key in ("start_file", "context_kind", "seed")}
@@ -214,7 +206,6 @@ def _commands(parts: Sequence[_Part], shard: Shard, out: Path) -> list[str]:
 
 
 def _models(parts: Sequence[_Part]) -> list[list[str]]:
-    """How the pairs are named on the command line: all self-chats together, and a tournament as one if it is one."""
     pairs = list(dict.fromkeys(part.pair for part in parts))
     alone = [first for first, second in pairs if first == second]
     several = [pair for pair in pairs if pair[0] != pair[1]]
@@ -249,7 +240,6 @@ def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
 
 
 def _write(out: Path, parts: Sequence[_Part]) -> GeneratedFile:
-    """The file of one pair, and beside it how it was made, with the runs of all shards."""
     first = parts[0]
     path = out / f"{file_stem(first.pair)}.jsonl"
     runs = [{**run, SHARD: str(part.shard)} for part in parts for run in part.metadata["runs"]]

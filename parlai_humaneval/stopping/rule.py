@@ -142,12 +142,11 @@ def stopping_rule(**given: Any) -> StoppingRule:
     try:
         return StoppingRule(**given)
     except ValidationError as error:
-        said = dict.fromkeys(map(_said_of, error.errors()))  # alpha and beta, where only one was given
+        said = dict.fromkeys(map(_plain_sentence, error.errors()))  # alpha and beta, where only one was given
         raise ValueError("; ".join(said)) from error
 
 
-def _said_of(problem: Any) -> str:
-    """Our own sentences stand by themselves; others need the name of what they are about."""
+def _plain_sentence(problem: Any) -> str:
     words = in_words(problem)
     return words if problem["type"] == "value_error" else f"{'.'.join(map(str, problem['loc']))}: {words}"
 

@@ -13,33 +13,12 @@ import pandas as pd
 
 from parlai_humaneval.tables.labels import CleanedLabels
 from parlai_humaneval.tables.schema import (
-    COLUMNS,
     KEYS,
-    TABLE_DESCRIPTIONS,
     TABLES,
     Column,
     Kind,
     TableName,
 )
-
-__all__ = [
-    "COLUMNS",
-    "TABLES",
-    "TABLE_DESCRIPTIONS",
-    "Repeated",
-    "Repeats",
-    "Row",
-    "StoppingLog",
-    "TableError",
-    "TableName",
-    "Tables",
-    "check_unique",
-    "from_rows",
-    "iso_time",
-    "refuse",
-    "typed",
-]
-
 
 Row = dict[str, Any]
 """Column → value."""
@@ -183,13 +162,12 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
         raise TableError(
-            f"{table}: rows {first + 1} and {second + 1} {_twice(frame.iloc[first], frame.iloc[second], named)}",
+            f"{table}: rows {first + 1} and {second + 1} {_duplicate_problem(frame.iloc[first], frame.iloc[second], named)}",
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
         )
 
 
-def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
-    """What is wrong with two rows of one key: the one is too many, or they contradict each other."""
+def _duplicate_problem(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
     differ = [
         f"{name} {_plain(one[name])!r} and {_plain(two[name])!r}"
         for name in map(str, one.index)
@@ -219,7 +197,13 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     if column.kind == "text":
         if column.allowed:
             refuse(table, column.name, values, ~(values.isin(column.allowed) | empty), _one_of(column))
-        return _text(values, empty)
+        cells = values.to_numpy(dtype=object, copy=True)
+        missing = empty.to_numpy(dtype=bool)
+        if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
+            cells[~missing] = [str(value) for value in cells[~missing]]
+        cells[missing] = None
+        series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
+        return series
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
     refuse(table, column.name, values, numbers.isna() & ~empty, "a number")
     refuse(table, column.name, values, numbers.isin([np.inf, -np.inf]), "a finite number")
@@ -242,16 +226,6 @@ def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
     elif kind != "text":
         cells = pd.arrays.IntegerArray(np.zeros(len(index), dtype=np.int64), missing)
     series: pd.Series[Any] = pd.Series(cells, index=index)
-    return series
-
-
-def _text(values: pd.Series[Any], empty: pd.Series[bool]) -> pd.Series[Any]:
-    cells = values.to_numpy(dtype=object, copy=True)
-    missing = empty.to_numpy(dtype=bool)
-    if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
-        cells[~missing] = [str(value) for value in cells[~missing]]
-    cells[missing] = None
-    series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
     return series
 
 

@@ -296,7 +296,6 @@ class RayActor:
             self._ray.kill(self._actor)
 
     def _settle(self) -> None:
-        """Wait until the actor is on a node, and see that it fits there."""
         began = time.monotonic()
         until = began + self._room.patience(self._model, self._index)
         said = False
@@ -372,7 +371,6 @@ class RayActor:
         )
 
     def _shortage(self) -> str:
-        """What is asked for, what this launch holds, what there is and what is free: sentences that say what to do."""
         held = self._room.in_words()
         ours = f" This launch holds {held}." if held else ""
         return (

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from parlai_humaneval.quality.exclusion import Exclusions
 from parlai_humaneval.report.conclusions import DECIDED, told_leader
-from parlai_humaneval.report.section import Section, Summary
+from parlai_humaneval.report.section import Section, SectionLeftOut, Summary
 from parlai_humaneval.report.summary import SUPERIORITY_METHOD, leading, verdict_of
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.core.formatting import counted
@@ -217,18 +217,6 @@ class Raters(Part):
     median_judgement_seconds: float | None = None
     first_day: str = ""
     last_day: str = ""
-
-
-class SectionLeftOut(Part):
-    """Workers whom a section leaves out by a check of its own, although their answers are in the tables.
-
-    ``section``: its title; ``why``: what they did, after “who”; ``of``: as many workers were checked.
-    """
-
-    section: str
-    why: str
-    workers: list[str]
-    of: int
 
 
 class Facts(Part):

@@ -266,6 +266,18 @@ class Summary(Part):
         return sorted(pairs, key=lambda pair: -1.0 if pair.gap is None else pair.gap, reverse=True)
 
 
+class SectionLeftOut(Part):
+    """Workers whom a section leaves out by a check of its own, although their answers are in the tables.
+
+    ``section``: its title; ``why``: what they did, after “who”; ``of``: as many workers were checked.
+    """
+
+    section: str
+    why: str
+    workers: list[str]
+    of: int
+
+
 class Section(Part, ABC):
     """One topic of a report.
 
@@ -291,6 +303,10 @@ class Section(Part, ABC):
     @abstractmethod
     def methods(self) -> list[Method]:
         """How its numbers were made."""
+
+    def left_out(self) -> SectionLeftOut | None:
+        """Workers whom the section leaves out by a check of its own; None: it counts all."""
+        return None
 
     def summary(self) -> list[Summary]:
         """Its answers, each a technique, setting, metric and question; none where it answers no question.

@@ -37,6 +37,7 @@ from parlai_humaneval.report.section import (
     PairLine,
     Part,
     Section,
+    SectionLeftOut,
     Summary,
     results_disagree,
 )
@@ -316,6 +317,18 @@ class DirectAssessment(Section):
     replications: list[ReplicationRow]
     settings: list[SettingRow]
     checks: list[WorkerCheck]
+
+    def left_out(self) -> SectionLeftOut | None:
+        return (
+            SectionLeftOut(
+                section=self.TITLE,
+                why="did not rate the degraded model, which is bad on purpose, lower than the others",
+                workers=self.workers.left_out,
+                of=self.workers.total,
+            )
+            if self.workers.left_out
+            else None
+        )
 
     def summary(self) -> list[Summary]:
         lines = [

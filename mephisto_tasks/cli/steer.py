@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
-from mephisto_tasks.control.orders import Order, give, in_words, orders
+from mephisto_tasks.control.orders import ORDERS, Order, give, in_words
 from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
 from mephisto_tasks.control.steering import Field, Group, fold
 from mephisto_tasks.launch.changes import price
@@ -41,7 +41,7 @@ def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> lis
     now = [] if snapshot is None else snapshot.groups
     groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
     about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
-    return list(fold([*orders(data_dir, task_name), *new], about).results)
+    return list(fold([*ORDERS.read(data_dir, task_name), *new], about).results)
 
 
 def price_of(data_dir: Path, task_name: str, new: Sequence[Order]) -> str | None:

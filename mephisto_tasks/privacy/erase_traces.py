@@ -20,7 +20,7 @@ from mephisto_tasks.admission.browsers import names_of
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going, rows_of
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import drop_judged, drop_lines
+from mephisto_tasks.storage.logs import erase_lines
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import names_of as names_of_worker
@@ -67,10 +67,6 @@ def _table_of(sql: str) -> str:
 
 DELETED = "[deleted]"
 """Stands where somebody's words stood in what others did."""
-LINES_FILES = ("blocks.jsonl", "notes.jsonl")
-"""In the data directory."""
-STUDY_LINES = ("turned_away.jsonl", "consents.jsonl")
-"""In the folder of a study."""
 
 
 def database(data_dir: Path, person: Going) -> int:
@@ -191,17 +187,8 @@ def _without_words(key: str, item: Any, person: Going, inside: bool) -> Any:
 
 
 def lines(data_dir: Path, person: Going) -> int:
-    """Blocks, notes, who was turned away, who agreed to what."""
-    mark = person.pseudonym.encode()
-    paths = [study_folder(data_dir, task) / name for task in person.tasks for name in STUDY_LINES]
-    if person.everywhere:
-        paths += [data_dir / name for name in LINES_FILES]
-    return sum(drop_lines(path, lambda line: mark in line) for path in paths)
-
-
-def judged_by_models(data_dir: Path, person: Going) -> int:
-    """What judges were given to read of the worker's dialogues, and what they said of them."""
-    return drop_judged(data_dir, person.dialogues)
+    """The worker's lines in all logs, with what judges read and said of their dialogues."""
+    return erase_lines(data_dir, person.pseudonym, person.dialogues, person.tasks, everywhere=person.everywhere)
 
 
 def snapshots(data_dir: Path, person: Going) -> int:

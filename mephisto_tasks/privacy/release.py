@@ -19,7 +19,7 @@ from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse, Review
 from mephisto_tasks.privacy.data_card import JSON_FILE, PAGE, SUMS, Card, card_of, write_card
 from mephisto_tasks.privacy.pii import Cleaner
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import agreements, is_deciding, text_of
+from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval._util.files import write_private
@@ -61,7 +61,7 @@ def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> A
     texts: dict[str, Consent] = {}
     covered: set[str] = set()
     for task in dict.fromkeys([*tasks, *task_names(data_dir)]):
-        of_task = {(line.worker, line.digest) for line in agreements(data_dir, task) if line.worker in people}
+        of_task = {(line.worker, line.digest) for line in CONSENTS.read(data_dir, task) if line.worker in people}
         for worker, digest in of_task:
             text = text_of(data_dir, task, digest)
             if text is None:
@@ -154,7 +154,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         records, left_out = _only_covered(records, found)
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
-    if any(is_deciding(data_dir, task) for task in wanted.tasks):
+    if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
         left_out.append(LOG_LEFT_OUT)
     check_covered(found, people, wanted.without_text)
     anonymizer = Anonymizer(_cleaner(data_dir, wanted), wanted.coarse)

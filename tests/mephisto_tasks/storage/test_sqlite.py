@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.storage.sqlite import Database, open_to_read
+from mephisto_tasks.storage.sqlite import Database, Migration, open_to_read
 
 ROWS = [(number, "a" * 500) for number in range(200)]
 
@@ -59,7 +59,7 @@ def _add_unit(connection: sqlite3.Connection) -> None:
 FIRST_VERSION = (
     "CREATE TABLE IF NOT EXISTS notes (text TEXT UNIQUE); CREATE INDEX IF NOT EXISTS by_text ON notes (text)"
 )
-VERSIONS = [FIRST_VERSION, _add_unit]
+VERSIONS: list[Migration] = [FIRST_VERSION, _add_unit]
 
 
 def database(path: Path, versions: int = 2) -> Database:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -28,7 +28,9 @@ from parlai_humaneval._util.files import create_once, settle_folders, write_priv
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.judge_answers import AnyLine, JudgeLine
 from parlai_humaneval.stopping.events import Event, log_rows
-from parlai_humaneval.tables.columns import StoppingLog
+
+if TYPE_CHECKING:
+    from parlai_humaneval.tables.columns import StoppingLog
 
 logger = logging.getLogger(__name__)
 
@@ -201,6 +203,8 @@ there, which are in no table: an erasure keeps them."""
 
 def stopping_logs(data_dir: Path, tasks: Sequence[str]) -> tuple[StoppingLog, ...]:
     """The logs of those tasks that stop when they are decided, as they go with tables."""
+    from parlai_humaneval.tables.columns import StoppingLog
+
     return tuple(
         StoppingLog(task, tuple(log_rows(DECISIONS.read(data_dir, task))))
         for task in tasks

@@ -19,6 +19,7 @@ from mephisto_tasks.cli.options import (
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import WrongUsage
 
 if TYPE_CHECKING:
     from mephisto_tasks.cli.doctor_checks import Finding, Status
@@ -81,7 +82,7 @@ def doctor(
     verdict. Exit code 1 when something is wrong.
     """
     if profile and server != "ec2":
-        raise click.UsageError("--profile is of --server ec2: add that, or leave --profile out")
+        raise WrongUsage("--profile is of --server ec2", try_="add that, or leave --profile out")
     from mephisto_tasks.cli import doctor_checks as health
 
     directory = data_dir_of(data_dir)

@@ -31,6 +31,7 @@ from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import note_written
 from mephisto_tasks.storage.results import read_records, task_names
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.cli.options import repeats_option
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
@@ -75,27 +76,20 @@ class Wanted:
         """Refuse a place that is taken before any work is done.
 
         Raises:
-            ClickException: the message says why, and what to do.
+            CommandError, OutputError: the place is taken.
         """
         if self.leaderboard is not None:
-            from parlai_humaneval.report.render.files import OutputError
             from parlai_humaneval.report.render.leaderboard import check_leaderboard
 
-            try:
-                check_leaderboard(self.leaderboard, force=force)
-            except OutputError as error:
-                raise click.ClickException(str(error)) from error
+            check_leaderboard(self.leaderboard, force=force)
         if self.page is not None:
-            from parlai_humaneval.report.render.files import OutputError, check_output
+            from parlai_humaneval.report.render.files import check_output
 
             parent = self.page.absolute().parent
             if not parent.is_dir():
-                raise click.ClickException(f"{parent}: there is no such folder. Make it first, or name another page.")
+                raise CommandError("there is no such folder", where=parent, try_="make it first, or name another page")
 
-            try:
-                check_output(self.page, force=force, tables=tables)
-            except OutputError as error:
-                raise click.ClickException(str(error)) from error
+            check_output(self.page, force=force, tables=tables)
 
     def report_folder(self, folder: Path, repeats: Repeats | None = None) -> None:
         """All that is to be said of a folder of tables.
@@ -199,7 +193,7 @@ def wanted_checks(text: str, of_paper: str) -> tuple[str, ...] | None:
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise CheckError(f"--exclude names no check: give names with commas between, or {of_paper!r}")
+        raise CheckError("--exclude names no check", try_=f"give names with commas between, or {of_paper!r}")
     return None if names == [of_paper] else known_checks(names)
 
 
@@ -375,10 +369,10 @@ def report(
         folder = None if tables_dir is None else Path(tables_dir).expanduser()
         page = None if out is None else Path(out).expanduser()
         if blind_names and leaderboard is None:
-            raise click.ClickException("--blind-names is of a leaderboard: name its page, too (--leaderboard FILE).")
+            raise CommandError("--blind-names is of a leaderboard", try_="name its page, too (--leaderboard FILE)")
         board = None if leaderboard is None else Path(leaderboard).expanduser()
         if page is not None and board is not None and page.absolute() == board.absolute():
-            raise click.ClickException(f"--out and --leaderboard both name {page}. Name another page for one of them.")
+            raise CommandError(f"--out and --leaderboard both name {page}", try_="name another page for one of them")
         wanted = Wanted(
             page=page,
             leaderboard=board,
@@ -400,14 +394,12 @@ def report(
         if not tasks:
             for option, value in (("--out", out), ("--leaderboard", leaderboard)):
                 if value is not None:
-                    raise click.ClickException(
-                        f"{option} needs answers: name a task (--task-name) or tables (--tables)."
-                    )
+                    raise CommandError(f"{option} needs answers", try_="name a task (--task-name) or tables (--tables)")
             list_tasks(data_dir_of(data_dir), as_json)
             return
         wanted.check(force)
         if everywhere and exclude_scope == "dialogue":
-            raise click.ClickException("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue.")
+            raise CommandError("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue.")
         with waiting_for(READING, on_screens_only=True):
             tables, known = answers_of(
                 data_dir_of(data_dir),
@@ -447,9 +439,9 @@ def _only_tables(
     }
     names = [name for name, is_given in given.items() if is_given]
     if names:
-        raise click.ClickException(
-            f"--tables cannot go with {', '.join(names)}, which needs the answers of a task. Leave it out, or name a task "
-            "(--task-name) instead of tables."
+        raise CommandError(
+            f"--tables cannot go with {', '.join(names)}, which needs the answers of a task",
+            try_="leave it out, or name a task (--task-name) instead of tables",
         )
 
 

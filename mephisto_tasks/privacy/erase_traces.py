@@ -60,8 +60,9 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
         except sqlite3.OperationalError as error:
             raise ResultsError(
-                f"{path} cannot be written now ({error}). See to that (another program that holds it, room on the disk), "
-                "and run `parlai-humaneval forget --finish`: what was begun is then done to its end"
+                f"{path} cannot be written now ({error})",
+                try_="see to that (another program that holds it, room on the disk), and run `parlai-humaneval forget "
+                "--finish`: what was begun is then done to its end",
             ) from error
 
 

@@ -40,6 +40,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mephisto_tasks.storage.locks import FOLDER, only_one, study_folder
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import create_once, settle_folders, write_private
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.judge_answers import AnyLine, JudgeLine
@@ -181,7 +182,7 @@ LOCK = "judges.lock"
 _LINE: TypeAdapter[AnyLine] = TypeAdapter(JudgeLine)
 
 
-class JudgingElsewhere(RuntimeError):
+class JudgingElsewhere(HumanevalError, RuntimeError):
     """Another process asks a judge about the same task."""
 
 
@@ -205,8 +206,8 @@ def only_judging(data_dir: Path, task_name: str) -> Iterator[None]:
 
     def refusal(holder: str) -> JudgingElsewhere:
         return JudgingElsewhere(
-            f"a judge is being asked about task {task_name!r} already (process {holder}). Wait until that has ended; the "
-            "same command then asks what is missing"
+            f"a judge is being asked about task {task_name!r} already (process {holder})",
+            try_="wait until that has ended; the same command then asks what is missing",
         )
 
     with only_one(study_folder(data_dir, task_name) / LOCK, refusal):

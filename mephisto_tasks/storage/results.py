@@ -31,6 +31,7 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.retry import waits_at_most
 from mephisto_tasks.storage.sqlite import open_to_read
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.allocation.item import PastJudgement
 from parlai_humaneval.quality.registry import checked
@@ -153,7 +154,7 @@ PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
 
 
-class ResultsError(RuntimeError):
+class ResultsError(HumanevalError, RuntimeError):
     """Stored results that cannot be read; the message says which, and what to do."""
 
 
@@ -197,7 +198,8 @@ def database_file(data_dir: Path) -> Path:
     path = data_dir / "database.db"
     if not path.is_file():
         raise ResultsError(
-            f"there is no Mephisto database in {data_dir}. Name the directory that the task was launched with (--data-dir)"
+            f"there is no Mephisto database in {data_dir}",
+            try_="name the directory that the task was launched with (--data-dir)",
         )
     return path
 
@@ -223,7 +225,9 @@ def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
             return connection.execute(sql, values).fetchall()
     except sqlite3.DatabaseError as error:
         if "locked" in str(error):  # Python 3.10 has no code of it
-            raise ResultsError(f"{path} has been locked by another program for {patience:g} s. Try again") from error
+            raise ResultsError(
+                f"{path} has been locked by another program for {patience:g} s", try_="try again"
+            ) from error
         raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
 
 

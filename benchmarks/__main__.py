@@ -17,6 +17,7 @@ from rich.table import Table
 from benchmarks import results
 from benchmarks.figures import Figure, number
 from benchmarks.processes import BenchmarkError, NothingToMeasure
+from parlai_humaneval.cli.errors import CommandError
 
 BENCHMARKS = {
     "bundle": ("benchmarks.bundle", "what a rater's browser loads"),
@@ -139,7 +140,7 @@ def measure(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
         results.FILE.write_text(text, encoding="utf-8")
         status.print(f"{results.FILE} was written", highlight=False)
     if failed:
-        raise click.ClickException("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
+        raise CommandError("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
     if as_json:
         shown = {"machine": before, "quick": quick, "figures": [figure.model_dump() for figure in measurements]}
         click.echo(json.dumps(shown, indent=2, ensure_ascii=False))

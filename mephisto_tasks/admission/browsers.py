@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, mode_within
 
 FILE = "browsers.db"
@@ -35,7 +36,7 @@ CREATE INDEX IF NOT EXISTS held_of_workers ON held (worker);
 """
 
 
-class BookUnusable(RuntimeError):
+class BookUnusable(HumanevalError, RuntimeError):
     """What is held could not be read or written: the disk is full, or the file locked or damaged."""
 
 
@@ -138,8 +139,9 @@ class BrowserBook:
 
     def _unusable(self, error: Exception) -> BookUnusable:
         return BookUnusable(
-            f"{self._path}, which says whose browser is whose, cannot be used ({error}). See that there is room, and that "
-            "you may write it; where it is damaged, remove it: then whoever comes first with a name has it."
+            f"{self._path}, which says whose browser is whose, cannot be used ({error})",
+            try_="see that there is room, and that you may write it; where it is damaged, remove it: then whoever "
+            "comes first with a name has it",
         )
 
 

@@ -78,7 +78,7 @@ def load_golds(path: Path, config: StaticConfig) -> Practice:
     golds = load_practice(path, config.metric)
     for number, item in enumerate(golds.items, start=1):
         if isinstance(item, SegmentItem) and any(len(right) > 1 for right in item.right):
-            raise MaterialError(f"{path}: item {number}: an attention check has one right label for each speaker")
+            raise MaterialError(f"item {number}: an attention check has one right label for each speaker", where=path)
     return golds
 
 

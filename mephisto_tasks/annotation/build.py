@@ -23,7 +23,6 @@ from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.session.build import (
-    NothingToDo,
     in_each_language,
     instructions_of,
     is_paid,
@@ -128,7 +127,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     _take_up_left(study, data_dir, task_name)
     restore_practice(study, data_dir, task_name)
     if course is not None and course.is_over:
-        raise NothingToDo(already_over(task_name, course.standing()))
+        raise already_over(task_name, course.standing())
     if allocator.remaining == 0:
         more = "judgements_per_item=… or judgements_per_group=…"
         raise nothing_to_do(task_name, "all judgements", more, steered)
@@ -148,7 +147,7 @@ def _course(
     try:
         kind = the_kind(gathered.items)
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
     return build_course(
         config,
         data_dir,
@@ -265,7 +264,7 @@ def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
         for dialogue in gathered.dialogues:
             own_settings(shown_dialogue(dialogue), config.reason_required)
     except CannotReplay as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
 
 
 def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
@@ -305,7 +304,7 @@ def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
     golds = load_golds(path, config)
     problem = unfit(golds, config)
     if problem is not None:
-        raise ConfigError(f"{path}: {problem}. Name {PREFIX[:-1]} items that fit: gold_file=…")
+        raise ConfigError(problem, where=path, try_=f"name {PREFIX[:-1]} items that fit: gold_file=…")
     return golds
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mephisto_tasks.annotation.config import Pair, StaticConfig, check_cap
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.allocation.item import Item
 
 
@@ -34,8 +35,9 @@ def the_kind(items: Sequence[Item]) -> str:
     """
     kinds = sorted({item.cell.setting for item in items})
     if len(kinds) > 1:
-        raise ValueError(
-            f"stop=decided answers one question, and these dialogues make pairs of several kinds ({', '.join(kinds)}), "
-            "which are judged apart: name dialogues of one kind"
+        raise InvalidValue(
+            "stop=decided answers one question, and these dialogues make pairs of several kinds "
+            f"({', '.join(kinds)}), which are judged apart",
+            try_="name dialogues of one kind",
         )
     return kinds[0]

@@ -18,7 +18,6 @@ from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.control.steering import fold
 from mephisto_tasks.session.build import (
-    NothingToDo,
     in_each_language,
     instructions_of,
     is_paid,
@@ -130,7 +129,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     _take_up_left(study, data_dir, task_name, past)
     restore_practice(study, data_dir, task_name)
     if course is not None and course.is_over:
-        raise NothingToDo(already_over(task_name, course.standing()))
+        raise already_over(task_name, course.standing())
     if allocator.remaining == 0:
         what = f"all {config.dialogues_per_group} dialogues per group"
         raise nothing_to_do(task_name, what, "dialogues_per_group=…", steered)
@@ -225,7 +224,7 @@ def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
     if needed and not all(context.bot_persona for context in contexts):
         without = next(context.context_id for context in contexts if not context.bot_persona)
         raise ConfigError(
-            f"{config.context_file}: context {without!r} has no persona for the bot, which this study needs"
+            f"context {without!r} has no persona for the bot, which this study needs", where=config.context_file
         )
     return contexts
 

@@ -10,6 +10,7 @@ import click
 
 from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option, waiting_for
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import WrongUsage
 
 if TYPE_CHECKING:
     from parlai_humaneval.schema.records import Rated
@@ -112,7 +113,7 @@ def export(
         )
         return
     if review or only_who_agreed or without_consent_text or licence:
-        raise click.UsageError("--review, --only-who-agreed, --without-consent-text and --license go with --release")
+        raise WrongUsage("--review, --only-who-agreed, --without-consent-text and --license go with --release")
     with clear_errors(), waiting_for("Reading the answers, and writing the tables…", on_screens_only=True):
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import read_records

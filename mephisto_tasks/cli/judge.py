@@ -97,8 +97,8 @@ def judge(
         spec, directory = load_judge(Path(judge_file).expanduser()), data_dir_of(data_dir)
         if max_cost is not None and spec.price is None:
             raise JudgeError(
-                f"{judge_file} says no price, so that --max-cost cannot be kept. Add price_per_1k: "
-                "{prompt: …, completion: …}"
+                f"{judge_file} says no price, so that --max-cost cannot be kept",
+                try_="add price_per_1k: {prompt: …, completion: …}",
             )
         study = read(directory, task_name, spec, unjudged or 0)
         if dry_run:
@@ -179,8 +179,9 @@ class Study:
         study = cls(data_dir, task_name, spec, [*rated, *drawn, *new], questions, lines, new)
         if any(answer.version != spec.version for answer in study.answers):
             raise JudgeError(
-                f"a judge called {spec.name} has answered {len(study.answers):,} questions of this task with another model, "
-                "prompt, format or seed, and answers of two judges are not mixed. Give this one another name"
+                f"a judge called {spec.name} has answered {len(study.answers):,} questions of this task with "
+                "another model, prompt, format or seed, and answers of two judges are not mixed",
+                try_="give this one another name",
             )
         return study
 

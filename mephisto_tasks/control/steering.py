@@ -16,6 +16,7 @@ from mephisto_tasks.control.orders import (
     StopGroup,
 )
 from mephisto_tasks.control.snapshot import OrderResult
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 
 BY = {"terminal": "from a terminal", "page": "from the page", "launch": "by a second launch"}
@@ -63,7 +64,7 @@ class Steered:
     results: Sequence[OrderResult]
 
 
-class _Refused(Exception):
+class _Refused(HumanevalError):
     """An order that cannot be followed; the message says why."""
 
 
@@ -189,7 +190,9 @@ class _Folding:
         groups = self._groups(order.models, order.setting)
         retired = [model for model in order.models if model in self._retired]
         if retired:
-            raise _Refused(f"{' and '.join(retired)} {'is' if len(retired) == 1 else 'are'} retired: restore it first.")
+            raise _Refused(
+                f"{' and '.join(retired)} {'is' if len(retired) == 1 else 'are'} retired", try_="restore it first"
+            )
         self._must_be_loaded(order.models)
         stopped = [group for group in groups if self._stopped.pop(group.label, None)]
         if not stopped:

@@ -87,7 +87,7 @@ def repair(data_dir: Path, task_name: str) -> list[Behind]:
     left = behind(data_dir, task_name)
     if not left:
         return left
-    hint = "Nothing was changed. End the program that uses it, or try again later"
+    hint = "nothing was changed: end the program that uses it, or try again later"
     database = Database(
         database_file(data_dir), error=ResultsError, if_busy=hint, if_damaged=hint, patience_s=PATIENCE_S
     )

@@ -93,7 +93,9 @@ def _check_not_being_paid(data_dir: Path, person: Going) -> list[Payment]:
     theirs = [one for one in payments if one.worker == person.pseudonym]
     if any(one.state in OPEN for one in theirs):
         raise ForgetError(
-            f"{person.pseudonym}: a payment to them is under way. End it first (`parlai-humaneval pay --send`), then forget"
+            "a payment to them is under way",
+            where=person.pseudonym,
+            try_="end it first (`parlai-humaneval pay --send`), then forget",
         )
     return theirs
 
@@ -117,7 +119,9 @@ def unfinished(data_dir: Path) -> list[Going]:
     except FileNotFoundError:
         return []
     except ValidationError as error:
-        raise ForgetError(f"{path} is damaged; name the workers once more, after moving that file away") from error
+        raise ForgetError(
+            f"{path} is damaged", try_="name the workers once more, after moving that file away"
+        ) from error
 
 
 Ticking = Callable[[str], None]
@@ -174,7 +178,8 @@ def _check_none_came(people: Sequence[Going], now: Sequence[Going]) -> None:
     for before, after in zip(people, now, strict=True):
         if (before.tasks, before.parts) != (after.tasks, after.parts):
             raise ForgetError(
-                f"{before.pseudonym} took part meanwhile: nothing was deleted. Run it once more, and see what would go now"
+                f"{before.pseudonym} took part meanwhile: nothing was deleted",
+                try_="run it once more, and see what would go now",
             )
 
 
@@ -183,7 +188,7 @@ def _check_locked(person: Going, tasks: Collection[str]) -> None:
     others = sorted({*person.tasks} - {*tasks})
     if others:
         raise ForgetError(
-            f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted. Run it once more"
+            f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted", try_="run it once more"
         )
 
 
@@ -219,8 +224,9 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
                 stack.enter_context(task_lock(data_dir, task))
             except AlreadyRunning as error:
                 raise ForgetError(
-                    f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues: nothing "
-                    "was deleted. Stop it (Ctrl-C where it runs), forget, and launch again: it goes on"
+                    f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues: "
+                    "nothing was deleted",
+                    try_="stop it (Ctrl-C where it runs), forget, and launch again: it goes on",
                 ) from error
             if (study_folder(data_dir, task) / "ledger.db").is_file():
                 stack.enter_context(only_payer(data_dir, task))
@@ -228,5 +234,5 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
                 try:
                     stack.enter_context(only_judging(data_dir, task))
                 except JudgingElsewhere as error:
-                    raise ForgetError(f"{error}; nothing was deleted. Forget after that") from error
+                    raise ForgetError(error, try_="forget after that: nothing was deleted") from error
         yield

@@ -39,7 +39,7 @@ def erase(path: Path, statements: Sequence[Statement]) -> int:
     database = Database(
         path,
         error=ResultsError,
-        if_busy="Run `parlai-humaneval forget --finish` after that: what was begun is then done to its end",
+        if_busy="run `parlai-humaneval forget --finish` after that: it completes what was begun",
         patience_s=PATIENCE_S,
         pragmas=["secure_delete = ON"],
     )

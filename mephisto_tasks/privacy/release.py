@@ -95,10 +95,11 @@ def check_covered(found: Agreed, people: Collection[str], without_text: str) -> 
             "it stands in the data card. For a next study: consent_file=…"
         )
     raise ReleaseError(
-        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that says that answers may be published "
-        f"(covers_release): {', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}. Nothing was "
-        "written. Leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: true asks "
-        "everybody who comes again"
+        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that says that answers "
+        "may be published (covers_release): "
+        f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}. Nothing was written",
+        try_="leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: "
+        "true asks everybody who comes again",
     )
 
 
@@ -189,10 +190,10 @@ def _check_free(wanted: Wanted) -> None:
     check_free(wanted.folder, force=wanted.force)
     if wanted.folder in wanted.review.resolve().parents:
         raise TableError(
-            f"{wanted.review} would be part of the release: it holds what must not be published. Name another"
+            f"{wanted.review} would be part of the release: it holds what must not be published", try_="name another"
         )
     if wanted.review.exists() and not wanted.force:
-        raise TableError(f"{wanted.review} is there already; --force replaces it, --review names another file")
+        raise TableError(f"{wanted.review} is there already", try_="--force replaces it, --review names another file")
 
 
 def _ours(folder: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import phrase
 
 MTURK_FRAMES = ("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com")
@@ -58,9 +59,10 @@ def origin(site: object) -> str:
     text = str(site).strip().rstrip("/")
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
-        raise ValueError(
-            f"frame_sites: {text!r} is no site; write https://host or https://host:port, without a path "
-            "(http:// for 127.0.0.1 and localhost only)"
+        raise InvalidValue(
+            f"{text!r} is no site",
+            where="frame_sites",
+            try_="write https://host or https://host:port, without a path (http:// for 127.0.0.1 and localhost only)",
         )
     return text
 
@@ -160,8 +162,10 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
         try:
             networks.append(ipaddress.ip_network(str(text), strict=False))
         except ValueError as error:
-            raise ValueError(
-                f"trusted_proxies: {text!r} is no address and no network; write them as [127.0.0.1,10.0.0.0/8]"
+            raise InvalidValue(
+                f"{text!r} is no address and no network",
+                where="trusted_proxies",
+                try_="write them as [127.0.0.1,10.0.0.0/8]",
             ) from error
     return tuple(networks)
 

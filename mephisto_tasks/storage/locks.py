@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from parlai_humaneval._util.errors import HumanevalError
+
 
 @contextmanager
 def only_one(path: Path, refusal: Callable[[str], Exception]) -> Iterator[None]:
@@ -55,7 +57,7 @@ def study_folder(data_dir: Path, task_name: str) -> Path:
     return data_dir / FOLDER / hashlib.sha256(task_name.encode()).hexdigest()[:16]
 
 
-class JudgingElsewhere(RuntimeError):
+class JudgingElsewhere(HumanevalError, RuntimeError):
     """Another process asks a judge about the same task."""
 
 
@@ -69,8 +71,8 @@ def only_judging(data_dir: Path, task_name: str) -> Iterator[None]:
 
     def refusal(holder: str) -> JudgingElsewhere:
         return JudgingElsewhere(
-            f"a judge is being asked about task {task_name!r} already (process {holder}). Wait until that has ended; the "
-            "same command then asks what is missing"
+            f"a judge is being asked about task {task_name!r} already (process {holder})",
+            try_="wait until that has ended; the same command then asks what is missing",
         )
 
     with only_one(study_folder(data_dir, task_name) / "judges.lock", refusal):
@@ -82,7 +84,7 @@ LOCKS = "locks"
 """Folder in the data directory."""
 
 
-class AlreadyRunning(RuntimeError):
+class AlreadyRunning(HumanevalError, RuntimeError):
     """The task is launched already, from this data directory."""
 
 
@@ -142,12 +144,14 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
             is_new = False
             holder = _read(path).get("pid", "unknown")
             raise AlreadyRunning(
-                f"task {task_name!r} is already launched from {data_dir} (process {holder}). "
-                "Stop that launch first, or give this one another task_name=…"
+                f"task {task_name!r} is already launched from {data_dir} (process {holder})",
+                try_="stop that launch first, or give this one another task_name=…",
             )
         if not _is_still(path, descriptor):
             is_new = False
-            raise AlreadyRunning(f"another launch of task {task_name!r} has failed at this very moment. Launch again")
+            raise AlreadyRunning(
+                f"another launch of task {task_name!r} has failed at this very moment", try_="launch again"
+            )
         lock = TaskLock(descriptor, os.getpid())
         lock.name_run("")
         yield lock

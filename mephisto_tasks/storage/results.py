@@ -29,6 +29,7 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.retry import waits_at_most
 from mephisto_tasks.storage.sqlite import Database
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.allocation.item import PastJudgement
 from parlai_humaneval.quality.registry import checked
@@ -151,7 +152,7 @@ PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
 
 
-class ResultsError(RuntimeError):
+class ResultsError(HumanevalError, RuntimeError):
     """Stored results that cannot be read; the message says which, and what to do."""
 
 
@@ -195,7 +196,8 @@ def database_file(data_dir: Path) -> Path:
     path = data_dir / "database.db"
     if not path.is_file():
         raise ResultsError(
-            f"there is no Mephisto database in {data_dir}. Name the directory that the task was launched with (--data-dir)"
+            f"there is no Mephisto database in {data_dir}",
+            try_="name the directory that the task was launched with (--data-dir)",
         )
     return path
 
@@ -230,8 +232,7 @@ def _mephisto_file(path: Path) -> Database:
     return Database(
         path,
         error=ResultsError,
-        if_busy="Try again",
-        if_damaged="It is not a Mephisto 1.x database, or it is damaged: name another directory, or restore a copy",
+        if_damaged="name a directory with a Mephisto 1.x database, or put a copy of this one back",
         patience_s=waits_at_most(PATIENCE_S),
     )
 

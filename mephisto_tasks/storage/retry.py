@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeVar
 
+from parlai_humaneval._util.errors import HumanevalError
+
 T = TypeVar("T")
 
 Kind = Literal["full", "held", "failing"]
@@ -117,7 +119,7 @@ def waits_at_most(seconds: float) -> float:
     return LAST_TRIES_S if _begins() else seconds
 
 
-class CannotBegin(RuntimeError):
+class CannotBegin(HumanevalError, RuntimeError):
     """A launch cannot write what it must; the message says why, and what to do."""
 
 

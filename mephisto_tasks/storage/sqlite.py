@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mephisto_tasks.storage.retry import passing
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import OWNER_ONLY, make_private
 
 Migration = str | Callable[[sqlite3.Connection], object]
@@ -24,7 +25,7 @@ class Database:
 
     Args:
         path: of the file; its folder and itself are made by the first connection that may write.
-        error: from a message to what is raised where the file cannot be used.
+        error: what is raised where the file cannot be used.
         migrations: one for each version, oldest first; SQLite's ``user_version`` says which of them a file has had. A file
             from before there were versions gets all of them. None: the file's tables are somebody else's.
         if_busy: what to do where another program holds the file, or the disk cannot be written.
@@ -35,10 +36,10 @@ class Database:
     """
 
     path: Path
-    error: Callable[[str], Exception]
+    error: type[HumanevalError]
     migrations: Sequence[Migration] | None = None
-    if_busy: str = "Try again later"
-    if_damaged: str = "Put a copy of it back"
+    if_busy: str = "try again later"
+    if_damaged: str = "put a copy of it back"
     patience_s: float = 30.0
     pragmas: Sequence[str] = ()
     mode: int = OWNER_ONLY
@@ -103,20 +104,21 @@ class Database:
         except (sqlite3.DatabaseError, OSError) as error:
             match passing(error):
                 case "held":
-                    what = f"has been locked by another program for {self.patience_s:g} s. {self.if_busy}"
+                    what, hint = f"another program has locked it for {self.patience_s:g} s", self.if_busy
                 case "full" | "failing":
-                    what = f"cannot be read or written now ({error}). {self.if_busy}"
+                    what, hint = f"it cannot be read or written now ({error})", self.if_busy
                 case None:
-                    what = f"cannot be used ({error}). {self.if_damaged}"
-            raise self.error(f"{self.path} {what}") from error
+                    what, hint = f"it cannot be used ({error})", self.if_damaged
+            raise self.error(what, where=self.path, try_=hint) from error
 
     def _version(self, connection: sqlite3.Connection) -> int:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         known = len(self.migrations or ())
         if version > known:
             raise self.error(
-                f"{self.path} was written by a newer version of this program (its form is {version}, this program knows "
-                f"{known}). Update parlai-humaneval; nothing was changed"
+                f"a newer version of this program wrote it (its form is {version}, this program knows {known})",
+                where=self.path,
+                try_="update parlai-humaneval; nothing was changed",
             )
         return int(version)
 

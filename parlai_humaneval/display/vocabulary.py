@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from parlai_humaneval._util.errors import HumanevalError, value_problem
 from parlai_humaneval.display.patterns import ListsRead, Part, Phrase, PhraseError, read_phrase
 from parlai_humaneval.display.text import made_once
-from parlai_humaneval.materials.instructions import in_words
 
 NAME, MAKER = "name", "maker"
 """The lists of names that phrases of every language may use."""
@@ -26,7 +26,7 @@ PHRASES = ("talk", "innocent", "introductions", "origins")
 """The parts of a language that hold phrases."""
 
 
-class VocabularyError(ValueError):
+class VocabularyError(HumanevalError, ValueError):
     """A file of disclosures cannot be used; the message says what was expected."""
 
 
@@ -105,7 +105,7 @@ class Words(BaseModel):
                 try:
                     yield read_phrase(notation, language.lists, names, letters, lists_read)
                 except PhraseError as error:
-                    raise VocabularyError(f"languages.{code}.{part}: “{notation}”: {error}") from error
+                    raise VocabularyError(error, where=f"languages.{code}.{part}: “{notation}”") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def vocabulary_with(path: Path) -> Vocabulary:
         data = _loaded(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise VocabularyError(
-            f"{path}: cannot be read ({error}); expected a YAML file like data/disclosures.yaml"
+            f"cannot be read ({error})", where=path, try_="expected a YAML file like data/disclosures.yaml"
         ) from error
     try:
         own = Words.model_validate({} if data is None else data)
@@ -142,11 +142,11 @@ def vocabulary_with(path: Path) -> Vocabulary:
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"])) or "the file"
-        raise VocabularyError(f"{path}: {place}: {in_words(problem)}") from error
+        raise VocabularyError(value_problem(problem), where=f"{path}: {place}") from error
     except VocabularyError as error:
-        raise VocabularyError(f"{path}: {error}") from error
+        raise VocabularyError(error, where=path) from error
     if own == Words():
-        raise VocabularyError(f"{path}: holds no words; expected some of {', '.join(Words.model_fields)}")
+        raise VocabularyError("holds no words", where=path, try_=f"expected some of {', '.join(Words.model_fields)}")
     return vocabulary
 
 

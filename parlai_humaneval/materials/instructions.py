@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval._util.text import choose_of
 from parlai_humaneval.i18n.translate import joined, t
 
@@ -70,7 +71,7 @@ _GONE = object()
 """In place of what does not hold."""
 
 
-class InstructionError(ValueError):
+class InstructionError(HumanevalError, ValueError):
     """A condition or a shared part that does not exist; the message names those that do."""
 
 
@@ -104,13 +105,13 @@ def with_shared(data: Any, parts: Mapping[str, Any]) -> Any:
 def _part(data: Mapping[str, Any], parts: Mapping[str, Any]) -> Any:
     name = data["shared"]
     if name not in parts:
-        raise InstructionError(f"there is no shared part {name!r}; known: {', '.join(parts)}")
+        raise InstructionError(f"there is no shared part {name!r}", try_=f"known: {', '.join(parts)}")
     conditions = {key: item for key, item in data.items() if key != "shared"}
     part = with_shared(parts[name], parts)
     if not conditions:
         return part
     if not isinstance(part, str):
-        raise InstructionError(f"the shared part {name!r} has conditions of its own; name it without any")
+        raise InstructionError(f"the shared part {name!r} has conditions of its own", try_="name it without any")
     return {**conditions, "text": part}
 
 
@@ -151,14 +152,14 @@ def _flags(named: Any) -> list[str]:
     names = named if isinstance(named, list) else [named]
     for name in names:
         if name not in FLAGS:
-            raise InstructionError(f"a line depends on {name!r}, which is no flag; known: {', '.join(FLAGS)}")
+            raise InstructionError(f"a line depends on {name!r}, which is no flag", try_=f"known: {', '.join(FLAGS)}")
     return names
 
 
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class MaterialError(ValueError):
+class MaterialError(HumanevalError, ValueError):
     """A file of a study that cannot be used; the message says where and why."""
 
 
@@ -207,7 +208,9 @@ class Guide(_Material):
     def _one_for_each_part(cls, lines: list[GuideLine]) -> list[GuideLine]:
         twice = [part for part, count in Counter(line.at for line in lines).items() if count > 1]
         if twice:
-            raise ValueError(f"more than one sentence stands at {', '.join(twice)}; give them conditions, or join them")
+            raise InvalidValue(
+                f"more than one sentence stands at {', '.join(twice)}", try_="give them conditions, or join them"
+            )
         return lines
 
 
@@ -262,7 +265,7 @@ def validated(model: type[M], data: Any, where: str) -> M:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the top"
         message = in_words(first)
-        raise MaterialError(f"{where}: at {place}: {message}") from error
+        raise MaterialError(message, where=f"{where}: at {place}") from error
 
 
 def read_text(path: Path) -> str:
@@ -270,9 +273,11 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except OSError as error:
-        raise MaterialError(f"{path}: cannot be read ({error.strerror})") from error
+        raise MaterialError(f"cannot be read ({error.strerror})", where=path) from error
     except UnicodeDecodeError as error:
-        raise MaterialError(f"{path}: is not text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
+        raise MaterialError(
+            f"is not text in UTF-8 (byte {error.start + 1})", where=path, try_="save it as UTF-8"
+        ) from error
 
 
 def text_lines(text: str) -> list[str]:
@@ -304,17 +309,17 @@ def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str])
     for number, line in enumerate(text_lines(read_text(path)), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
-            raise MaterialError(f"{where}: the line is empty; each line must be one {what}")
+            raise MaterialError(f"the line is empty; each line must be one {what}", where=where)
         try:
             data = json.loads(line)
         except json.JSONDecodeError as error:
-            raise MaterialError(f"{where}: not JSON ({error.msg})") from error
+            raise MaterialError(f"not JSON ({error.msg})", where=where) from error
         found.append(validated(model, data, where))
     if not found:
-        raise MaterialError(f"{path}: holds no {what}")
+        raise MaterialError(f"holds no {what}", where=path)
     repeated = {name for name, count in Counter(map(id_of, found)).items() if count > 1}
     if repeated:
-        raise MaterialError(f"{path}: these {what} ids stand twice: {', '.join(sorted(repeated))}")
+        raise MaterialError(f"these {what} ids stand twice: {', '.join(sorted(repeated))}", where=path)
     return found
 
 
@@ -329,12 +334,12 @@ def load_instructions(path: Path, values: Mapping[str, str], flags: Collection[s
     try:
         data = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
-        raise MaterialError(f"{path}: not YAML ({error})") from error
+        raise MaterialError(f"not YAML ({error})", where=path) from error
     try:
         filled = _filled(with_shared(data, shared_parts()), values, path)
         words = that_holds(filled, flags) if isinstance(filled, dict) else filled
     except InstructionError as error:
-        raise MaterialError(f"{path}: {error}") from error
+        raise MaterialError(error, where=path) from error
     return validated(Instructions, words, str(path))
 
 
@@ -344,7 +349,7 @@ def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:
             return t(data).format(**values)
         except (KeyError, IndexError, ValueError, AttributeError) as error:
             known = ", ".join("{" + name + "}" for name in values)
-            raise MaterialError(f"{path}: unknown placeholder in “{data}”; known: {known}") from error
+            raise MaterialError(f"unknown placeholder in “{data}”", where=path, try_=f"known: {known}") from error
     if isinstance(data, list):
         return [_filled(item, values, path) for item in data]
     if isinstance(data, dict):

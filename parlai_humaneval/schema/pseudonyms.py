@@ -7,12 +7,13 @@ import hmac
 import secrets
 from pathlib import Path
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import create_once
 
 KEY_BYTES = 32
 
 
-class PseudonymKeyError(RuntimeError):
+class PseudonymKeyError(HumanevalError, RuntimeError):
     """The key file cannot be used; the message says which and what to do."""
 
 
@@ -44,7 +45,7 @@ class Pseudonymizer:
             raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}.") from error
         if len(secret) != KEY_BYTES:
             raise PseudonymKeyError(
-                f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES}). "
-                "Put the right file back, or remove it to begin with new pseudonyms."
+                f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})",
+                try_="put the right file back, or remove it to begin with new pseudonyms",
             )
         return cls(secret)

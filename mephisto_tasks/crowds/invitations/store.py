@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from mephisto_tasks.crowds.invitations.invitees import Person, normalised
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private
 
 FILE = "invitations.db"
@@ -85,7 +86,7 @@ class Invitation:
         return "used" if self.guests and self.seats is None else "open"
 
 
-class InvitationError(ValueError):
+class InvitationError(HumanevalError, ValueError):
     """Invitations cannot be made or withdrawn like that; the message says why, and what to do."""
 
 
@@ -180,7 +181,8 @@ class Book:
         if latest > now + CLOCK_SLACK_S:
             raise InvitationError(
                 f"the clock of this machine says {_date(now)}, but the newest invitation was made, or used, on "
-                f"{_date(latest)}. Set the clock right: links would be good for the wrong time."
+                f"{_date(latest)}",
+                try_="set the clock right: links would be good for the wrong time",
             )
         return now
 
@@ -193,10 +195,12 @@ class Book:
             if wanted in (normalised(invitation.name), normalised(invitation.email))
         ]
         if not meant:
-            raise InvitationError(f"“{name}” has no invitation that could be withdrawn; --list shows all")
+            raise InvitationError(f"“{name}” has no invitation that could be withdrawn", try_="--list shows all")
         if len(meant) > 1:
             ways = ", ".join(each.email or f"{each.name} (a class)" for each in meant)
-            raise InvitationError(f"“{name}” is the name of {len(meant)} invitations: {ways}. Say which by its address")
+            raise InvitationError(
+                f"“{name}” is the name of {len(meant)} invitations: {ways}", try_="say which by its address"
+            )
         return meant[0]
 
     def _standing(

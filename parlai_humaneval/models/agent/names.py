@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from parlai_humaneval._util.errors import HumanevalError
+
 SHORT_PREFIX = "parlai_humaneval/"
 
 AGENT_HOMES: Mapping[str, str] = {
@@ -27,7 +29,7 @@ AGENT_MODULES: Mapping[str, str] = {name: module for name, module in AGENT_HOMES
 """Short name, without its prefix → module."""
 
 
-class NoSuchAgent(ImportError):
+class NoSuchAgent(HumanevalError, ImportError):
     """No agent of this package is called so; the message says what may have been meant."""
 
 

@@ -170,7 +170,7 @@ class Program:
         line = b""
         while b"\n" not in line:
             if len(line) > MAX_BYTES:
-                raise BadAnswer(f"{self.name}: the answer is longer than {MAX_BYTES:,} bytes")
+                raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes", where=self.name)
             self._wait(self._stdout, select.POLLIN, until)
             chunk = os.read(self._stdout.fileno(), CHUNK)
             if not chunk:

@@ -90,7 +90,7 @@ def connect(address: str | None) -> Callable[[], None]:
         with _own_signals():
             ray.init(address=wanted, log_to_driver=False, logging_level="ERROR", configure_logging=False)
     except Exception as error:  # it raises what it likes; the commonest are told apart by its own words
-        raise ZooError(_refused(wanted, error)) from error
+        raise _refused(wanted, error) from error
     return lambda: ray.shutdown()
 
 
@@ -110,8 +110,9 @@ def _check_reachable(address: str) -> None:
         greeted, trouble = False, error.strerror or str(error)
     if not greeted:
         raise ZooError(
-            f"no Ray cluster answers at {address} ({trouble}). Start one with `ray start --head --port=6379`, or "
-            "name the address of one that runs (`ray status` shows it)"
+            f"no Ray cluster answers at {address} ({trouble})",
+            try_="start one with `ray start --head --port=6379`, or name the address of one that runs (`ray "
+            "status` shows it)",
         )
 
 
@@ -145,16 +146,19 @@ def _check_token(address: str) -> None:
     raise ZooError(f"{cluster} {trouble}")
 
 
-def _refused(address: str, error: Exception) -> str:
+def _refused(address: str, error: Exception) -> ZooError:
     said = " ".join(str(error).split())
     if isinstance(error, ConnectionError) and address == "auto":
-        return (
-            "no Ray cluster runs on this machine. Start one with `ray start --head`, join one "
-            "with `ray start --address=HOST:PORT --num-cpus=0`, or say where it is (--ray-address, or running.address)"
+        return ZooError(
+            "no Ray cluster runs on this machine",
+            try_="start one with `ray start --head`, join one with `ray start --address=HOST:PORT --num-cpus=0`, "
+            "or say where it is (--ray-address, or running.address)",
         )
     if "version mismatch" in said.lower():
-        return f"the Ray cluster at {address} has another version of Ray or Python, and has to have the same: {said}"
-    return (
+        return ZooError(
+            f"the Ray cluster at {address} has another version of Ray or Python, and has to have the same: {said}"
+        )
+    return ZooError(
         f"the Ray cluster at {address} cannot be joined: {said}. This machine has to be a node of it: `ray start "
         f"--address={address} --num-cpus=0` makes it one that models are not put on"
     )
@@ -282,11 +286,9 @@ class RayActor:
             raise self._gone(error) from error
         if went_well:
             return result
-        raise (
-            ZooError(f"on {self.where}, a node of the Ray cluster: {result}")
-            if isinstance(result, ZooError)
-            else result
-        )
+        if isinstance(result, ZooError):
+            raise ZooError(result, where=f"on {self.where}, a node of the Ray cluster")
+        raise result
 
     def end(self) -> None:
         """End the actor."""
@@ -329,8 +331,8 @@ class RayActor:
         said = str(error)
         if "No module named" in said:
             raise ZooError(
-                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)}). "
-                f"Install {PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node"
+                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)})",
+                try_=f"install {PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node",
             ) from error
         if "creation task" in said or self._ended.wait(PAUSE_S):
             raise self._gone(error) from error
@@ -350,8 +352,9 @@ class RayActor:
         if not any(all(node["Resources"].get(name, 0) >= much for name, much in self._takes.items()) for node in nodes):
             have = "; ".join(f"{node['NodeManagerAddress']}: {_in_words(node['Resources'])}" for node in nodes)
             raise ZooError(
-                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there are "
-                f"{have}). Change running.cpus, running.gpus or memory_gb, or add a node"
+                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there "
+                f"are {have})",
+                try_="change running.cpus, running.gpus or memory_gb, or add a node",
             )
         if not self._room.was_placed(self._model, self._index) and not any(
             self._fits(address, [one["Resources"] for one in nodes if one["NodeManagerAddress"] == address])

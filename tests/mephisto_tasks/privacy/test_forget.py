@@ -226,7 +226,7 @@ def test_a_file_that_somebody_reads_is_not_called_clean(data_dir: Path, monkeypa
         assert reader.execute("SELECT COUNT(*) FROM held").fetchone()
         result = command("forget", WORKER, "--yes", "--data-dir", data_dir)
     assert result.exit_code == 1
-    assert "browsers.db has been locked by another program" in " ".join(result.stderr.split())
+    assert "browsers.db: another program has locked it" in " ".join(result.stderr.split())
     done("forget", "--finish", "--yes", "--data-dir", data_dir)
     assert holding(data_dir, WORKER, SAID, "Zebulon") == {}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mephisto_tasks.storage.sqlite import Database, Migration, open_to_read
+from parlai_humaneval._util.errors import HumanevalError
 
 ROWS = [(number, "a" * 500) for number in range(200)]
 
@@ -48,7 +49,7 @@ def test_what_is_no_database_is_said(tmp_path: Path) -> None:
         open_to_read(other)
 
 
-class StoreError(RuntimeError):
+class StoreError(HumanevalError):
     """What the owner of a file raises."""
 
 
@@ -67,8 +68,8 @@ def database(path: Path, versions: int = 2) -> Database:
         path,
         error=StoreError,
         migrations=VERSIONS[:versions],
-        if_busy="Free it",
-        if_damaged="Put a copy back",
+        if_busy="free it",
+        if_damaged="put a copy back",
         patience_s=0.05,
     )
 
@@ -122,10 +123,10 @@ def test_a_block_that_fails_writes_nothing(tmp_path: Path) -> None:
 def test_errors_say_whether_to_wait_or_to_mend(tmp_path: Path) -> None:
     """A file that is held is whole; a statement that breaks a rule of the table says nothing of the file."""
     store = database(tmp_path / "notes.db")
-    with store.writing(), pytest.raises(StoreError, match=r"locked by another program.*Free it"):
+    with store.writing(), pytest.raises(StoreError, match=r"another program has locked it for 0.05 s; free it"):
         store.writing().__enter__()
     store.path.write_bytes(b"something else" * 1000)
-    with pytest.raises(StoreError, match=r"not a database.*Put a copy back"):
+    with pytest.raises(StoreError, match=r"not a database\); put a copy back"):
         store.rows("SELECT * FROM notes")
 
 

@@ -108,7 +108,7 @@ def repair(data_dir: Path, task_name: str) -> list[Behind]:
         except sqlite3.Error as error:
             why = "another program holds it" if passing(error) == "held" else str(error)
             raise ResultsError(
-                f"{path} cannot be repaired now ({why}); nothing was changed",
+                f"{path} cannot be repaired now ({why}), so nothing was changed",
                 try_="end that program, or try again later",
             ) from error
     return left

@@ -63,7 +63,11 @@ class _Elsewhere(Exception):
         ),
         (
             ["demo", "--raters", "few"],
-            ["error: --raters takes a whole number from 1 to 64, not 'few'", "   in: main demo", "  try: main demo --help"],
+            [
+                "error: --raters takes a whole number from 1 to 64, not 'few'",
+                "   in: main demo",
+                "  try: main demo --help",
+            ],
         ),
         (["plan", "--gap"], ["error: --gap needs a value after it", "   in: main plan", "  try: main plan --help"]),
         (

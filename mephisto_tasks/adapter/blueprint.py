@@ -49,8 +49,8 @@ def webapp_dist() -> Path:
     dist = Path(str(files("mephisto_tasks") / "webapp" / "dist"))
     if not (dist / "index.html").is_file():
         raise WebAppMissing(
-            f"the rater's page is not built ({dist} has no index.html). In a clone of the repository run",
-            try_="make install",
+            f"the rater's page is not built ({dist} has no index.html)",
+            try_="run `make install` in a clone of the repository",
         )
     return dist
 

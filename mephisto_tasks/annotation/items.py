@@ -213,7 +213,7 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
     if len(models) < 2:
         known = ", ".join(models) or "nobody who is named"
         raise ConfigError(
-            f"comparing needs dialogues of two models or more; these are of {known}",
+            f"comparing needs dialogues of two models or more, and these are of {known}",
             try_="say who speaks: {file: chats.jsonl, entities: {speaker_1: human, speaker_2: my_bot}}, or in the "
             "file itself, in each dialogue's entities",
         )

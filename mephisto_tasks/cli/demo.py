@@ -112,7 +112,7 @@ def demo(
             try_="say max_dialogues=N",
         )
     if prefer is not None and raters is None:
-        raise WrongUsage("--prefer tells simulated raters what to like; it needs --raters N")
+        raise WrongUsage("--prefer tells simulated raters what to like", try_="add --raters N")
     with clear_errors():
         entry = technique(task)
         click.echo(f"Demo of {entry.title}: {entry.summary}.\n{_who_rates(raters)}", err=True)

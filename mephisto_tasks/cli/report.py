@@ -185,7 +185,7 @@ def report(
             return
         wanted.check(force)
         if everywhere and exclude_scope == "dialogue":
-            raise CommandError("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue.")
+            raise CommandError("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue")
         with waiting_for(READING, on_screens_only=True):
             tables, known = answers_of(
                 data_dir_of(data_dir),

@@ -66,7 +66,7 @@ class Wanted:
             ClickException: naming them.
         """
         if ends and (self.page or self.public):
-            raise CommandError("--once and --json look once: they cannot go with --page or --public.")
+            raise CommandError("--once and --json look once: they cannot go with --page or --public")
         alone = {"--host": self.host is not None, "--blind-names": self.blind_names, "--title": bool(self.title)}
         lonely = [name for name, given in alone.items() if given]
         if lonely and not self.public:

@@ -394,8 +394,8 @@ def _check_sections(config: DictConfig, conf: str) -> None:
     missing = [section for section in SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
     if missing:
         raise ConfigError(
-            f"conf {conf!r} lacks mephisto.{missing[0]}. A file of yours begins with a conf of the task:\n"
-            "  #@package _global_\n  defaults: [local, _self_]"
+            f"conf {conf!r} lacks mephisto.{missing[0]}",
+            try_="begin a file of yours with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
         )
 
 

@@ -348,9 +348,11 @@ def launched(
             helm.stop()
     if study.broken is not None:
         raise StudyBroken(
-            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: "
-            f"{study.broken}. Their raters are to be paid",
-            try_="mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it goes on",
+            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}",
+            try_=(
+                "pay their raters",
+                "mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it goes on",
+            ),
         )
 
 

@@ -90,14 +90,17 @@ def check_covered(found: Agreed, people: Collection[str], without_text: str) -> 
         return
     if not found.texts:
         raise ReleaseError(
-            "no consent text is stored with these answers, so that nothing here says that they may be published. If people "
-            'agreed elsewhere (on paper, at the panel), say how: --without-consent-text "Signed forms, ethics board 12/26"; '
-            "it stands in the data card. For a next study: consent_file=…"
+            "no consent text is stored with these answers, so that nothing here says that they may be published",
+            try_=(
+                "if people agreed elsewhere (on paper, at the panel), say how, for the data card: "
+                '--without-consent-text "Signed forms, ethics board 12/26"',
+                "for a next study: consent_file=…",
+            ),
         )
     raise ReleaseError(
         f"{len(found.uncovered)} of {len(people)} people never agreed to a text that says that answers "
-        "may be published (covers_release): "
-        f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}. Nothing was written",
+        "may be published (covers_release), so nothing was written: "
+        f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}",
         try_="leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: "
         "true asks everybody who comes again",
     )

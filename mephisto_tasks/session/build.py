@@ -161,7 +161,7 @@ def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> Not
         return NothingToDo(f"{what} of task {task_name!r} are there already", try_=see)
     which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
     return NothingToDo(
-        f"{what} of task {task_name!r} are there already, or stopped; not given out: {which}",
+        f"{what} of task {task_name!r} are there already, or stopped (not given out: {which})",
         try_=(
             see,
             f"`parlai-humaneval steer resume-pair MODEL MODEL --task-name {task_name}` gives a pair out again",

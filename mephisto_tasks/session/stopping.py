@@ -398,7 +398,8 @@ def course_of(
     if rule.max_dialogues < study.rule.max_dialogues:
         raise ConfigError(
             f"max_dialogues is {rule.max_dialogues}, and was {study.rule.max_dialogues} in an earlier launch: it can only "
-            "be raised. To end the study earlier, end the launch: what is decided by then stands"
+            "be raised",
+            try_="end the launch to end the study earlier: what is decided by then stands",
         )
     if rule.max_dialogues > study.rule.max_dialogues:
         study.extend(rule.max_dialogues, at=clock())

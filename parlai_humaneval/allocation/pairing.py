@@ -120,7 +120,7 @@ def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
     if model not in of_model:
         known = ", ".join(f"{name} ({len(found)})" for name, found in sorted(of_model.items())) or "no model"
         raise NotEnough(
-            f"there is no dialogue of {model} alone or with a person; there are dialogues of {known}",
+            f"there is no dialogue of {model} alone or with a person, only dialogues of {known}",
             try_="name their files or tasks among the dialogues, or correct the model's name",
         )
     return of_model[model]

@@ -71,8 +71,7 @@ def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) 
         after = f" after {seeded} of the seed" if seeded else ""
         raise MaterialError(
             f"dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
-            f"segment takes {k}{after}. {len(dialogues) - len(short)} of the {len(dialogues)} {what} are long "
-            "enough",
+            f"segment takes {k}{after} ({len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough)",
             where=first.place,
             try_="shorten the segments, or name longer dialogues",
         )
@@ -89,7 +88,7 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
     if number > len(fit):
         raise NotEnough(
             f"a share of {share:g} beside {bots} dialogues with models takes {number} dialogues between "
-            f"people; there are {len(people)}, and {len(fit)} of them are long enough for the longest segment",
+            f"people, but of {len(people)} only {len(fit)} are long enough for the longest segment",
             try_=f"name more, or lower the share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}",
         )
     for one in fit:

@@ -190,7 +190,7 @@ def _fitting(
     ]
     for name, given, formats in uses:
         if given and source not in formats:
-            raise CommandError(f"{name} goes with --from {' or '.join(formats)}, not with {source}.")
+            raise CommandError(f"{name} goes with --from {' or '.join(formats)}, not with {source}")
 
 
 def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
@@ -308,7 +308,7 @@ def renamed(given: Sequence[str]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for old, new in _pairs("--rename", "OLD=NEW", given):
         if new in names.setdefault(old, []):
-            raise CommandError(f"--rename names {old}={new} twice.")
+            raise CommandError(f"--rename names {old}={new} twice")
         names[old].append(new)
     return names
 
@@ -322,7 +322,7 @@ def values_of(given: Sequence[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, value in _pairs("--set", "NAME=VALUE", given):
         if name in values:
-            raise CommandError(f"--set names {name} twice.")
+            raise CommandError(f"--set names {name} twice")
         values[name] = value
     return values
 
@@ -331,5 +331,5 @@ def _pairs(option: str, form: str, given: Sequence[str]) -> Iterator[tuple[str, 
     for one in given:
         name, equals, value = (part.strip() for part in one.partition("="))
         if not equals or not name:
-            raise CommandError(f"{option} {one}: expected {form}.")
+            raise CommandError(f"{option} {one}: expected {form}")
         yield name, value

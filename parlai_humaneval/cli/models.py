@@ -83,11 +83,11 @@ def check(
       parlai-humaneval models check my_server --load --fix --zoo my_models.yaml
     """
     if every == bool(names):
-        raise WrongUsage("Give the names of models, or --all.")
+        raise WrongUsage("Give the names of models, or --all")
     if every and load_too:
-        raise WrongUsage("--load takes names: --all would load and download every model there is.")
+        raise WrongUsage("--load takes names: --all would load and download every model there is")
     if fix and not load_too:
-        raise WrongUsage("--fix goes with --load: only a server that is asked says what it refuses.")
+        raise WrongUsage("--fix goes with --load: only a server that is asked says what it refuses")
     if fix is None:
         fix = None if sys.stdin.isatty() and not as_json else False
     zoo = read_zoo(zoo_files)

@@ -104,13 +104,13 @@ def _reply(exchange: Exchange, model: str, choices: Sequence[str], seconds: floa
 def _ticked(value: Any, name: str, where: str) -> bool:
     if ";" in name:
         raise UnreadableUnit(
-            f"the name {name!r} has a semicolon, which parts names in the table. Rename it.", where=where
+            f"the name {name!r} has a semicolon, which parts names in the table", where=where, try_="rename it"
         )
     if name == OTHER and isinstance(value, str):
         return bool(value.strip())
     if value is None or value in (0, 1):
         return bool(value)
-    raise UnreadableUnit(f"{name} is {shown(value)}, expected true or false.", where=where)
+    raise UnreadableUnit(f"{name} is {shown(value)}, expected true or false", where=where)
 
 
 def _ratings(chat: Chat, plan: Plan) -> dict[str, tuple[float, str | None]]:
@@ -146,7 +146,7 @@ def _number(part: Any, where: str) -> float:
         value = math.nan
     if not FEWEST <= value <= MOST:
         raise UnreadableUnit(
-            f"{RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several.", where=where
+            f"{RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several", where=where
         )
     return value
 

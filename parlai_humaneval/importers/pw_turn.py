@@ -69,7 +69,9 @@ def _models(chat: Chat) -> tuple[str, str]:
     where = f"{chat.unit.where}, task_description"
     first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
     if first == second:
-        raise UnreadableUnit(f"both models are named {first!r}; a model has no winner alone. Rename one.", where=where)
+        raise UnreadableUnit(
+            f"both models are named {first!r}, so that neither can win", where=where, try_="rename one"
+        )
     return first, second
 
 
@@ -87,7 +89,7 @@ def _pair(of_turn: Row, exchange: Exchange, models: tuple[str, str], shown: _Sho
     if choice != chosen["model"] or choice == other["model"]:
         raise UnreadableUnit(
             f"human_choice is {choice!r}, but accepted_bot_data is of {chosen['model']!r} and "
-            f"not_accepted_bot_data of {other['model']!r}.",
+            f"not_accepted_bot_data of {other['model']!r}",
             where=where,
         )
     seconds = time_between(shown.at, shown.answered)
@@ -112,7 +114,7 @@ def _candidate(data: Mapping[str, Any], name: str, models: tuple[str, str], wher
     model = required(candidate, "id", str, inside)
     if model not in models:
         raise UnreadableUnit(
-            f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description.", where=inside
+            f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description", where=inside
         )
     return {
         "model": model,

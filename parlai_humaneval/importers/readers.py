@@ -100,7 +100,7 @@ def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _
     for one in ids if plan.repeats is None else ():
         if one in known:
             raise UnreadableUnit(
-                f"{unit.where} holds the same answers as {known[one]}", try_=f"name one of the two. {HOW_REPEATS}"
+                f"{unit.where} holds the same answers as {known[one]}", try_=("name one of the two", HOW_REPEATS)
             )
     known.update(dict.fromkeys(ids, unit.where))
     return _Good(unit.where, rows)

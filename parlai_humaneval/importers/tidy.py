@@ -129,10 +129,10 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[Ta
         if path.is_dir():
             inside = [(name, file) for name in get_args(TableName) for file in _named(path, name)]
             if not inside:
-                raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
+                raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
             found += inside
         elif not path.is_file():
-            raise TableError("there is no such file or folder.", where=path)
+            raise TableError("there is no such file or folder", where=path)
         elif table is None and path.stem not in get_args(TableName):
             raise TableError(
                 "the name does not say which table it is",
@@ -167,7 +167,7 @@ def read_tidy(
     unknown = [name for name in wrong if name not in known]
     if unknown:
         raise TableError(
-            f"no column of {', '.join(sorted({name for name, _ in files}))}.", where=f"{', '.join(unknown)}"
+            f"no column of {', '.join(sorted({name for name, _ in files}))}", where=f"{', '.join(unknown)}"
         )
     skipped: list[str] = []
     used: set[str] = set()
@@ -180,7 +180,7 @@ def read_tidy(
         on_file(path)
     unused = sorted(set(plan.renames) - used)
     if unused:
-        raise TableError(f"No file has a column {', '.join(unused)} to rename.")
+        raise TableError(f"No file has a column {', '.join(unused)} to rename")
     together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
     frames = {name: frame for name, (frame, _) in together.items()}
     repeats = tuple(one for _, told in together.values() for one in told)

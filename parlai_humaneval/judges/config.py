@@ -162,7 +162,7 @@ def _read(path: Path) -> JudgeFile:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise JudgeError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
-        raise JudgeError(f"{path} holds no judge. It has at least name: and model:")
+        raise JudgeError(f"{path} holds no judge", try_="give it at least name: and model:")
     try:
         return JudgeFile.model_validate(data)
     except ValidationError as error:
@@ -205,8 +205,8 @@ def _model(given: JudgeFile, path: Path) -> ModelSpec:
         raise JudgeError(Problem(str(one["msg"]), f"{path}: {_place(one)}") for one in problems) from error
     if "model" not in spec.options and "model_file" not in spec.options:
         raise JudgeError("expected `model` (an agent) or `model_file` (a trained one)", where=f"{path}: model.options")
-    if trouble := key_trouble(spec.options):
-        raise ZooError(f"model.options.{trouble}", where=path)
+    if trouble := key_trouble(spec.options, "model.options."):
+        raise ZooError(trouble, where=path)
     return spec
 
 

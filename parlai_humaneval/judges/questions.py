@@ -117,7 +117,8 @@ def questions_of(records: Sequence[Rated], *, both_orders: bool = True) -> list[
 def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> CannotJudge:
     if not records:
         return CannotJudge(
-            "nothing has been rated in this task yet: a judge answers what raters were asked. Collect answers first"
+            "nothing has been rated in this task yet, and a judge answers what raters were asked",
+            try_="collect answers first",
         )
     if not finished:
         return CannotJudge(

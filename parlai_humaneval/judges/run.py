@@ -66,7 +66,7 @@ def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
     """
     if spec.answer_format == "score" and (other := next((one for one in questions if not _scored(one)), None)):
         raise CannotJudge(
-            "score gives each candidate a number, of which the highest is chosen; but raters were asked "
+            "score gives each candidate a number, of which the highest is chosen, but raters were asked "
             f"“{other.text}”, which is no choice of one",
             where="answer_format",
             try_="use answer_format: json",

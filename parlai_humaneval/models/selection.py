@@ -196,7 +196,7 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
         raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
     if parts.username or parts.password or parts.query or not is_address:
         raise ZooError(
-            "the address of a server holds no user, password or query; a key belongs in an environment variable"
+            "the address of a server holds no user, password or query", try_="put a key into an environment variable"
         )
     base = base_of(url)
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
@@ -241,7 +241,7 @@ def _listed(base_url: str, key_variable: str | None) -> _Listed | None:
             response = httpx.get(f"{base_url}/models", headers=_authorization(variable), timeout=LISTING_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ZooError(
-            f"{base_url} does not answer ({error or type(error).__name__}); is the server running?"
+            f"{base_url} does not answer ({error or type(error).__name__}): is the server running?"
         ) from error
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise ZooError(

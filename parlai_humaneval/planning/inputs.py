@@ -283,7 +283,7 @@ def _check_models(inputs: PlanInputs) -> None:
     if not inputs.habits.chooses_among_all:
         instead = "give --gap instead" if inputs.gap is None else "leave --shares out"
         having = [name for name, habits in plannable().items() if habits.chooses_among_all]
-        raise PlanError(f"shares of a pilot are for {' and '.join(having)}, not for {inputs.technique}; {instead}")
+        raise PlanError(f"shares of a pilot are for {' and '.join(having)}, not for {inputs.technique}", try_=instead)
     if len(inputs.shares) < 2 or len(inputs.shares) != (inputs.models or len(inputs.shares)):
         raise PlanError(
             f"{len(inputs.shares)} shares for {inputs.models or 'several'} models: expected one share a model"
@@ -306,7 +306,7 @@ def _check_gap(inputs: PlanInputs) -> None:
             "--gap 0: no study can find a difference that is not there", try_="give, say, --gap 0.1 for ten points"
         )
     if gap < 0 or gap >= 1:
-        raise PlanError(f"--gap {gap:g}: expected a share above 0 and below 1; ten points are --gap 0.1")
+        raise PlanError(f"--gap {gap:g}: expected a share above 0 and below 1", try_="write ten points as --gap 0.1")
     if gap < SMALLEST_GAP:
         raise PlanError(f"--gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for")
     if inputs.shares is not None:

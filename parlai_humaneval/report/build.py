@@ -84,7 +84,7 @@ def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
         )
     found = read_tables(folder, repeats=repeats)
     if not any(len(getattr(found, name)) for name in get_args(TableName)):
-        raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
+        raise TableError(f"The tables in {folder} have no rows: there is nothing to report")
     return found
 
 

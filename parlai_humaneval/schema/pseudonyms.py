@@ -23,7 +23,7 @@ class Pseudonymizer:
     def __init__(self, secret: bytes) -> None:
         """``secret``: the key; the same key gives the same pseudonyms."""
         if len(secret) < KEY_BYTES:
-            raise PseudonymKeyError(f"A pseudonym key has at least {KEY_BYTES} bytes; this one has {len(secret)}.")
+            raise PseudonymKeyError(f"A pseudonym key has at least {KEY_BYTES} bytes, and this one has {len(secret)}")
         self._secret = secret
 
     def worker(self, name: str) -> str:
@@ -42,7 +42,7 @@ class Pseudonymizer:
         try:
             secret = create_once(path, secrets.token_bytes(KEY_BYTES))
         except OSError as error:
-            raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}.") from error
+            raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}") from error
         if len(secret) != KEY_BYTES:
             raise PseudonymKeyError(
                 f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})",

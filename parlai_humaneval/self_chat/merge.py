@@ -101,7 +101,9 @@ def _shards_in(folder: Path) -> list[Path]:
         return [folder]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and _is_shard(path))
     if not inside:
-        raise SelfChatError("holds no shard; shards are made by `parlai-humaneval self-chat --shard 1/4`", where=folder)
+        raise SelfChatError(
+            "holds no shard", where=folder, try_="make shards by `parlai-humaneval self-chat --shard 1/4`"
+        )
     return inside
 
 
@@ -192,7 +194,7 @@ def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> Self
         for command in _commands(parts, Shard(number, count), there.get(number, parts[0].path.parent).parent)
     ]
     return SelfChatError(
-        f"{'; '.join(told)}. That is of shard {', '.join(shards)}",
+        f"{'; '.join(told)}, which is of shard {', '.join(shards)}",
         try_="make them, with the --zoo-file of then if there was one, and merge again (or merge what there is with "
         "--allow-missing):\n"
         + "\n".join(f"  {line}" for line in commands[:FEW])

@@ -159,7 +159,7 @@ def checked_margin(margin: float) -> float:
     what = f"{margin:g} is no margin, within which two models count as equal"
     if margin <= 0:
         raise InvalidValue(
-            f"{what}. With a margin of 0 two equal models would never be decided",
+            f"{what}: with a margin of 0 two equal models would never be decided",
             try_="give a share above 0 and below 1, such as 0.1 for win rates that are less than 10 points apart",
         )
     points = margin if 1 <= margin < 100 else 10.0

@@ -88,9 +88,9 @@ Repeats = Literal["keep", "first", "last"]
 """Which of the answers count that a worker gave to the same: all of them, the first or the last."""
 
 HOW_REPEATS = (
-    "Where a worker did answer twice, --repeats keep, first or last says which answers count (in Python: repeats=…)."
+    "where a worker did answer twice, say which answers count: --repeats keep, first or last (in Python: repeats=…)"
 )
-"""Ends the errors about answers that stand there twice."""
+"""Advice of the errors about answers that stand there twice."""
 
 
 @dataclass(frozen=True)
@@ -184,15 +184,17 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         same = frame[key].eq(values) | (frame[key].isna() & values.isna())
         first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
+        what, advice = _twice(frame.iloc[first], frame.iloc[second], named)
         raise TableError(
-            f"rows {first + 1} and {second + 1} {_twice(frame.iloc[first], frame.iloc[second], named)}",
+            f"rows {first + 1} and {second + 1} {what}",
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
             where=table,
+            try_=(advice, HOW_REPEATS),
         )
 
 
-def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
-    """What is wrong with two rows of one key: the one is too many, or they contradict each other."""
+def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> tuple[str, str]:
+    """What is wrong with two rows of one key, and what to do: the one is too many, or they contradict each other."""
     differ = [
         f"{name} {_plain(one[name])!r} and {_plain(two[name])!r}"
         for name in map(str, one.index)
@@ -200,10 +202,10 @@ def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
         if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
     ]
     if not differ:
-        return f"are the same answer ({named}). Keep one of them. {HOW_REPEATS}"
+        return f"are the same answer ({named})", "keep one of them"
     return (
-        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}. Keep the right one, or "
-        f"tell them apart by these names. {HOW_REPEATS}"
+        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}",
+        "keep the right one, or tell them apart by these names",
     )
 
 
@@ -216,7 +218,7 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     empty = values.isna() | values.isin([""])
     if empty.any() and not column.empty_ok:
         raise TableError(
-            f"empty in row {_first(empty)} ({column.description}).",
+            f"empty in row {_first(empty)} ({column.description})",
             np.flatnonzero(empty.to_numpy()).tolist(),
             where=f"{table}.{column.name}",
         )
@@ -265,6 +267,7 @@ def refuse(
     values: pd.Series[Any],
     wrong: pd.Series[bool],
     wanted: str | Callable[[int], str],
+    try_: str | Sequence[str] = (),
 ) -> None:
     """Raise where a row of a column is ``wrong``; ``wanted`` says what was expected, of all or of the row at a place.
 
@@ -276,9 +279,10 @@ def refuse(
         first = places[0]
         expected = wanted if isinstance(wanted, str) else wanted(first)
         raise TableError(
-            f"{_plain(values.iloc[first])!r} in row {first + 1}, expected {expected}.",
+            f"{_plain(values.iloc[first])!r} in row {first + 1}, expected {expected}",
             places,
             where=f"{table}.{column}",
+            try_=try_,
         )
 
 

@@ -200,7 +200,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
         for name in get_args(TableName)
     }
     if not any(found.values()):
-        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
+        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
     read = {
         name: _Table(from_rows(name, [])) if path is None else _read(name, path, repeats)
         for name, path in found.items()
@@ -338,7 +338,7 @@ def _check_header(header: list[str]) -> None:
     found = next((name for mark, name in _SEPARATORS.items() if mark in header[0]), None)
     if len(header) == 1 and found:
         raise InvalidValue(
-            f"the separator of its cells is the {found}; it has to be the comma",
+            f"the separator of its cells is the {found}, and has to be the comma",
             try_="save it again with commas (numbers with a point, as in 3.5)",
         )
 

@@ -165,7 +165,7 @@ def read_template(path: str) -> str:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ZooError(
-            f"{path} cannot be read ({error}); it is the path of a Jinja file", where="chat_template"
+            f"{path} cannot be read ({error})", where="chat_template", try_="give the path of a Jinja file"
         ) from error
 
 

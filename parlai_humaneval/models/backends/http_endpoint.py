@@ -52,7 +52,7 @@ class Endpoint:
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise ValueError("url: expected an address that begins with http:// or https://")
         if trouble := key_in_address(url):
-            raise ValueError(f"url: {trouble}")
+            raise InvalidValue(trouble, where="url")
         self.name = str(self._url.copy_with(query=None, fragment=None))  # a query may hold a key all the same
         self._key = _authorization(authorization_env)
         self._variable = authorization_env

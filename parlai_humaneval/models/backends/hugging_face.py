@@ -152,9 +152,8 @@ def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
     absent = set(loading["missing_keys"]) & {name for name, _ in model.named_parameters()}
     if absent:
         raise ZooError(
-            f"{path} lacks {len(absent)} of its model's weights ({min(absent)} …): they would be random. It "
-            "may be a part of a model (an adapter, a body without a head)",
-            try_="give the folder of the whole model",
+            f"{path} lacks {len(absent)} of its model's weights ({min(absent)} …): they would be random",
+            try_="give the folder of the whole model: this may be a part of one (an adapter, a body without a head)",
         )
     return model
 

@@ -178,7 +178,7 @@ class Program:
             line += chunk
         answer, _, more = line.partition(b"\n")
         if more:
-            raise BadAnswer(f"{self.name} said more than one line; after the answer came {shown(more)}")
+            raise BadAnswer(f"{self.name} said more than one line: after the answer came {shown(more)}")
         return answer
 
     def _wait(self, pipe: IO[bytes], event: int, until: float) -> None:

@@ -82,7 +82,9 @@ def _explanation(path: str, error: Exception) -> ZooError:
     if Path(path).is_dir():
         return _of_folder(Path(path), said)
     if is_folder(path):
-        return ZooError(f"the folder {path} does not exist; hf_model is a model's folder, or its name on Hugging Face")
+        return ZooError(
+            f"the folder {path} does not exist", try_="give hf_model a model's folder, or its name on Hugging Face"
+        )
     if any(word in said.lower() for word in ("gated", "401", "403")):
         return ZooError(
             f"{path} is not open to all, or there is no model of this name: accept its terms on "
@@ -120,8 +122,8 @@ def _own_code(path: str) -> ZooError:
     files = [file for name in CODE_FILES for file in _code_in(path, name)]
     code = f" ({', '.join(dict.fromkeys(files))})" if files else ""
     return ZooError(
-        f"{path} runs Python code that comes with it{code}, and nobody has allowed that. Read the code; if you trust it, "
-        "set trust_remote_code: true in the options of the zoo entry"
+        f"{path} runs Python code that comes with it{code}, and nobody has allowed that",
+        try_="read the code; if you trust it, set trust_remote_code: true in the options of the zoo entry",
     )
 
 

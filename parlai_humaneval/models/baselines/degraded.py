@@ -109,9 +109,9 @@ class RandomReplies:
         dialogues = [dialogue.texts for dialogue in load_dialogues(path)]
         if len(dialogues) < 2:
             raise MaterialError(
-                "holds one dialogue only; the words that distort a reply come from another one, so give a file "
-                "with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)",
+                "holds one dialogue only, and the words that distort a reply come from another one",
                 where=path,
+                try_="give a file with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)",
             )
         self.distorter = Distorter(dialogues)
         self.replies = [(number, text) for number, texts in enumerate(dialogues) for text in texts[1:]]

@@ -422,8 +422,8 @@ def train(
     named_task(plan.spec, plan.options())
     if plan.made.exists():
         raise TrainingError(
-            f"{plan.spec.name} is trained already: {plan.made}. To train it anew, move that folder away or name another "
-            "with --out"
+            f"{plan.spec.name} is trained already: {plan.made}",
+            try_="move that folder away or name another with --out, to train it again",
         )
     # Imported here: ParlAI takes seconds.
 

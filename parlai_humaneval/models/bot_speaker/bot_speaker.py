@@ -186,7 +186,7 @@ class BotSpeakerAgent(Agent):
             ZooError: when ``model`` does not speak here.
         """
         if model not in self._models:
-            raise ZooError(f"“{model}” does not speak in this conversation; {', '.join(self._models)} do")
+            raise ZooError(f"“{model}” does not speak in this conversation, {', '.join(self._models)} do")
         return _lines(self._histories.of_models[self._models.index(model)])
 
     def reset(self) -> None:

@@ -123,7 +123,10 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
     names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
     zoo = load_zoo(more=[part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()])
     if not names:
-        raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
+        raise ZooError(
+            "no model is named",
+            try_=f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}",
+        )
     pool = PlacedModels(
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),

@@ -63,8 +63,8 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         ZooError: for an option that the agent does not have, an ill-typed value, those with which it would not speak,
             or a key.
     """
-    if trouble := key_trouble(spec.options):
-        raise ZooError(f"options.{trouble}", where=spec.name)
+    if key := key_trouble(spec.options, "options."):
+        raise ZooError(key, where=spec.name)
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
     try:

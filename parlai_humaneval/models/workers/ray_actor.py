@@ -159,8 +159,9 @@ def _refused(address: str, error: Exception) -> ZooError:
             f"the Ray cluster at {address} has another version of Ray or Python, and has to have the same: {said}"
         )
     return ZooError(
-        f"the Ray cluster at {address} cannot be joined: {said}. This machine has to be a node of it: `ray start "
-        f"--address={address} --num-cpus=0` makes it one that models are not put on"
+        f"the Ray cluster at {address} cannot be joined: {said}",
+        try_=f"make this machine a node of it: `ray start --address={address} --num-cpus=0` makes it one that models "
+        "are not put on",
     )
 
 
@@ -310,12 +311,13 @@ class RayActor:
                     where, there = self._ray.get(asked, timeout=left if said else min(SAY_S, left))
                 except self._ray.exceptions.GetTimeoutError as error:
                     if time.monotonic() >= until:
-                        raise ZooError(
-                            f"{self._model} cannot be loaded: the Ray cluster has had no room for another copy for "
-                            f"{PLACE_S:g} s. {self._shortage()}"
+                        raise self._no_room(
+                            f"the Ray cluster has had no room for another copy for {PLACE_S:g} s"
                         ) from error
                     said = True
-                    logger.warning("%s waits for room on the Ray cluster. %s", self._model, self._shortage())
+                    logger.warning(
+                        "%s waits for room on the Ray cluster (%s); %s", self._model, self._shortage(), _MORE_ROOM
+                    )
                 except self._ray.exceptions.RayError as error:
                     self._place_anew(error)
                 else:
@@ -343,7 +345,8 @@ class RayActor:
             f"{name} {there[name]} there, {here} here" for name, here in versions().items() if there[name] != here
         ]:
             raise ZooError(
-                f"{self._model} cannot be loaded on {where}: {', '.join(differing)}; all nodes need the same versions"
+                f"{self._model} cannot be loaded on {where}: {', '.join(differing)}",
+                try_="give all nodes the same versions",
             )
 
     def _check_room(self) -> None:
@@ -360,10 +363,7 @@ class RayActor:
             self._fits(address, [one["Resources"] for one in nodes if one["NodeManagerAddress"] == address])
             for address in {node["NodeManagerAddress"] for node in nodes}
         ):
-            raise ZooError(
-                f"{self._model} cannot be loaded: the models of this launch have taken all that the Ray cluster has. "
-                f"{self._shortage()}"
-            )
+            raise self._no_room("the models of this launch have taken all that the Ray cluster has")
 
     def _fits(self, address: str, there: Sequence[dict[str, float]]) -> bool:
         """Whether the nodes at an address could hold it, were there nobody else than this launch."""
@@ -374,14 +374,15 @@ class RayActor:
             for name, much in self._takes.items()
         )
 
+    def _no_room(self, why: str) -> ZooError:
+        return ZooError(f"{self._model} cannot be loaded: {why} ({self._shortage()})", try_=_MORE_ROOM)
+
     def _shortage(self) -> str:
-        """What is asked for, what this launch holds, what there is and what is free: sentences that say what to do."""
+        """What is asked for, what this launch holds, what there is and what is free."""
         held = self._room.in_words()
-        ours = f" This launch holds {held}." if held else ""
         return (
-            f"It asks for {_in_words(self._takes)}.{ours} The cluster has {_in_words(self._ray.cluster_resources())}, of "
-            f"which {_in_words(self._ray.available_resources())} are free. Ask for fewer replicas or less for each, end "
-            "what else runs there, or add a node"
+            f"it asks for {_in_words(self._takes)}, {f'this launch holds {held}, ' if held else ''}the cluster has "
+            f"{_in_words(self._ray.cluster_resources())}, of which {_in_words(self._ray.available_resources())} are free"
         )
 
     def _gone(self, error: Exception) -> HostGone:
@@ -391,6 +392,9 @@ class RayActor:
 def _in_words(resources: dict[str, float]) -> str:
     cpus, gpus, memory = (resources.get(name, 0) for name in ("CPU", "GPU", "memory"))
     return f"{cpus:g} CPU(s), {gpus:g} GPU(s)" + (f", {memory / 1e9:.1f} GB" if memory else "")
+
+
+_MORE_ROOM = "ask for fewer replicas or less for each, end what else runs there, or add a node"
 
 
 def _last_line(error: Exception) -> str:

@@ -300,8 +300,8 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
             "expected `model` (an agent) or `model_file` (a trained one), found neither", where=f"{where}.options"
         )
     for block in ("options", "training"):
-        if trouble := key_trouble(merged.get(block) or {}):
-            raise ZooError(f"{where}.{block}.{trouble}")
+        if trouble := key_trouble(merged.get(block) or {}, f"{where}.{block}."):
+            raise ZooError(trouble)
     try:
         return ModelSpec(name=name, folder=origin[name].parent.resolve(), **merged)
     except ValidationError as error:  # each entry is right, but not what one makes of the other

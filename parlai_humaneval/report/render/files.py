@@ -89,7 +89,7 @@ def write_document(
     data: dict[TableName, pd.DataFrame] = {} if tables is None else _with_rows(tables)
     clash = sorted({f"{name}.csv" for name in data} & texts.keys())
     if clash:
-        raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}.")
+        raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}")
     note = _in_figure(document.facts.rater_kinds.kind)
     drawn = (
         {}
@@ -165,7 +165,7 @@ def _tables(document: Document) -> dict[str, DataTable]:
     found: dict[str, DataTable] = {}
     for table in _all_tables(document):
         if table.key in found:
-            raise TableError(f"two tables of the report are called {table.key!r}.")
+            raise TableError(f"two tables of the report are called {table.key!r}")
         found[table.key] = table
     return found
 

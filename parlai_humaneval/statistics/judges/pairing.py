@@ -71,7 +71,7 @@ def _check_kinds(tables: object, judge: object) -> None:
         if not isinstance(value, kinds):
             or_name = ", or the name under which the judge stands in tables" if name == "judge" else ""
             raise TableError(
-                f"expected Tables, as read_tables(folder) gives them{or_name}; not {type(value).__name__}", where=name
+                f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
             )
 
 

@@ -86,9 +86,9 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
         raise _nothing_matched(of_people, of_judge)
     if not any(result.details["judged_only"] for result in results):
         raise TableError(
-            "it answered nothing that people did not answer, too, so that it cannot add to their answers: "
-            "let it answer the other dialogues as well",
+            "it answered nothing that people did not answer, too, so that it cannot add to their answers",
             where="judge",
+            try_="let it answer the other dialogues as well",
         )
     return results
 
@@ -109,9 +109,9 @@ def _nothing_matched(people: Both, judge: Both) -> TableError:
             pairs.append(f"people's first answer is to {firsts[0]}, the judge's to {firsts[1]}")
     hint = f" ({'; '.join(pairs)})" if pairs else ": they hold different kinds of answers"
     return TableError(
-        f"none of its answers is to what people answered{hint}. The names of dialogues, turns, models and "
-        "metrics or criteria must be the same",
+        f"none of its answers is to what people answered{hint}",
         where="judge",
+        try_="name dialogues, turns, models and metrics or criteria alike",
     )
 
 

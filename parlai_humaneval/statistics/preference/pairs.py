@@ -109,7 +109,7 @@ def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Ma
             at = int(wrong.argmax())
             raise TableError(
                 f"item {rows['item_id'].iloc[at]!r} of worker {rows['worker_id'].iloc[at]!r}: {words} (model_a "
-                f"{a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r}).",
+                f"{a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r})",
                 where="comparisons",
             )
 

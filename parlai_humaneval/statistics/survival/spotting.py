@@ -95,7 +95,7 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
         raise TableError(
             f"dialogue {bad['dialogue_id']!r}, worker {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
             f"are {bad['model_0']!r} and {bad['model_1']!r}, but name {bad['opponent_0']!r} and "
-            f"{bad['opponent_1']!r} as opponents. Each must name the other.",
+            f"{bad['opponent_1']!r} as opponents, where each must name the other",
             where="segments",
         )
     goodness = [both[f"label_{entity}"].map(GOODNESS).to_numpy(dtype=np.int64) for entity in (0, 1)]

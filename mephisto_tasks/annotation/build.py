@@ -66,7 +66,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     Models that are to talk first do so here, as far as their dialogues are missing.
 
     Raises:
-        ConfigError, MaterialError, ZooError, NotEnough: each names the setting or file and what was expected.
+        ConfigError, DataError, ZooError, NotEnough: each names the setting or file and what was expected.
         NothingToDo: earlier launches already collected all.
     """
     task_config = _task_config(config, task)

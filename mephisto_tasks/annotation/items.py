@@ -49,7 +49,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
     """Everything to judge.
 
     Raises:
-        MaterialError, ZooError: a file or a model that cannot be used.
+        DataError, ZooError: a file or a model that cannot be used.
         ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
     """
     fitting = samples.rated if config.show in ("replay", "turn") else samples.with_a_model
@@ -77,7 +77,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         ConfigError: the dialogues of an earlier launch were made by other models of the same names.
         SelfChatError: settings that do not go together.
         ZooError: a model that is not known or cannot be loaded.
-        MaterialError: a file of openers, dialogues or contexts that cannot be used.
+        DataError: a file of openers, dialogues or contexts that cannot be used.
     """
     if not config.generate:
         return []

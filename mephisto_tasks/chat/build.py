@@ -42,9 +42,7 @@ from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.cli.model_options import placed
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts
-from parlai_humaneval.materials.instructions import load_personas
-from parlai_humaneval.materials.openers import load_openers, load_topics
+from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, load_personas, load_topics
 from parlai_humaneval.materials.practice import Practice, load_practice
 from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
@@ -61,7 +59,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     """The study that the settings describe, with what earlier launches of the same name did.
 
     Raises:
-        ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
+        ConfigError, DataError, ZooError: each names the setting or file and what was expected.
         NothingToDo: earlier launches already collected all.
     """
     task_config = task_dir(task) / "task_config"

@@ -154,7 +154,7 @@ class Study:
         before among them.
 
         Raises:
-            ConfigError, MaterialError: there are no such items, or their dialogues are gone.
+            ConfigError, DataError: there are no such items, or their dialogues are gone.
             ResultsError, CannotJudge: no such task, or nothing in it that a judge can be asked.
             JudgeError: another judge of this name has answered.
         """

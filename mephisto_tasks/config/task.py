@@ -6,7 +6,7 @@ all of it. Every field can be set on the command line as ``<field>=…``.
 
 from __future__ import annotations
 
-from dataclasses import field, make_dataclass
+from dataclasses import field, make_dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,9 +18,9 @@ from typing_extensions import Self
 from mephisto_tasks.config.errors import ConfigError as ConfigError
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.config.worker_rules import WorkerRules
+from parlai_humaneval._util.errors import Problem, value_problem
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.languages import Offered, offered
-from parlai_humaneval.materials.instructions import in_words
 from parlai_humaneval.quality.registry import known_checks
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}
@@ -214,18 +214,18 @@ def read_config(model: type[C], data: dict[str, Any]) -> C:
 
 def explained(error: ValidationError, task: str) -> ConfigError:
     """The error that names each wrong setting."""
-    return ConfigError("\n".join(_explain(problem, task) for problem in error.errors()))
+    return ConfigError(_setting_problem(problem, task) for problem in error.errors())
 
 
-def _explain(problem: Any, task: str) -> str:
-    place = ".".join(str(part) for part in problem["loc"])
-    message = in_words(problem)
+def _setting_problem(error: Any, task: str) -> Problem:
+    place = [str(part) for part in error["loc"]]
+    problem = value_problem(error)
     if not place:
-        return message
-    got = "" if repr(problem["input"]) in message else f" (got {problem['input']!r})"
-    setting = ".".join(takewhile(lambda part: not part.isdigit(), place.split(".")))
-    more = "" if "; " in message else f"; see `parlai-humaneval launch {task} --list-settings {setting}`"
-    return f"{place}: {message}{got}{more}"
+        return problem
+    got = "" if repr(error["input"]) in problem.what else f" (got {error['input']!r})"
+    setting = ".".join(takewhile(lambda part: not part.isdigit(), place))
+    more = problem.try_ or (f"see `parlai-humaneval launch {task} --list-settings {setting}`",)
+    return replace(problem, what=f"{problem.what}{got}", try_=more).within(".".join(place))
 
 
 def hydra_arguments(model: type[TaskConfig], name: str, blueprint_type: str, bases: tuple[type, ...]) -> type:

@@ -127,7 +127,7 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
     """The words of the page: a file of one's own, or the task's for the metric, or the task's.
 
     Raises:
-        MaterialError: a file that cannot be used.
+        DataError: a file that cannot be used.
     """
     of_metric = task_config / f"instructions_{config.metric}.yaml"
     of_task = of_metric if of_metric.is_file() else task_config / "instructions.yaml"

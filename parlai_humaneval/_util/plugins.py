@@ -2,7 +2,7 @@
 
 Such a package names, in its entry points, a module that adds them when it is imported::
 
-    [project.entry-points."parlai_humaneval._util.plugins"]
+    [project.entry-points."parlai_humaneval.plugins"]
     mine = "my_package.plugin"
 
 The module calls :func:`parlai_humaneval.techniques.registry.register`,
@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from parlai_humaneval._util.errors import HumanevalError
 
-GROUP = "parlai_humaneval._util.plugins"
+GROUP = "parlai_humaneval.plugins"
 """The group of entry points."""
 
 _begun: set[str] = set()

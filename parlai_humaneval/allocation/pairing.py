@@ -8,11 +8,11 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 
 ALL_PAIRINGS = 5_000
 """Up to so many pairings of two models, all of them are items."""
@@ -54,7 +54,7 @@ def pair_items(
 
     Raises:
         NotEnough: fewer pairings than ``wanted``, or a model without dialogues.
-        MaterialError: a dialogue of which it is not known who speaks, or without a model.
+        DataError: a dialogue of which it is not known who speaks, or without a model.
     """
     of_model = _by_model(dialogues)
     items: list[Item] = []
@@ -79,7 +79,7 @@ def dialogues_of_pairs(
     """How many dialogues there are of the one model and of the other, for each pair of models.
 
     Raises:
-        NotEnough, MaterialError: see :func:`pair_items`.
+        NotEnough, DataError: see :func:`pair_items`.
     """
     of_model = _by_model(dialogues)
     return {(one, other): (len(_of(of_model, one)), len(_of(of_model, other))) for one, other in groups}
@@ -106,7 +106,7 @@ def _by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
     for dialogue in dialogues:
         dialogue.known_entities()
         if not dialogue.models:
-            raise MaterialError(
+            raise DataError(
                 f"dialogue {dialogue.dialogue_id} is between people, so there is no model to judge",
                 where=dialogue.place,
                 try_="leave it out",

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.pairing import NotEnough
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.schema.records import ReplayedRating, Turn
 
 RANK = "rank"
@@ -35,7 +35,7 @@ def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | 
 
     Raises:
         NotEnough: fewer rated dialogues than the sample, or none.
-        MaterialError: a dialogue that was not rated.
+        DataError: a dialogue that was not rated.
     """
     together = [list(group) for _, group in groupby(dialogues, key=lambda one: id(_rating(one)))]
     return [
@@ -89,7 +89,7 @@ def whole_items(
 
 def _rating(dialogue: Dialogue) -> ReplayedRating:
     if dialogue.rating is None:
-        raise MaterialError(
+        raise DataError(
             f"dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again",
             where=dialogue.place,
             try_="name tasks in which dialogues were rated live: {task: NAME}",

@@ -6,11 +6,11 @@ import math
 import random
 from collections.abc import Sequence
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.pairing import NotEnough
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 
 
 def segment_items(
@@ -38,7 +38,7 @@ def segment_items(
 
     Raises:
         NotEnough: too few dialogues between people.
-        MaterialError: a dialogue that is shorter than a segment, or whose speakers are not known.
+        DataError: a dialogue that is shorter than a segment, or whose speakers are not known.
         ValueError: lengths or a share that cannot be.
     """
     if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
@@ -69,7 +69,7 @@ def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) 
     if short:
         first = short[0]
         after = f" after {seeded} of the seed" if seeded else ""
-        raise MaterialError(
+        raise DataError(
             f"dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
             f"segment takes {k}{after} ({len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough)",
             where=first.place,
@@ -93,7 +93,7 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
         )
     for one in fit:
         if set(one.known_entities()) != {HUMAN}:
-            raise MaterialError(
+            raise DataError(
                 f"dialogue {one.dialogue_id} is not between people",
                 where=one.place,
                 try_="leave it out, or say that both speakers are human",

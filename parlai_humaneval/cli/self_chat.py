@@ -164,7 +164,7 @@ def run_with_bar(
 
     Raises:
         SelfChatError: also when a model broke or was silent; the dialogues of all others are made by then.
-        MaterialError, ZooError: as :func:`generate`.
+        DataError, ZooError: as :func:`generate`.
     """
     # Imported here: ParlAI takes seconds, and --help needs none of it.
     from parlai_humaneval.models.agent.isolation import quiet_parlai, quiet_tries

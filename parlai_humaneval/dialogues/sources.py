@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from parlai_humaneval._util.data_files import DataError, packaged, read_text, text_lines
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine
 from parlai_humaneval.dialogues.files import Entities, load_dialogues
 from parlai_humaneval.dialogues.formats import NOTHING_SAID
 from parlai_humaneval.dialogues.personas import PARTNERS
-from parlai_humaneval.materials.instructions import MaterialError, packaged, read_text, text_lines
 from parlai_humaneval.schema.records import Candidate, DialogueRecord, ReplayedRating, Turn
 
 PERSON, BOT = "human", "bot"
@@ -46,7 +46,7 @@ def load_sources(
         samples: what :data:`PACKAGED` stands for.
 
     Raises:
-        MaterialError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
+        DataError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
             them have.
     """
     found: list[Dialogue] = []
@@ -54,9 +54,10 @@ def load_sources(
     for entry in entries:
         for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task):
             if dialogue.dialogue_id in places:
-                raise MaterialError(
+                raise DataError(
                     f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "
-                    f"{dialogue.place}. Name each file once, and give every dialogue a dialogue_id of its own"
+                    f"{dialogue.place}",
+                    try_="name each file once, and give every dialogue its own dialogue_id",
                 )
             places[dialogue.dialogue_id] = dialogue.place
             found.append(dialogue)
@@ -72,7 +73,7 @@ def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) 
     elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities"}:
         yield from _of_path(entry["file"], _entities(entry))
     else:
-        raise MaterialError(f"dialogues: {entry!r} is not understood; {FORM}")
+        raise DataError(f"{entry!r} is not understood", where="dialogues", try_=FORM)
 
 
 def _entities(entry: Mapping[str, Any]) -> Entities:
@@ -81,7 +82,9 @@ def _entities(entry: Mapping[str, Any]) -> Entities:
         return given
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
         return {str(speaker): name for speaker, name in given.items()}
-    raise MaterialError(f"dialogues: entities of {entry['file']} must be a name, or speaker: name, …; got {given!r}")
+    raise DataError(
+        f"entities of {entry['file']} must be a name, or speaker: name, …; got {given!r}", where="dialogues"
+    )
 
 
 def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
@@ -91,7 +94,7 @@ def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
         return
     files = sorted(path.glob("*.jsonl"))
     if not files:
-        raise MaterialError(f"{path}: there is no *.jsonl file in this folder; name the files themselves")
+        raise DataError("there is no *.jsonl file in this folder", where=path, try_="name the files themselves")
     for file in files:
         yield from load_dialogues(file, entities)
 
@@ -103,7 +106,7 @@ def _of_task(
     found = [dialogue for record in records for dialogue in dialogues_of(record)]
     if not found:
         of = f" of the setting {' or '.join(settings)}" if settings else ""
-        raise MaterialError(f"task {task!r} has no dialogue{of} with an answered turn: collect some first")
+        raise DataError(f"task {task!r} has no dialogue{of} with an answered turn", try_="collect some first")
     for dialogue in found:
         yield replace(dialogue, source=dialogue.source or task)
 

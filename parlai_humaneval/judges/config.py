@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
 from parlai_humaneval.judges.prompts import default_template, template_trouble
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
@@ -153,14 +153,7 @@ def load_judge(path: Path) -> JudgeSpec:
 
 
 def _read(path: Path) -> JudgeFile:
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise JudgeError(
-            f"cannot be read ({error.strerror})", where=path, try_="name the YAML file of a judge"
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise JudgeError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    data = read_yaml(path, "name the YAML file of a judge", JudgeError)
     if not isinstance(data, dict):
         raise JudgeError(f"{path} holds no judge", try_="give it at least name: and model:")
     try:

@@ -8,11 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from parlai_humaneval._util.data_files import Sentence, read_yaml, validated
 from parlai_humaneval.i18n.translate import phrase
-from parlai_humaneval.materials.instructions import MaterialError, Sentence, read_text, validated
 
 Version = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[\w. +:-]+$")]
 
@@ -85,10 +84,6 @@ def load_consent(path: Path) -> Consent:
     """A consent text from YAML.
 
     Raises:
-        MaterialError: malformed; the message names the place.
+        DataError: malformed; the message names the place.
     """
-    try:
-        data = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise MaterialError(f"{path}: not YAML ({error})") from error
-    return validated(Consent, data, str(path))
+    return validated(Consent, read_yaml(path), path)

@@ -71,7 +71,7 @@ def generate(
 
     Raises:
         SelfChatError: the settings do not fit each other or what the folder holds.
-        MaterialError: a file of beginnings cannot be used.
+        DataError: a file of beginnings cannot be used.
         ZooError: a model is not among ``specs``.
         ModelsFailed: some could not be loaded, broke or were silent. It comes last: the dialogues of all others are
             made, and complete ones are kept.

@@ -16,11 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from parlai_humaneval._util.data_files import DataError, packaged
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, value_problem
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
-from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, packaged_contexts
-from parlai_humaneval.materials.instructions import MaterialError, packaged
-from parlai_humaneval.materials.openers import load_openers
+from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, packaged_contexts
 
 Pair = tuple[str, str]
 """Two models that talk to each other; twice the same one for a self-chat."""
@@ -164,7 +163,7 @@ def load_starts(settings: SelfChatSettings) -> list[Start]:
     """All beginnings of the settings' file, in its order.
 
     Raises:
-        MaterialError: a file that cannot be used.
+        DataError: a file that cannot be used.
         SelfChatError: a beginning that leaves nothing for the models to say.
     """
     path = start_path(settings)
@@ -226,7 +225,7 @@ def _of_context(path: Path, context: SpeakerContext) -> Start:
     """Its human is the first speaker, unless the bot has the first line of the opening."""
     who = [speaker for speaker, _ in context.opening]
     if any(one == following for one, following in itertools.pairwise(who)):
-        raise MaterialError(
+        raise DataError(
             f"context {context.context_id}: in its opening, one speaker has two lines in a row",
             where=path,
             try_="make them one line",

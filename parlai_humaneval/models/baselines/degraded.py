@@ -22,9 +22,9 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 
 Words = tuple[str, ...]
@@ -104,11 +104,11 @@ class RandomReplies:
         """Read ``path``.
 
         Raises:
-            MaterialError: when the file cannot be used: among others when it has fewer than two dialogues.
+            DataError: when the file cannot be used: among others when it has fewer than two dialogues.
         """
         dialogues = [dialogue.texts for dialogue in load_dialogues(path)]
         if len(dialogues) < 2:
-            raise MaterialError(
+            raise DataError(
                 "holds one dialogue only, and the words that distort a reply come from another one",
                 where=path,
                 try_="give a file with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)",
@@ -118,7 +118,7 @@ class RandomReplies:
         try:
             self.draw(random.Random(0))
         except CannotDistort as error:
-            raise MaterialError(error, where=path, try_="give a file whose dialogues differ") from error
+            raise DataError(error, where=path, try_="give a file whose dialogues differ") from error
 
     def draw(self, rng: random.Random) -> str:
         """One distorted reply; one that cannot be distorted gives way to the next.

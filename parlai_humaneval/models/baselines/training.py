@@ -27,11 +27,11 @@ from parlai.core.opt import Opt
 from parlai.scripts.train_model import TrainLoop, set_seed
 from parlai.utils.io import PathManager
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.dialogues.personas import OWN, PARTNERS, persona_line
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.agent.options import UnknownOptions, parse
 from parlai_humaneval.models.pool.loading import device_options
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
@@ -57,12 +57,12 @@ def read_folds(prefix: str) -> Folds:
     serves again. ``prefix`` may also be one file, which is then all there is.
 
     Raises:
-        MaterialError: when there is no such file, more than one for a fold, or one that cannot be read.
+        DataError: when there is no such file, more than one for a fold, or one that cannot be read.
     """
     found = {fold: _file(prefix, fold) for fold in FOLDS}
     train = found["train"] or (Path(prefix) if Path(prefix).is_file() else None)
     if train is None:
-        raise MaterialError(
+        raise DataError(
             f"{prefix}_train.*: there is no such file",
             try_=f"expected dialogues to learn from there, and others, if you have them, in {prefix}_valid.* and "
             f"{prefix}_test.*",
@@ -93,13 +93,13 @@ def _file(prefix: str, fold: str) -> Path | None:
     # A metadata file may stand beside ParlAI's conversations; it holds no dialogues.
     files = [path for path in sorted(stem.parent.glob(f"{stem.name}.*")) if path.suffix != ".metadata"]
     if len(files) > 1:
-        raise MaterialError(f"{stem}.*: expected one file, found {', '.join(path.name for path in files)}")
+        raise DataError(f"{stem}.*: expected one file, found {', '.join(path.name for path in files)}")
     return files[0] if files else None
 
 
 def _hold_out(dialogues: Sequence[Dialogue], source: Path) -> dict[str, list[Dialogue]]:
     if len(dialogues) < 2:
-        raise MaterialError(
+        raise DataError(
             "one dialogue is not enough", where=source, try_="expected one to learn from and one to validate with"
         )
     kept = [index % HELD_OUT == 0 for index in range(len(dialogues))]
@@ -389,7 +389,7 @@ def command_line(plan: Plan) -> str:
 
     Raises:
         TrainingError: for an option that the agent does not have, or an ill-typed value.
-        MaterialError: when one's own dialogues cannot be read.
+        DataError: when one's own dialogues cannot be read.
         OSError: when they cannot be written.
     """
 
@@ -416,7 +416,7 @@ def train(
 
     Raises:
         TrainingError: for wrong options, data that is missing, or a model that is there already.
-        MaterialError: when one's own dialogues cannot be read.
+        DataError: when one's own dialogues cannot be read.
         OSError: when the folder cannot be written.
     """
     named_task(plan.spec, plan.options())

@@ -33,6 +33,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from yaml.composer import ComposerError
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError, Misspelt, Problem, misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.models.zoo.secrets import key_trouble
@@ -247,16 +248,7 @@ def _no_such(name: str, names: Iterable[str]) -> ZooError:
 
 
 def _read(file: Path) -> _File:
-    try:
-        data = yaml.load(file.read_text(encoding="utf-8"), _UniqueKeys)
-    except OSError as error:
-        raise ZooError(
-            f"cannot be read ({error.strerror})", where=file, try_="expected a YAML file of models"
-        ) from error
-    except ComposerError as error:
-        raise ZooError(error, where=file) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ZooError(f"is not YAML: {error}", where=file) from error
+    data = read_yaml(file, "expected a YAML file of models", ZooError, _UniqueKeys)
     try:
         return _File.model_validate(data)
     except ValidationError as error:

@@ -20,9 +20,9 @@ from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import CONSENTS, text_of
+from parlai_humaneval._util.data_files import DataError, packaged
 from parlai_humaneval.cli import main
 from parlai_humaneval.materials.consent import load_consent
-from parlai_humaneval.materials.instructions import MaterialError, packaged
 
 EXAMPLE = packaged("consent_example.yaml")
 NO = "A1SAYSNO00001"
@@ -169,9 +169,9 @@ def test_a_wrong_file_is_told_of_before_anything_is_launched(
 ) -> None:
     path = tmp_path / "consent.yaml"
     path.write_text(EXAMPLE.read_text().replace(*change))
-    with pytest.raises(MaterialError, match=re.escape(said)):
+    with pytest.raises(DataError, match=re.escape(said)):
         load_consent(path)
-    with pytest.raises(MaterialError), launch(tmp_path / "data", consent_file=str(path)):
+    with pytest.raises(DataError), launch(tmp_path / "data", consent_file=str(path)):
         pass
 
 

@@ -34,8 +34,8 @@ from mephisto_tasks.storage.locks import study_folder, task_lock
 from mephisto_tasks.storage.logs import CONSENTS
 from mephisto_tasks.storage.results import read_records, stored_agents
 from mephisto_tasks.workers.roster import known_workers
+from parlai_humaneval._util.data_files import packaged
 from parlai_humaneval.cli import main
-from parlai_humaneval.materials.instructions import packaged
 
 TALK, JUDGED = "talking-study", "judging-study"
 WORKER, OTHER, JUDGE = "A1FORGETME77", "A2REMEMBERME8", "A3JUDGESALL99"

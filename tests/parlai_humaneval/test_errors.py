@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import re
 from pathlib import Path
@@ -73,5 +74,54 @@ def test_pydantic_hands_on_the_parts_of_an_error() -> None:
 
 
 ROOT = Path(__file__).parents[2]
-HIDDEN = re.compile(r"; (?=[a-z`-]+ )|(?<![.…])\. (?=[A-Z`])|did you mean", re.IGNORECASE)
-"""A second clause or sentence, in which advice stands."""
+HIDDEN = re.compile(r"; (?=[a-z`{-])|(?<![.…A-Z])(?<!al)\. (?=[A-Z`{])|\bdid you mean|(?<![.…])\.$", re.IGNORECASE)
+"""A second clause or sentence, in which advice would stand; or a full stop."""
+
+
+def test_no_error_hides_its_advice() -> None:
+    """What is wrong is one clause: what to do, and what may have been meant, are parts of their own."""
+    trees = [
+        (path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8")))
+        for package in ("parlai_humaneval", "mephisto_tasks")
+        for path in sorted((ROOT / package).rglob("*.py"))
+    ]
+    names = _subclasses([tree for _, tree in trees], {"HumanevalError", "Problem", "BadValue"})
+    hidden = [
+        f"{path}:{call.lineno}: {text}"
+        for path, tree in trees
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and call.args and _name(call.func) in names
+        if HIDDEN.search(text := _text(call.args[0]))
+    ]
+    assert hidden == [], "\n".join(hidden)
+
+
+def test_commands_raise_errors_with_parts() -> None:
+    """click's own classes have a sentence only."""
+    plain = [
+        f"{path}:{number}"
+        for package in ("parlai_humaneval", "mephisto_tasks")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(r"raise click\.(ClickException|UsageError|BadParameter)|\bctx\.fail\(", line)
+    ]
+    assert plain == []
+
+
+def _subclasses(trees: list[ast.Module], names: set[str]) -> set[str]:
+    """The names of these classes, and of all that derive from them."""
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    while more := {node.name for node in classes if names & set(map(_name, node.bases))} - names:
+        names = names | more
+    return names
+
+
+def _name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def _text(node: ast.expr) -> str:
+    """A text that is written out, with {} for what stands in braces; of anything else nothing."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

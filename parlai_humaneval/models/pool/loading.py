@@ -82,7 +82,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         raise ZooError(error, where=f"{spec.name}: options") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
         raise ZooError(
-            f"{spec.name} cannot be fetched: {error}. ParlAI downloads its files at first use, which needs the internet",
+            f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files at first use, by the internet)",
             try_=f"`parlai-humaneval models check {spec.name}` names them",
         ) from error
     if trouble:

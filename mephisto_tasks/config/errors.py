@@ -1,4 +1,4 @@
-"""What is raised where settings cannot be run, by whoever reads them."""
+"""Errors of settings. All readers of settings import this module, so it imports none of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Names of settings: ``turns`` is short for ``mephisto.blueprint.turns``.
 
-A setting is typed and told of by its short name, and stored by its full one, which may be typed, too.
+Settings are typed and shown by short names, and stored by full names, which may be typed as well.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from parlai_humaneval._util.text import nearest
 ROOT = "mephisto."
 BLUEPRINT = "mephisto.blueprint."
 SECTIONS = ("blueprint", "task", "architect", "provider")
-"""Of the settings of a launch, as Mephisto divides them; no two have a setting of the same name."""
+"""Mephisto's sections of a launch's settings. No two sections have a setting of the same name."""
 OPEN = ("mephisto.blueprint.variants", "mephisto.provider.values")
-"""Settings with names of somebody else's below them."""
+"""Settings below which any name may stand."""
 _FULL = re.compile(rf"\bmephisto\.(?:{'|'.join(SECTIONS)})\.(?=\w)")
 _SIGNS = "+~"
-"""Hydra's, before a name."""
+"""Hydra allows these before a name."""
 
 
 def short_name(full: str) -> str:
-    """The name of a setting as it is typed."""
+    """The short name of a setting."""
     return _FULL.sub("", full)
 
 
@@ -33,26 +33,26 @@ def in_short(text: str) -> str:
 
 
 def name_of(override: str) -> str:
-    """The name in ``NAME=VALUE``, without the signs that hydra allows before it."""
+    """The name in ``NAME=VALUE``, without the signs that Hydra allows before it."""
     return override.partition("=")[0].lstrip(_SIGNS)
 
 
 def meanings(name: str, known: Collection[str]) -> list[str]:
-    """The full names that a name can stand for; usually one."""
+    """The full names that a name can stand for, usually one."""
     there = [f"{ROOT}{section}.{name}" for section in SECTIONS] + [ROOT + name, name]
     return [full for full in there if full in known or full.startswith(tuple(f"{part}." for part in OPEN))]
 
 
 def in_full(overrides: Sequence[str], known: Collection[str], words: Collection[str]) -> list[str]:
-    """The same overrides by full names.
+    """Overrides with full names.
 
     Args:
         overrides: ``NAME=VALUE``.
         known: full names of all settings.
-        words: settings of one word, which have no other name.
+        words: settings that have only one name.
 
     Raises:
-        ConfigError: a name that stands for several settings; or one setting by two names, with two values.
+        ConfigError: a name stands for several settings; or a setting has two values, by its two names.
     """
     full = [override if name_of(override) in words else _in_full(override, known) for override in overrides]
     _check_agreement(overrides, full)
@@ -72,7 +72,7 @@ def _in_full(override: str, known: Collection[str]) -> str:
 
 
 def _check_agreement(typed: Sequence[str], full: Sequence[str]) -> None:
-    """Raises ConfigError where a setting stands in its short and in its full form, and they differ."""
+    """Raise ConfigError where a setting has two values, by its short and by its full name."""
     first: dict[str, str] = {}
     for override, meant in zip(typed, full, strict=True):
         before = first.setdefault(name_of(meant), override)

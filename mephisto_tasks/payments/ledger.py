@@ -21,7 +21,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.storage.locks import only_one, study_folder
+from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import open_to_read
 from mephisto_tasks.storage.work import CENT
 
@@ -107,7 +107,7 @@ def only_payer(data_dir: Path, task_name: str) -> Iterator[None]:
             f"task {task_name!r} is being paid already (process {holder}). Wait until that has ended, and look again"
         )
 
-    with only_one(study_folder(data_dir, task_name) / LOCK, refusal):
+    with exclusive_lock(study_folder(data_dir, task_name) / LOCK, refusal):
         yield
 
 

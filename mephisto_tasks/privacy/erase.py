@@ -19,7 +19,8 @@ from mephisto_tasks.privacy.erasure_plan import Going, as_they_are_now
 from mephisto_tasks.privacy.exported_files import Outside, outside
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
-from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, query, task_names
+from mephisto_tasks.storage.results import ResultsError, query, task_names
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval._util.files import write_private
 

@@ -1,6 +1,6 @@
-"""Mephisto's database → units of the tasks that ParlAI runs itself, for ``parlai-humaneval import``.
+"""Mephisto's database → units of ParlAI's own crowd tasks, for ``parlai-humaneval import``.
 
-The database is opened for reading only, by one query; Mephisto is not imported, and no provider is asked.
+The database is only read; Mephisto is not imported, and no provider is asked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BLUEPRINTS: Mapping[str, SavedFormat] = {
     "acute_eval": "acute_eval",
     "fast_acute": "acute_eval",
 }
-"""ParlAI's blueprint types whose results are read."""
+"""ParlAI's blueprint types whose results can be read."""
 
 FILES: Mapping[SavedFormat, str] = {
     "model_chat": "state.json",
@@ -56,7 +56,7 @@ Found = tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]
 
 @dataclass(frozen=True)
 class StoredUnits:
-    """Units of the chosen tasks, read as they are asked for; ``others``: tasks that were not chosen, and why."""
+    """Units of the chosen tasks, which are read as you iterate; ``others``: tasks that were left out, and why."""
 
     count: int
     tasks: tuple[str, ...]
@@ -65,7 +65,7 @@ class StoredUnits:
 
 
 def data_dir_of_path(path: Path) -> Path:
-    """The data directory that a path names: the directory, or the ``database.db`` in it."""
+    """The data directory of a path to it, or to the ``database.db`` in it."""
     return path.parent if path.name == "database.db" else path
 
 
@@ -73,8 +73,7 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
     """Units of the tasks ``names``, or of all tasks in a data directory that ParlAI's blueprints ran.
 
     Raises:
-        ResultsError: no database there, no such task, a task of another blueprint that was named, or no task at all
-            that can be read.
+        ResultsError: there is no database, or no such task; a named task has another blueprint; or no task can be read.
     """
     tasks = [(str(name), str(kind)) for name, kind in query(data_dir, _TASKS)]
     chosen = {name for name, kind in tasks if kind in BLUEPRINTS and (not names or name in names)}
@@ -127,7 +126,7 @@ def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]
 
 
 def _run_folders(data_dir: Path) -> dict[str, Path]:
-    """Launch → its folder; Mephisto puts them in a folder for each project."""
+    """Launch → its folder; Mephisto has a folder for each project."""
     bases = (data_dir / "data" / "runs", data_dir / "runs")
     return {run.name: run for base in bases for run in sorted(base.glob("*/*")) if run.is_dir()}
 
@@ -149,7 +148,7 @@ def _unit(path: Path, row: Mapping[str, Any], questions: Mapping[str, Any]) -> U
 
 
 def _questions(parameters: str) -> dict[str, Any]:
-    """What raters were asked, which stands in the settings of the launch alone: YAML in a JSON text."""
+    """The questions to raters. They are in the settings of the launch alone: YAML in a JSON text."""
     try:
         settings = json.loads(parameters)
         settings = yaml.safe_load(settings) if isinstance(settings, str) else settings

@@ -16,7 +16,8 @@ from mephisto.data_model.worker import Worker
 
 from mephisto_tasks.crowds.database import opened
 from mephisto_tasks.storage.logs import NOTES, Note, practice_resets
-from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, database_file, query
+from mephisto_tasks.storage.results import ResultsError, database_file, query
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.workers.qualifications import grant, revoke
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
 

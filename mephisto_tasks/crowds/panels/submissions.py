@@ -12,7 +12,7 @@ from mephisto_tasks.crowds.base import CrowdError
 from mephisto_tasks.crowds.panels.datastore import LinkDatastore, Visit, open_datastore
 from mephisto_tasks.crowds.panels.panel import NO_PANEL, panel_named
 from mephisto_tasks.crowds.panels.panel_statuses import Meaning, PanelStatuses, plain_status
-from mephisto_tasks.storage.results import provider_of_newest
+from mephisto_tasks.storage.run_settings import provider_of_newest
 from parlai_humaneval._util.text import clean_label
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")

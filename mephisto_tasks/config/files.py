@@ -95,7 +95,9 @@ def read_short_conf(conf: str) -> ShortConf | None:
         return None
     begins_with = content.pop("conf", "local")
     if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
-        raise ConfigError(f"{path}: conf: {begins_with!r} is no conf of the task; name one of `--list-confs`")
+        raise ConfigError(
+            f"{begins_with!r} is no conf of the task", where=f"{path}: conf", try_="name one of `--list-confs`"
+        )
     return ShortConf(begins_with, list(_overrides("", content)))
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval._util.errors import Misspelt
 from parlai_humaneval._util.text import nearest
 
 ROOT = "mephisto."
@@ -66,7 +67,7 @@ def _in_full(override: str, known: Collection[str]) -> str:
     meant = meanings(name, known)
     if len(meant) > 1:
         ways = ", ".join(full.removeprefix(ROOT) for full in meant)
-        raise ConfigError(f"{name!r} is the name of {len(meant)} settings; choose one of: {ways}")
+        raise ConfigError(f"{name!r} is the name of {len(meant)} settings", try_=f"choose one of: {ways}")
     signs = override[: len(override) - len(override.lstrip(_SIGNS))]
     return signs + (meant[0] if meant else name) + "".join(value)
 
@@ -78,11 +79,13 @@ def _check_agreement(typed: Sequence[str], full: Sequence[str]) -> None:
         before = first.setdefault(name_of(meant), override)
         values = [text.partition("=")[2].replace(" ", "") for text in (before, override)]
         if name_of(before) != name_of(override) and values[0] != values[1]:
-            raise ConfigError(f"{before} and {override} are the same setting with two values; leave one of them out")
+            raise ConfigError(
+                f"{before} and {override} are the same setting with two values", try_="leave one of them out"
+            )
 
 
 def no_setting(name: str, known: Collection[str]) -> ConfigError:
-    """The error for a name that stands for nothing, with the nearest one: of its section, where it says which."""
+    """The error for a name that is not a setting, with the nearest name, of the same section where the name has one."""
     section = ".".join(name.split(".")[:2]) if name.startswith(ROOT) else ""
     of_section = [full for full in known if full.startswith(section)] or list(known)
     by_short = {short_name(full): full for full in of_section}
@@ -90,7 +93,8 @@ def no_setting(name: str, known: Collection[str]) -> ConfigError:
     bare = short_name(name)
     last = nearest(bare.rpartition(".")[2], by_last, cutoff=0.5)
     near = nearest(bare, by_short) or (None if last is None else by_last[last])
-    meant = "" if near is None else f" Did you mean {near}=…?"
     return ConfigError(
-        f"there is no setting {bare!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all."
+        f"there is no setting {bare!r}",
+        try_="`parlai-humaneval launch TASK --list-settings` shows all",
+        misspelt=None if near is None else Misspelt(bare, (near,), is_setting=True),
     )

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from mephisto_tasks.storage.results import ResultsError, dict_rows, query
+from mephisto_tasks.storage.results import ResultsError, dict_rows, no_such_task, query
+from parlai_humaneval._util.data_files import read_json
 from parlai_humaneval.importers.readers import SavedFormat
 from parlai_humaneval.importers.saved import DONE, of_state
 from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
@@ -51,6 +52,8 @@ _AGENTS = """
   ORDER BY CAST(agents.agent_id AS INTEGER)
 """
 
+EXPORT = "write tables of tasks of parlai-humaneval by `parlai-humaneval export`"
+
 Found = tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]
 
 
@@ -80,11 +83,8 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
     refused = [f"{name!r} (blueprint {kind})" for name, kind in tasks if kind not in BLUEPRINTS]
     _check_names(data_dir, names, tasks)
     if not chosen:
-        there = f" It holds {', '.join(refused)}." if refused else " It holds no task."
-        raise ResultsError(
-            f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}).{there} Tasks of parlai-humaneval are "
-            "written by `parlai-humaneval export`."
-        )
+        there = f"only {', '.join(refused)}" if refused else "and no other task"
+        raise ResultsError(f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}), {there}", try_=EXPORT)
     rows = [
         row for row in dict_rows(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS
     ]
@@ -96,12 +96,12 @@ def _check_names(data_dir: Path, names: Sequence[str], tasks: Sequence[tuple[str
     for name in names:
         kinds = [kind for task, kind in tasks if task == name]
         if not kinds:
-            known = ", ".join(dict.fromkeys(task for task, _ in tasks)) or "none"
-            raise ResultsError(f"there is no task {name!r} with a launch in {data_dir}; tasks there: {known}")
+            raise no_such_task(data_dir, name, list(dict.fromkeys(task for task, _ in tasks)))
         if not any(kind in BLUEPRINTS for kind in kinds):
             raise ResultsError(
-                f"task {name!r} was run by the blueprint {', '.join(kinds)}; only {', '.join(BLUEPRINTS)} of ParlAI can "
-                "be imported. Tasks of parlai-humaneval are written by `parlai-humaneval export`."
+                f"task {name!r} was run by the blueprint {', '.join(kinds)}, and only {', '.join(BLUEPRINTS)} of ParlAI "
+                "can be imported",
+                try_=EXPORT,
             )
 
 
@@ -119,10 +119,8 @@ def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]
         if run in folders:
             yield kind, _unit(folders[run] / path, row, questions[run])
         else:
-            yield (
-                kind,
-                UnreadableUnit(f"{data_dir}: the files of launch {run} are not there (data/runs/…/{run}/{path})."),
-            )
+            missing = f"the files of launch {run} are not there (data/runs/…/{run}/{path})"
+            yield kind, UnreadableUnit(missing, where=data_dir)
 
 
 def _run_folders(data_dir: Path) -> dict[str, Path]:
@@ -132,14 +130,14 @@ def _run_folders(data_dir: Path) -> dict[str, Path]:
 
 
 def _unit(path: Path, row: Mapping[str, Any], questions: Mapping[str, Any]) -> Unit | LeftOut | UnreadableUnit:
+    if not path.exists():
+        return UnreadableUnit(f"there is no such file, though Mephisto's status is {row['status']}", where=path)
     try:
-        state = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return UnreadableUnit(f"{path} is not there, though Mephisto's status is {row['status']}.")
-    except ValueError as error:
-        return UnreadableUnit(f"{path} is no JSON: {error}.")
+        state = read_json(path, error=UnreadableUnit)
+    except UnreadableUnit as error:
+        return error
     if not isinstance(state, dict):
-        return UnreadableUnit(f"{path} holds no object.")
+        return UnreadableUnit("holds no object", where=path)
     known = {name: str(row[name]) for name in ("task_name", "task_run_id", "unit_id", "assignment_id")}
     try:
         return of_state(state, str(path), worker=str(row["worker_name"]), **known, **questions)

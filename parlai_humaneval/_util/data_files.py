@@ -109,7 +109,7 @@ def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str])
     for number, line in enumerate(text_lines(read_text(path)), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
-            raise DataError(f"the line is empty; each line must be one {what}", where=where)
+            raise DataError("the line is empty", where=where, try_=f"each line must be one {what}")
         found.append(validated(model, parse_json(line, where), where))
     if not found:
         raise DataError(f"holds no {what}", where=path)

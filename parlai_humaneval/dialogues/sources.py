@@ -83,7 +83,7 @@ def _entities(entry: Mapping[str, Any]) -> Entities:
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
         return {str(speaker): name for speaker, name in given.items()}
     raise DataError(
-        f"entities of {entry['file']} must be a name, or speaker: name, …; got {given!r}", where="dialogues"
+        f"entities of {entry['file']} cannot be {given!r}", where="dialogues", try_="give a name, or speaker: name, …"
     )
 
 

@@ -176,7 +176,7 @@ def test_a_block_needs_a_name(worker: Worker) -> None:
 
 
 def test_unknown_places_are_clear_errors(data_dir: Path, tmp_path: Path, db: Any) -> None:
-    with pytest.raises(ResultsError, match=rf"no task 'nothing' in .*; tasks there: other, {TASK}"):
+    with pytest.raises(ResultsError, match=rf"no task 'nothing' in .*; choose one of its tasks: other, {TASK}"):
         blocked(data_dir, "nothing")
     with pytest.raises(ResultsError, match="no Mephisto database"):
         unblock(tmp_path / "empty", TASK, None)

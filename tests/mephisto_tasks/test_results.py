@@ -114,7 +114,7 @@ def test_screening_and_gold_units_are_left_out(data_dir: Path) -> None:
 
 
 def test_an_unknown_task_lists_those_there_are(finished: Path) -> None:
-    with pytest.raises(ResultsError, match=f"no task 'nothing' in .*; tasks there: other task, {TASK}"):
+    with pytest.raises(ResultsError, match=f"no task 'nothing' in .*; choose one of its tasks: other task, {TASK}"):
         read_dialogues(finished, "nothing")
     assert past_dialogues(finished, "nothing") == []
 

@@ -33,11 +33,10 @@ from mephisto_tasks.admission.consent import AGREED, CONSENT, Consents
 from mephisto_tasks.admission.eligibility import Refusal
 from mephisto_tasks.admission.identity import Claim, Identity
 from mephisto_tasks.admission.policy import KIND, SCREEN, TRIES_AGAIN, Doorkeeper, refused
+from mephisto_tasks.admission.visits import Arrival, Visit
 from mephisto_tasks.control.presence import Floor
 from mephisto_tasks.crowds.base import ChecksArrivals, NotYetKnown
-from mephisto_tasks.crowds.panels.arrivals import Arrival
-from mephisto_tasks.crowds.panels.datastore import Visit
-from mephisto_tasks.crowds.panels.reception import Answer, Reception, Welcome
+from mephisto_tasks.crowds.link.reception import Answer, Reception, Welcome
 from mephisto_tasks.server.cookies import SECRETS, usable_secrets
 from mephisto_tasks.server.page_errors import PageErrors
 from mephisto_tasks.server.router import BUSY

@@ -35,7 +35,7 @@ from mephisto_tasks.admission.consent import Consents
 from mephisto_tasks.admission.identity import Identity
 from mephisto_tasks.admission.policy import Doorkeeper
 from mephisto_tasks.control.presence import Floor
-from mephisto_tasks.crowds.panels.reception import Reception
+from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.retry import hurry
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from mephisto_tasks.admission.browsers import BrowserBook, Shown
 from mephisto_tasks.admission.eligibility import Refusal
-from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE as LINK
-from mephisto_tasks.crowds.panels.datastore import Visit
-from mephisto_tasks.crowds.signed_ids import DAMAGED, SignedIds
+from mephisto_tasks.admission.visits import Visit
+from mephisto_tasks.crowds.local.signed_ids import DAMAGED, SignedIds
+from mephisto_tasks.storage.provider_names import LINK
 from mephisto_tasks.storage.provider_names import PROVIDERS as ON_MTURK
 from parlai_humaneval.i18n.translate import phrase
 

@@ -22,8 +22,8 @@ from mephisto_tasks.admission.identity import (
     GO_ON_THERE_ON_MTURK,
     OTHER_BROWSER,
 )
-from mephisto_tasks.crowds.panels.reception import GIVEN_BACK, RETURNED_NOW
-from mephisto_tasks.crowds.signed_ids import DAMAGED
+from mephisto_tasks.crowds.link.reception import GIVEN_BACK, RETURNED_NOW
+from mephisto_tasks.crowds.local.signed_ids import DAMAGED
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.server.cookies import COOKIE, Browser
 from mephisto_tasks.simulation.page_client import PageClient

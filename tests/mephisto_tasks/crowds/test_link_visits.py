@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from live import Launch, eventually, good_replies, records, rows
 from panel_hands import COMPLETE, LINK, Participant, address, local_url
 
+from mephisto_tasks.crowds.link import reception
 from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.crowds.panels import reception
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.session import entry as explain
 from parlai_humaneval.cli import main

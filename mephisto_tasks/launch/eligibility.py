@@ -9,7 +9,7 @@ from mephisto_tasks._util import compat
 
 compat.prepare()
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from mephisto_tasks.adapter.task_launcher import MOCK_PROVIDER
 from mephisto_tasks.admission.eligibility import PREFIX, Eligibility, read_eligibility
@@ -21,7 +21,7 @@ from mephisto_tasks.crowds.panels.panel import NO_PANEL, read_panel
 from mephisto_tasks.storage.provider_names import MTURK, PROVIDERS
 
 
-def who_may(config: DictConfig, rules: WorkerRules, data_dir: Path) -> Eligibility:
+def load_eligibility(config: DictConfig, rules: WorkerRules, data_dir: Path) -> Eligibility:
     """The rules of a launch as they hold at our door, with remarks on those that the place cannot check.
 
     Raises:
@@ -31,11 +31,7 @@ def who_may(config: DictConfig, rules: WorkerRules, data_dir: Path) -> Eligibili
     on_mturk = provider in PROVIDERS
     eligibility = read_eligibility(rules, data_dir, str(config.mephisto.task.task_name), on_mturk=on_mturk)
     remarks = _of_mturk(rules, provider) if on_mturk else _unchecked(rules, _name_of(config))
-    return replace(
-        eligibility,
-        remarks=[*eligibility.remarks, *remarks],
-        block_qualification=OmegaConf.select(config.mephisto.blueprint, "block_qualification"),
-    )
+    return replace(eligibility, remarks=[*eligibility.remarks, *remarks])
 
 
 def _of_mturk(rules: WorkerRules, provider: str) -> list[str]:

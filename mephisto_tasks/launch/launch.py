@@ -20,7 +20,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util import compat
@@ -28,9 +27,9 @@ from mephisto_tasks._util.gc import only_new_garbage
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.adapter.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
+from mephisto_tasks.admission.admission import study_admission
 from mephisto_tasks.admission.browsers import BrowserBook
-from mephisto_tasks.admission.consent import Consents
-from mephisto_tasks.admission.identity import Identity
+from mephisto_tasks.admission.consent import ConsentRule
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
 from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
 from mephisto_tasks.control.steering import BY
@@ -39,13 +38,12 @@ from mephisto_tasks.crowds.other_runs import done_elsewhere
 from mephisto_tasks.crowds.registry import place_of
 from mephisto_tasks.launch import hosting
 from mephisto_tasks.launch.blueprints import blueprint_of, build_study
-from mephisto_tasks.launch.eligibility import who_may
+from mephisto_tasks.launch.eligibility import load_eligibility
 from mephisto_tasks.launch.helm import Helm
 from mephisto_tasks.launch.recovery import repair
 from mephisto_tasks.server.hosts import openable
 from mephisto_tasks.server.side_door import SideDoor
 from mephisto_tasks.session.build import NothingToDo
-from mephisto_tasks.session.entry import StudyDoor
 from mephisto_tasks.session.stopping_build import waits_for
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import StudyDB
@@ -236,7 +234,7 @@ def launched(
         stack.enter_context(plain_logs())
         stack.enter_context(data_directory(data_dir))
         lock = stack.enter_context(task_lock(data_dir, task_name))
-        eligibility = who_may(config, settings.workers, data_dir)
+        eligibility = load_eligibility(config, settings.workers, data_dir)
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models talk or load for minutes
         else:
@@ -277,15 +275,17 @@ def launched(
         failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
         fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
-        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         book, signed_ids = BrowserBook(data_dir), place.signed_ids()
         stack.callback(book.close)
         book.open()
-        consents = Consents(consent, data_dir, task_name)
-        operator = StudyOperator(db, door, study.floor, Identity(book, signed_ids), consents, place.receive(db))
+        consent_rule, reception = ConsentRule(consent, data_dir, task_name), place.receive(db)
+        admission = study_admission(
+            study, eligibility, consent_rule, study.floor, book, claims_of(place), signed_ids, reception, most_units
+        )
+        operator = StudyOperator(db, study, admission, reception)
         shared_state = StudySharedState(
             study=study,
-            task_config={**_page_config(study, place), **consents.page_words()},
+            task_config={**_page_config(study, place), **consent_rule.page_words()},
             side_door=side_door,
             languages=study.languages,
             fresh_ids=None if signed_ids is None else signed_ids.fresh,
@@ -421,3 +421,15 @@ def _page_config(study: Study, place: Place) -> dict[str, Any]:
         "provider_type": str(place.provider._provider_type),
         **place.page_words(),
     }
+
+
+def claims_of(place):
+    from mephisto_tasks.admission.identity import GO_ON_THERE_BY_LINK, GO_ON_THERE_ON_MTURK
+    from mephisto_tasks.admission.visits import ClaimPolicy
+
+    t = str(place.provider._provider_type)
+    if t == "link":
+        return ClaimPolicy(t, advice=GO_ON_THERE_BY_LINK)
+    if t.startswith("mturk"):
+        return ClaimPolicy(t, per_assignment=True, advice=GO_ON_THERE_ON_MTURK)
+    return ClaimPolicy(t)

@@ -16,7 +16,7 @@ from mephisto.abstractions.providers.mock.mock_requester import MockRequester
 from mephisto.abstractions.providers.mock.mock_worker import MockWorker
 from mephisto.data_model.worker import Worker
 
-from mephisto_tasks.session.entry import BLOCKED
+from mephisto_tasks.admission.eligibility import BLOCKED
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError
 from mephisto_tasks.workers.blocks import BLOCKS_FILE, NOT_RECORDED, BlockError, block, blocked, unblock

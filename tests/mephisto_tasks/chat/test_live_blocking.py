@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from hands import Hands
 from live import Launch, Rater, eventually, records
 
+from mephisto_tasks.admission.eligibility import BLOCKED
 from mephisto_tasks.cli.workers import unblock
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.entry import BLOCKED
 from mephisto_tasks.storage.results import ResultsError
 from mephisto_tasks.workers import blocks as blocked_workers
 from mephisto_tasks.workers.blocks import blocked

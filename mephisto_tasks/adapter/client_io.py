@@ -29,7 +29,7 @@ from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.browsers import BookUnusable, Shown
 from mephisto_tasks.admission.consent import CONSENT
 from mephisto_tasks.admission.refusal import Refusal, Stage, Visitor
-from mephisto_tasks.crowds.panels.reception import Reception
+from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.server.cookies import SECRETS, usable_secrets
 from mephisto_tasks.server.page_errors import PageErrors
 from mephisto_tasks.server.router import BUSY

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +27,7 @@ class ConsentRule(Rule):
     Comes before anything is kept of a visitor. Who has just agreed is written down when the database has their name.
     """
 
-    stages: ClassVar[Collection[Stage]] = ("arrives", "registers")
+    stages: ClassVar[tuple[Stage, ...]] = ("arrives", "registers")
 
     def __init__(self, consent: Consent | None, data_dir: Path, task_name: str) -> None:
         self._consent = consent

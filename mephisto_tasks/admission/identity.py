@@ -26,14 +26,6 @@ DAMAGED = phrase(
     "The address of this page is damaged: a part of it was changed, or is missing. Please open the link of the study "
     "once more, as it was given to you, and press Start."
 )
-GO_ON_THERE_ON_MTURK = phrase(
-    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
-    "cannot, return the HIT and accept it anew here: that does not count against you."
-)
-GO_ON_THERE_BY_LINK = phrase(
-    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
-    "cannot, please return the task on the site that sent you here, or write to the researchers from there."
-)
 NOTHING_SHOWN = phrase(
     "So we could not know you again after a reload, and what you do might be lost. Please allow this site to store data, or "
     "use another browser, and reload the page."

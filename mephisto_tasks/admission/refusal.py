@@ -149,7 +149,7 @@ class Visitor:
 class Rule(ABC):
     """One reason, or several of a kind, for which somebody may not take part. Asked by many threads at once."""
 
-    stages: ClassVar[Collection[Stage]] = ("looks", "registers", "unserved")
+    stages: ClassVar[tuple[Stage, ...]] = ("looks", "registers", "unserved")
     """When it is asked; in the stages that stand here, there is a worker."""
 
     @abstractmethod
@@ -160,4 +160,4 @@ class Rule(ABC):
 class PageRule(Rule):
     """A rule that a page is asked before the database knows its worker."""
 
-    stages: ClassVar[Collection[Stage]] = ("arrives",)
+    stages: ClassVar[tuple[Stage, ...]] = ("arrives",)

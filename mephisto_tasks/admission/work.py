@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, ClassVar
 
 from mephisto_tasks.admission.capacity import BUSY
@@ -58,7 +57,7 @@ class WorkRule(Rule):
         most_units: complete units that Mephisto itself lets a worker do in the study; 0: any number.
     """
 
-    stages: ClassVar[Collection[Stage]] = ("looks", "unserved")
+    stages: ClassVar[tuple[Stage, ...]] = ("looks", "unserved")
 
     def __init__(self, study: StudyState, eligibility: Eligibility, most_units: int = 0) -> None:
         self._study, self._eligibility, self._most_units = study, eligibility, most_units

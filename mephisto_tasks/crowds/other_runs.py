@@ -1,10 +1,11 @@
-"""Work of a task that was done in another place than where it is launched now: a trial here or in MTurk's sandbox, say."""
+"""Work of a task that was done in another place than where it is launched now: a trial on this machine, say."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
+from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.results import query
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval.statistics.core.formatting import counted
@@ -14,7 +15,6 @@ _PROVIDERS = """
       FROM agents JOIN units ON units.unit_id = agents.unit_id JOIN tasks ON tasks.task_id = agents.task_id
      WHERE tasks.task_name = ?
 """
-_PLACES = {"mock": "on this machine", "mturk": "on MTurk", "mturk_sandbox": "in MTurk's sandbox", "link": "by link"}
 
 
 def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
@@ -33,7 +33,7 @@ def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
     if {str(row[0]) for row in query(data_dir, _PROVIDERS, [task_name])} <= {provider}:
         return None  # the records of a large task need not be read for this
     places = Counter(
-        _PLACES.get(work.provider, work.provider)
+        crowd_of(work.provider).words.where
         for work in work_done(data_dir, task_name)
         if work.outcome == "complete" and work.provider != provider
     )

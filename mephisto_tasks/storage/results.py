@@ -227,6 +227,13 @@ def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
         raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
 
 
+def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
+    """Rows of an SQLite file; none where it, or the table, is not there."""
+    if not path.is_file() or not query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table]):
+        return []
+    return query_file(path, sql, values)
+
+
 def task_names(data_dir: Path) -> list[str]:
     """Names of all tasks in the database, newest first."""
     return [str(row[0]) for row in query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]

@@ -2,7 +2,7 @@
 
 Such a package names, in its entry points, a module that adds them when it is imported::
 
-    [project.entry-points."parlai_humaneval._util.plugins"]
+    [project.entry-points."parlai_humaneval.plugins"]
     mine = "my_package.plugin"
 
 The module calls :func:`parlai_humaneval.techniques.registry.register`,
@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-GROUP = "parlai_humaneval._util.plugins"
+GROUP = "parlai_humaneval.plugins"
 """The group of entry points."""
 
 _begun: set[str] = set()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from mephisto_tasks._util import compat
@@ -15,16 +15,12 @@ compat.prepare()
 from mephisto.data_model.requester import Requester
 from mephisto.operations.registry import get_crowd_provider_from_type
 
-from mephisto_tasks.crowds.mturk.client import (
-    balance,
-    client_for,
-    endpoint,
-    profile_of,
-)
-from mephisto_tasks.crowds.mturk.cost import LaunchTotal, fee, fee_share
+from mephisto_tasks.crowds.mturk.client import balance, client_for, endpoint
+from mephisto_tasks.crowds.mturk.cost import dollars, fee, fee_share, quote
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.hits import expire, hits_left, open_hits, study_mark
-from mephisto_tasks.storage.provider_names import PROVIDERS, SANDBOX, SANDBOX_SUFFIX
+from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.storage.provider_names import PROVIDERS, SANDBOX, SANDBOX_SUFFIX, plain_name
 
 logger = logging.getLogger(__name__)
 
@@ -32,16 +28,16 @@ MOST_LETTERS = (("task_title", 128), ("task_description", 2000), ("task_tags", 1
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 YEAR_S = 365 * 24 * 3600
 MONTH_S = 30 * 24 * 3600
-NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
 
 
-def total_of(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTotal:
+def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: float | None = None) -> Quote:
     """What a launch can cost. Nothing is made, here or there.
 
     Args:
         config: ``mephisto`` of the settings.
         units: still to be done.
         masters: only MTurk's Masters may take part, for whom it takes more.
+        minutes: that a unit takes, as the study says.
         mark: of the study's HITs. What a launch that was killed left on the market holds money, which the launch sets free.
 
     Raises:
@@ -49,26 +45,25 @@ def total_of(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTota
     """
     provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
     reward = _reward(config.task.task_reward)
-    bonus_budget = _dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
+    bonus_budget = dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
     _check_times(config)
     _check_texts(config)
     client = client_for(name, provider)
     available = balance(client)
     open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
-    total = LaunchTotal(
-        provider=provider,
-        requester=profile_of(name),
-        endpoint=endpoint(provider),
-        units=units,
-        reward=reward,
-        fee_share=fee_share(masters),
-        bonus_budget=bonus_budget,
-        most_open=min(units, open_at_once) if open_at_once else units,
-        balance=available,
-    )
-    if total.refusal is not None:
-        return total.model_copy(update={"balance": available + _put_aside(client, mark)})
-    return total
+    values: dict[str, Any] = {
+        "units": units,
+        "reward": reward,
+        "share": fee_share(masters),
+        "endpoint": endpoint(provider),
+        "bonus_budget": bonus_budget,
+        "most_open": min(units, open_at_once) if open_at_once else units,
+        "minutes": minutes,
+    }
+    quoted = quote(provider, plain_name(name), balance=available, **values)
+    if quoted.refusal is not None:
+        return quote(provider, plain_name(name), balance=available + _put_aside(client, mark), **values)
+    return quoted
 
 
 def _put_aside(client: Any, mark: str) -> Decimal:
@@ -79,35 +74,11 @@ def _put_aside(client: Any, mark: str) -> Decimal:
     return sum((number * (reward + fee(reward)) for reward, number in amounts), Decimal(0))
 
 
-def agreed(total: LaunchTotal, agree: Callable[[LaunchTotal], None] | None) -> None:
-    """Let whoever launches see the total, and agree where it is real money.
-
-    Raises:
-        what ``agree`` does; MTurkError: nobody agreed, or the account has too little.
-    """
-    if agree is not None:
-        agree(total)
-    elif total.is_real:
-        raise MTurkError(NOT_AGREED)
-    if total.refusal is not None:
-        raise MTurkError(total.refusal)
-
-
 def _reward(value: Any) -> Decimal:
-    reward = _dollars("task_reward", value)
+    reward = dollars("task_reward", value)
     if reward * 100 != int(reward * 100):
         raise MTurkError(f"task_reward={value}: MTurk pays whole cents")
     return reward
-
-
-def _dollars(name: str, value: Any) -> Decimal:
-    try:
-        amount = Decimal(str(value))
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
-        raise MTurkError(f"{name}={value}: an amount in dollars is expected, such as 0.50")
-    return amount
 
 
 def _check_times(config: Any) -> None:
@@ -143,7 +114,7 @@ def _check_texts(config: Any) -> None:
 
 def stored_name(requester_name: str, provider: str) -> str:
     """The name under which Mephisto keeps a requester of a provider: those of its sandbox have a suffix."""
-    profile = profile_of(requester_name)
+    profile = plain_name(requester_name)
     return profile + SANDBOX_SUFFIX if provider == SANDBOX else profile
 
 
@@ -161,13 +132,15 @@ def ensure_requester(db: Any, requester_name: str, provider: str) -> str:
     return stored
 
 
-def expire_left_over(db: Any, task_name: str) -> int:
+def expire_left_over(db: Any, task_name: str, of_provider: str | None = None) -> int:
     """Take off the market what earlier launches of a task left there, a killed one's HITs; returns how many.
 
-    Asks MTurk only where the task was launched there before. Raises MTurkError.
+    Asks MTurk only where the task was launched there before; ``of_provider``: on that one alone. Raises MTurkError.
     """
     expired = 0
     for requester, provider, runs in _launches_on_mturk(db, task_name):
+        if of_provider not in (None, provider):
+            continue
         store = get_crowd_provider_from_type(provider)(db).datastore
         client = client_for(requester, provider)
         left = open_hits(client, set(store.hits_of_runs(runs)), study_mark(str(db.db_root), task_name))

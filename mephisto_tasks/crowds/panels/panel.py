@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from typing_extensions import Self
 
 from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.panels.arrivals import Arrival, Parameters, TurnedAway
 from mephisto_tasks.crowds.panels.panel_statuses import PanelStatuses
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
-FOLDER = Path(__file__).parent / "panels"
+FOLDER = Path(__file__).parent
 NO_PANEL = "none"
 CODE = "code"
 OF_VISITOR = ("worker", "study", "session")
@@ -139,6 +139,7 @@ class PanelDoor:
     panel: PanelFile
     codes: Mapping[Outcome, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    takes_back = True
 
     @property
     def name(self) -> str:

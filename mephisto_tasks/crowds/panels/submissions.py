@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.base import CrowdError
-from mephisto_tasks.crowds.panels.datastore import LinkDatastore, Visit, open_datastore
+from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore
 from mephisto_tasks.crowds.panels.panel import NO_PANEL, panel_named
 from mephisto_tasks.crowds.panels.panel_statuses import Meaning, PanelStatuses, plain_status
 from mephisto_tasks.storage.results import provider_of_newest

@@ -17,9 +17,9 @@ from turk_study import TASK, part, stopped, whole
 
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.invitations.invitees import Person
-from mephisto_tasks.crowds.invitations.store import Book
-from mephisto_tasks.crowds.panels.arrivals import Arrival
-from mephisto_tasks.crowds.panels.datastore import LinkDatastore
+from mephisto_tasks.crowds.invitations.store import InvitationStore
+from mephisto_tasks.crowds.link.arrivals import Arrival
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.panels.panel import panel_names, read_panel
 from mephisto_tasks.crowds.panels.payer import FilePayer
 from mephisto_tasks.payments.ledger import Ledger
@@ -49,7 +49,7 @@ def local(tmp_path: Path) -> Path:
 def prolific(tmp_path: Path) -> Path:
     """Two studies of a panel, and somebody with an invitation."""
     study = StoredStudy(tmp_path / "data", provider="link", requester="link", reward=1.0)
-    book = Book(study_folder(study.data_dir, TASK))
+    book = InvitationStore(study_folder(study.data_dir, TASK))
     (invited,) = book.invite([Person("Eve Example")], lambda person: "invitation:eve", 60.0)
     book.come(invited.invitation_id, "invitation:eve")
     folder = study.data_dir / "link"

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.crowds.invitations.signing import Seal
-from parlai_humaneval.i18n.translate import phrase
+from mephisto_tasks.crowds.signing import LinkSigner
 
 KEY = "raters.key"
 """In the data directory: a rater is the same in every study there."""
@@ -17,17 +16,12 @@ SIGNATURE = "signature"
 """Key in a registration's ``provider_data``; in the address it is ``sig``."""
 _SIGNED_NAME = re.compile(r"rater-[0-9a-f]{16}")
 
-DAMAGED = phrase(
-    "The address of this page is damaged: a part of it was changed, or is missing. Please open the link of the study "
-    "once more, as it was given to you, and press Start."
-)
-
 
 class SignedIds:
     """Makes pairs of a worker's name and an assignment, and knows them again."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._seal = Seal(
+        self._seal = LinkSigner(
             data_dir / KEY,
             "rater",
             "let raters press Start once more: addresses that were made before are no good without it",
@@ -37,7 +31,7 @@ class SignedIds:
         """The parameters of an address for somebody new. Nothing is stored: whoever never comes leaves no trace.
 
         Raises:
-            InvitationError, OSError: the key cannot be used.
+            DamagedKey, OSError: the key cannot be used.
         """
         worker, assignment = f"rater-{secrets.token_hex(8)}", f"try-{secrets.token_hex(8)}"
         signed = self._seal.signed(_pair(worker, assignment))

@@ -9,22 +9,20 @@ from urllib.parse import urlencode
 
 from itsdangerous import BadSignature, Signer
 
-from mephisto_tasks.crowds.invitations.store import InvitationError
-from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.crowd_errors import CrowdError
 from parlai_humaneval._util.files import create_once
 
-LINK_KEY = "invitations.key"
-"""In the study's folder: links of one study are good for no other."""
-VISITOR_KEY = "visitors.key"
-"""In the data directory: a browser that came by a class's link is the same visitor in every study there."""
 KEY_BYTES = 32
-INVITE_ANEW = "invite everybody anew: links that were made before are no good without it"
 
 
-class Seal:
+class DamagedKey(CrowdError):
+    """A key that nothing can be signed with; the message says what to do."""
+
+
+class LinkSigner:
     """Signs short texts with HMAC-SHA256 and the key of a file, which is made at first use."""
 
-    def __init__(self, key_file: Path, purpose: str, without_it: str = INVITE_ANEW) -> None:
+    def __init__(self, key_file: Path, purpose: str, without_it: str) -> None:
         """``purpose``: what is signed for one is good for no other. ``without_it``: what to do where the key is lost."""
         self.key_file = key_file
         self._purpose = purpose
@@ -49,28 +47,18 @@ class Seal:
 
     @property
     def has_key(self) -> bool:
-        """Whether anything was ever signed, and its key is still there. Raises InvitationError: it is damaged."""
+        """Whether anything was ever signed, and its key is still there. Raises DamagedKey: it is damaged."""
         return self.key_file.exists() and self._signer() is not None
 
     def _signer(self) -> Signer:
-        """Raises InvitationError where the key is not whole: with none of it, anybody could sign."""
+        """Raises DamagedKey where the key is not whole: with none of it, anybody could sign."""
         key = create_once(self.key_file, secrets.token_bytes(KEY_BYTES))
         if len(key) != KEY_BYTES:
-            raise InvitationError(
+            raise DamagedKey(
                 f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES}). Put the right file back; or remove "
                 f"it, and {self._without_it}."
             )
         return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
-
-
-def link_seal(data_dir: Path, task_name: str) -> Seal:
-    """Of a study's links."""
-    return Seal(study_folder(data_dir, task_name) / LINK_KEY, "invitation")
-
-
-def visitor_seal(data_dir: Path) -> Seal:
-    """Of the names that visitors of a class's link are given."""
-    return Seal(data_dir / VISITOR_KEY, "visitor")
 
 
 def link(base: str, parameters: dict[str, str]) -> str:

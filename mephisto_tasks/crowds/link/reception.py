@@ -1,106 +1,18 @@
-"""Where everybody who comes by a link is received: new visitors, those who come back, and those who leave.
-
-What a browser gets that opens a study to which people come by link: its page, or a plain one in its place.
-"""
+"""Where everybody who comes by a link is received: new visitors, those who come back, and those who leave."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlencode
-
-from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler
 
 from mephisto_tasks.admission.exits import Outcome, instead_of_returning
 from mephisto_tasks.admission.refusal import Refusal, Visitor
-from mephisto_tasks.crowds.invitations.entry import INVITATION, VISITOR, BadLink, Entry, InvitationDoor
-from mephisto_tasks.crowds.invitations.entry import NAME as INVITED
-from mephisto_tasks.crowds.panels.arrivals import (
-    NO_LINK,
-    Arrival,
-    Door,
-    Parameters,
-    TurnedAway,
-    arrival_by,
-    read_parameters,
-)
-from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE, LinkDatastore, Visit
-from mephisto_tasks.crowds.panels.provider import VISIT
-from mephisto_tasks.server.static import plain_page
+from mephisto_tasks.admission.visits import Arrival, TurnedAway, Visit
+from mephisto_tasks.crowds.link.arrivals import Door, arrival_by, read_parameters
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
+from mephisto_tasks.crowds.link.provider import VISIT
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
-
-COOKIE = "humaneval_visitor"
-REMEMBERED = "Visitor-Remembered"
-"""Header of what the page asks for: the browser keeps the cookie of the visitor whom the address names."""
-COOKIE_S = 400 * 24 * 60 * 60
-"""As long as browsers keep one."""
-_OF_STUDY = frozenset({"/", "/index.html", "/task_config.json"})
-"""What shows anything of the study; all else is the same for every study, or asks who is there."""
-_BY_INVITATION = phrase("This study is by invitation")
-_WRONG = phrase("Wrong link")
-
-
-class Gate:
-    """Shows nothing of the study to who has a bad link, or none.
-
-    Args:
-        invitations: the door whose links are looked at.
-        only_invited: nobody comes in another way.
-        secure: the study is reached by https only.
-    """
-
-    def __init__(self, invitations: InvitationDoor, *, only_invited: bool, secure: bool) -> None:
-        self._invitations = invitations
-        self._only_invited = only_invited
-        self._secure = secure
-
-    def guarded(self, handler: Handler) -> Handler:
-        """``handler`` for those who may see what it serves."""
-
-        async def only_with_link(request: web.Request) -> web.StreamResponse:
-            if request.path not in _OF_STUDY or _is_websocket(request):
-                return await handler(request)
-            if (instead := await self._instead(request)) is not None:
-                return instead
-            response = await handler(request)
-            if COOKIE in request.cookies and request.cookies[COOKIE] == request.query.get(VISITOR):
-                response.headers[REMEMBERED] = "yes"
-            return response
-
-        return only_with_link
-
-    async def _instead(self, request: web.Request) -> web.Response | None:
-        try:
-            parameters = read_parameters(list(request.query.items()))
-            entry = await asyncio.to_thread(self._look, parameters, request.cookies)
-        except BadLink as bad:
-            return plain_page(bad.status, bad.title, str(bad))
-        except TurnedAway as turned_away:
-            return plain_page(403, _WRONG, str(turned_away))
-        if entry is not None:
-            return self._sent_on(entry)
-        if self._only_invited and INVITATION not in parameters:
-            return plain_page(403, _BY_INVITATION, NO_LINK)
-        return None
-
-    def _look(self, parameters: Parameters, cookies: Mapping[str, str]) -> Entry | None:
-        return self._invitations.look(parameters, cookies.get(COOKIE))
-
-    def _sent_on(self, entry: Entry) -> web.Response:
-        """To the same page, under an address that says which visitor this is; the browser remembers it."""
-        headers = {hdrs.LOCATION: f"?{urlencode(entry.parameters)}", hdrs.CACHE_CONTROL: "no-store"}
-        response = web.Response(status=302, headers=headers)
-        response.set_cookie(COOKIE, entry.visitor, max_age=COOKIE_S, httponly=True, samesite="Lax", secure=self._secure)
-        return response
-
-
-def _is_websocket(request: web.Request) -> bool:
-    """Whether it asks for the line on which a page says who it is, and not for a file."""
-    return request.path == "/" and request.headers.get(hdrs.UPGRADE, "").lower() == "websocket"
-
 
 OTHER_PERSON = phrase(
     "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
@@ -141,12 +53,14 @@ class Reception:
         store: of the provider.
         doors: in which order they are asked.
         task_name: visits of one task go on over its launches.
+        provider_type: of the crowd.
     """
 
-    def __init__(self, store: LinkDatastore, doors: Sequence[Door], task_name: str) -> None:
+    def __init__(self, store: LinkDatastore, doors: Sequence[Door], task_name: str, provider_type: str) -> None:
         self._store = store
         self._doors = doors
         self._task_name = task_name
+        self._provider_type = provider_type
 
     def identify(self, visitor: Visitor) -> Refusal | None:
         """Who comes, by ``parameters`` of their page's address, which count alone; and the visits that they claim."""
@@ -176,7 +90,7 @@ class Reception:
         if visit is not None and here_to == "give_back" and visitor.at_work:
             self._store.end(visit, "returned")
             visitor.pages.release(visit.registration)
-            words = GIVEN_BACK if arrival.door == INVITED else RETURNED_NOW
+            words = RETURNED_NOW if self._takes_back(arrival) else GIVEN_BACK
             return self._farewell("gave_back", words, arrival, "returned")
         if visit is not None and visit.status == "complete":
             return self._farewell("done_already", DONE_ALREADY, arrival, "complete")
@@ -198,7 +112,7 @@ class Reception:
         except TurnedAway as turned_away:
             return _wrong_link(turned_away)
         begun = self._begin(arrival, next(iter(visitor.visits), None), visitor.at_work)
-        visitor.visits, visitor.data = [begun], _provider_data(begun)
+        visitor.visits, visitor.data = [begun], self._provider_data(begun)
         return None
 
     def _farewell(self, kind: str, words: tuple[str, str], arrival: Arrival, outcome: Outcome) -> Refusal:
@@ -254,8 +168,8 @@ class Reception:
         if redirect is not None:
             return instead_of_returning(text, t("go back to {site}", site=redirect.site))
         visit = self._store.newest_of(self._task_name, worker_name)
-        is_invited = visit is not None and visit.arrival.door == INVITED
-        return instead_of_returning(text, t("close this page")) if is_invited else text
+        closes = visit is not None and not self._takes_back(visit.arrival)
+        return instead_of_returning(text, t("close this page")) if closes else text
 
     def work_done(self, agent_id: str) -> None:
         """The unit is done; from now on its visitor is only sent back."""
@@ -275,19 +189,23 @@ class Reception:
         door = self._door_of(arrival)
         return None if door is None else door.exit(arrival, outcome)
 
+    def _takes_back(self, arrival: Arrival) -> bool:
+        """Of a door that this launch does not have, it is taken that there was a site."""
+        door = self._door_of(arrival)
+        return door is None or door.takes_back
+
     def _door_of(self, arrival: Arrival) -> Door | None:
         return next((door for door in self._doors if door.name == arrival.door), None)
+
+    def _provider_data(self, visit: Visit) -> dict[str, Any]:
+        return {
+            "worker_name": visit.worker_name,
+            "agent_registration_id": visit.registration,
+            "assignment_id": visit.session or visit.registration,
+            "provider_type": self._provider_type,
+            VISIT: visit.visit_id,
+        }
 
 
 def _wrong_link(turned_away: TurnedAway) -> Refusal:
     return Refusal("wrong_link", "came with an address that lets nobody in", str(turned_away), title=WRONG_LINK)
-
-
-def _provider_data(visit: Visit) -> dict[str, Any]:
-    return {
-        "worker_name": visit.worker_name,
-        "agent_registration_id": visit.registration,
-        "assignment_id": visit.session or visit.registration,
-        "provider_type": PROVIDER_TYPE,
-        VISIT: visit.visit_id,
-    }

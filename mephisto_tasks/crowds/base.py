@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from mephisto_tasks.admission.exits import NoSite, Site
 from mephisto_tasks.payments.quote import Quote
 from mephisto_tasks.storage.crowd_errors import CrowdError, NotYetKnown
+from mephisto_tasks.workers.lists import SiteBlocks
 
 if TYPE_CHECKING:
     from mephisto_tasks.server.app import Guard
 
-__all__ = ["CrowdError", "NotYetKnown"]
+__all__ = ["CrowdError", "NotYetKnown", "SiteBlocks"]
 
 Agree = Callable[[Quote], None]
 """Shows what a launch can cost. Raises where nobody agrees."""
@@ -90,18 +91,6 @@ class LaunchControl(Protocol):
 
     def note_paid_in_vain(self) -> None:
         """A unit was paid on the site, and still has to be done."""
-
-
-class SiteBlocks(Protocol):
-    """A crowd's own list of workers who are kept away from all tasks of an account."""
-
-    title: str
-
-    def block(self, worker: Any, reason: str) -> list[str]:
-        """Keep a worker (Mephisto's) away; what went wrong, in sentences."""
-
-    def unblock(self, worker: Any) -> list[str]:
-        """Let them come again; what went wrong, in sentences."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from mephisto_tasks.admission.eligibility import Eligibility, read_eligibility
 from mephisto_tasks.config.worker_rules import WorkerRules
@@ -20,8 +20,5 @@ def load_eligibility(config: DictConfig, rules: WorkerRules, data_dir: Path) -> 
     """
     crowd, task_name = crowd_in(config), str(config.mephisto.task.task_name)
     eligibility = read_eligibility(rules, data_dir, task_name, on_mturk=crowd.checks_rules)
-    return replace(
-        eligibility,
-        remarks=[*eligibility.remarks, *crowd.remarks(rules, dict(config.mephisto.provider))],
-        block_qualification=OmegaConf.select(config.mephisto.blueprint, "block_qualification"),
-    )
+    remarks = crowd.remarks(rules, dict(config.mephisto.provider))
+    return replace(eligibility, remarks=[*eligibility.remarks, *remarks])

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util import compat
@@ -29,9 +28,9 @@ from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, HumanevalLocalArchi
 from mephisto_tasks.adapter.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
 from mephisto_tasks.adapter.task_runner import one_unit
+from mephisto_tasks.admission.admission import study_admission
 from mephisto_tasks.admission.browsers import BrowserBook
-from mephisto_tasks.admission.consent import Consents
-from mephisto_tasks.admission.identity import Identity
+from mephisto_tasks.admission.consent import ConsentRule
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
 from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.control.steering import BY
@@ -47,7 +46,6 @@ from mephisto_tasks.launch.recovery import repair
 from mephisto_tasks.server.hosts import openable
 from mephisto_tasks.server.side_door import SideDoor
 from mephisto_tasks.session.build import NothingToDo
-from mephisto_tasks.session.entry import StudyDoor
 from mephisto_tasks.session.stopping_build import waits_for
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import StudyDB
@@ -282,15 +280,17 @@ def launched(
         failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
         fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
-        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         book, signed_ids = BrowserBook(data_dir), crowd.signed_ids
         stack.callback(book.close)
         book.open()
-        consents = Consents(consent, data_dir, task_name)
-        operator = StudyOperator(db, door, study.floor, Identity(book, signed_ids), consents, crowd.receive(db))
+        consent_rule, reception = ConsentRule(consent, data_dir, task_name), crowd.receive(db)
+        admission = study_admission(
+            study, eligibility, consent_rule, study.floor, book, crowd.crowd.claims, signed_ids, reception, most_units
+        )
+        operator = StudyOperator(db, study, admission, reception)
         shared_state = StudySharedState(
             study=study,
-            task_config={**_page_config(study, crowd), **consents.page_words()},
+            task_config={**_page_config(study, crowd), **consent_rule.page_words()},
             side_door=side_door,
             languages=study.languages,
             fresh_ids=None if signed_ids is None else signed_ids.fresh,

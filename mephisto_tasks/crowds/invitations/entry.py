@@ -147,7 +147,7 @@ class InvitationDoor:
             _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
         return None if token is None else Entry({INVITATION: _bare(parameters[INVITATION]), VISITOR: token}, token)
 
-    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Nowhere: who was invited closes the page."""
         return None
 

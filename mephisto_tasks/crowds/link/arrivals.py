@@ -57,7 +57,7 @@ class Door(Protocol):
             TurnedAway: others were quicker.
         """
 
-    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Where the visitor goes in the end; None: they may just close the page."""
 
 

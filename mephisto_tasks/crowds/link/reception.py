@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from mephisto_tasks.admission.eligibility import Refusal
 from mephisto_tasks.admission.exits import Outcome, instead_of_returning
+from mephisto_tasks.admission.refusal import Refusal, Visitor
 from mephisto_tasks.admission.visits import Arrival, TurnedAway, Visit
 from mephisto_tasks.crowds.link.arrivals import Door, arrival_by, read_parameters
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
@@ -47,61 +46,6 @@ DECLINED = (
 )
 
 
-@dataclass(frozen=True)
-class Welcome:
-    """The visitor comes in: ``provider_data`` is what Mephisto is told in the place of what the page sent.
-
-    ``vouched``: their address is a secret of theirs.
-    """
-
-    provider_data: dict[str, Any]
-    visit: Visit
-    vouched: bool
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The visitor does not come in now.
-
-    ``reason`` is a sentence for them, with a title; None: all is well, and the page shows what the task is before anything
-    begins; ``looks`` is then the worker who looks. ``released``: the registration whose work they give back.
-    ``kind``: the reason in a word, for whoever watches the study.
-    """
-
-    title: str | None = None
-    reason: str | None = None
-    redirect: Redirect | None = None
-    released: str | None = None
-    looks: str | None = None
-    kind: str = ""
-
-    def details(self) -> dict[str, Any]:
-        """As the page is told, in the language in force."""
-        redirect = None if self.redirect is None else self.redirect.model_dump(mode="json")
-        return {
-            "failure_reason": None if self.reason is None else t(self.reason),
-            "title": None if self.title is None else t(self.title),
-            "redirect": redirect,
-            "preview": self.reason is None,
-        }
-
-
-class Doorman(Protocol):
-    """What the reception asks of a visitor's page."""
-
-    def is_open(self, registration: str) -> bool:
-        """Whether a registration is one of a page that can go on."""
-
-    def stranger(self, arrival: Arrival, visits: Sequence[Visit]) -> Refusal | None:
-        """Why these visits are not this page's, whatever its address says; None where they are, or nobody's."""
-
-    def full(self, worker_name: str) -> Refusal | None:
-        """Why nobody new can come in just now; None where they can."""
-
-    def consent(self, worker_name: str) -> Refusal | None:
-        """What the visitor must agree to before anything is kept of them; None: they do, or did."""
-
-
 class Reception:
     """Receives the visitors of one launch.
 
@@ -118,46 +62,62 @@ class Reception:
         self._task_name = task_name
         self._provider_type = provider_type
 
-    def receive(self, sent: dict[str, Any], doorman: Doorman) -> Welcome | Answer | Refusal:
-        """What becomes of a registration.
-
-        Args:
-            sent: the page's data: ``parameters`` of its address, and what it is ``here_to`` do: ``look`` at what there is
-                (who is at work already goes on at once), ``begin``, ``decline``, or ``give_back``.
-            doorman: asked before anything of the visitor's is told, or changed.
-        """
+    def identify(self, visitor: Visitor) -> Refusal | None:
+        """Who comes, by ``parameters`` of their page's address, which count alone; and the visits that they claim."""
         try:
-            return self._received(sent, doorman)
+            arrival = arrival_by(self._doors, read_parameters(visitor.data.get("parameters")))
         except TurnedAway as turned_away:
-            return Answer(WRONG_LINK, str(turned_away), kind="wrong_link")
+            return _wrong_link(turned_away)
+        visitor.arrival = arrival
+        visitor.worker_name = visitor.known_as = arrival.worker_name
+        visitor.vouched, visitor.visits = arrival.vouched, self._claimed_by(arrival)
+        return None
 
-    def _received(self, sent: dict[str, Any], doorman: Doorman) -> Welcome | Answer | Refusal:
-        arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
-        if (stranger := doorman.stranger(arrival, self._claimed_by(arrival))) is not None:
-            return stranger
-        visit = self._visit_of(arrival, doorman.is_open)
-        at_work = visit is not None and visit.status == "here" and doorman.is_open(visit.registration)
-        match sent.get("here_to", "begin"):
-            case "decline" if not at_work:
-                return Answer(*DECLINED, self._way_out(arrival, "no_consent"), kind="declined")
-            case "give_back" if visit is not None and at_work:
-                self._store.end(visit, "returned")
-                words = RETURNED_NOW if self._takes_back(arrival) else GIVEN_BACK
-                return Answer(*words, self._way_out(arrival, "returned"), visit.registration, kind="gave_back")
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        """Why a visitor does not come in, by what became of their visit, and what their page is ``here_to`` do: ``look`` at
+        what there is (a rater at work goes on at once), ``begin``, ``decline``, or ``give_back``.
+        """
+        arrival, here_to = visitor.arrival, visitor.data.get("here_to", "begin")
+        assert arrival is not None, "visitors are identified first"
+        try:
+            visit = self._visit_of(arrival, visitor.pages.is_open)
+        except TurnedAway as turned_away:
+            return _wrong_link(turned_away)
+        visitor.at_work = visit is not None and visit.status == "here" and visitor.pages.is_open(visit.registration)
+        visitor.visits = [] if visit is None else [visit]
+        if here_to == "decline" and not visitor.at_work:
+            return self._farewell("declined", DECLINED, arrival, "no_consent")
+        if visit is not None and here_to == "give_back" and visitor.at_work:
+            self._store.end(visit, "returned")
+            visitor.pages.release(visit.registration)
+            words = RETURNED_NOW if self._takes_back(arrival) else GIVEN_BACK
+            return self._farewell("gave_back", words, arrival, "returned")
         if visit is not None and visit.status == "complete":
-            return Answer(*DONE_ALREADY, self._way_out(arrival, "complete"), kind="done_already")
+            return self._farewell("done_already", DONE_ALREADY, arrival, "complete")
         if visit is not None and visit.status == "returned":
-            return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"), kind="returned_already")
-        if sent.get("here_to") == "look" and not at_work:
-            return Answer(looks=arrival.worker_name)
-        if not at_work and (full := doorman.full(arrival.worker_name)) is not None:
-            return full
-        if not at_work and (asked := doorman.consent(arrival.worker_name)) is not None:
-            return asked
-        if not at_work and (door := self._door_of(arrival)) is not None:
-            door.begins(arrival)
-        begun = self._begin(arrival, visit, at_work)
-        return Welcome(self._provider_data(begun), begun, arrival.vouched)
+            return self._farewell("returned_already", RETURNED_ALREADY, arrival, "returned")
+        if here_to == "look" and not visitor.at_work:
+            visitor.stage = "looks"
+            visitor.worker = next(iter(visitor.pages.find_workers(arrival.worker_name)), None)
+        return None
+
+    def begin(self, visitor: Visitor) -> Refusal | None:
+        """The visit begins, and Mephisto is told of it in the place of what the page sent."""
+        arrival = visitor.arrival
+        assert arrival is not None, "visitors are identified first"
+        door = self._door_of(arrival)
+        try:
+            if door is not None and not visitor.at_work:
+                door.begins(arrival)
+        except TurnedAway as turned_away:
+            return _wrong_link(turned_away)
+        begun = self._begin(arrival, next(iter(visitor.visits), None), visitor.at_work)
+        visitor.visits, visitor.data = [begun], self._provider_data(begun)
+        return None
+
+    def _farewell(self, kind: str, words: tuple[str, str], arrival: Arrival, outcome: Outcome) -> Refusal:
+        title, text = words
+        return Refusal(kind, kind, text, title=title, outcome=outcome, redirect=self._exit(arrival, outcome))
 
     def _claimed_by(self, arrival: Arrival) -> list[Visit]:
         """What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished."""
@@ -194,14 +154,14 @@ class Reception:
         known = arrival.session and self._store.of_session(self._task_name, arrival.door, arrival.session)
         return self._store.go_on_as(visit, known or self._store.add(self._task_name, arrival))
 
-    def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+    def exit(self, worker_name: str, outcome: Outcome) -> Redirect | None:
         """Where a worker goes whose newest visit ends so. Mephisto tells how units end; who had none yet, ends here."""
         visit = self._store.newest_of(self._task_name, worker_name)
         if visit is None:
             return None
         if visit.status == "here" and visit.agent_id is None and outcome != "complete":
             self._store.end(visit, outcome)
-        return self._way_out(visit.arrival, outcome)
+        return self._exit(visit.arrival, outcome)
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
         """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
@@ -219,15 +179,15 @@ class Reception:
         """A worker may not take part, or not any more: where they go."""
         visit = self._store.newest_of(self._task_name, worker_name)
         was_away = visit is not None and visit.status == "timed_out"
-        return self.way_out(worker_name, "timed_out" if was_away else "screened_out")
+        return self.exit(worker_name, "timed_out" if was_away else "screened_out")
 
     def given_back(self, agent_ids: list[str]) -> set[str]:
         """Those of these units' agents that were given back at the panel, as another process read."""
         return self._store.returned_agents(agent_ids)
 
-    def _way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def _exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         door = self._door_of(arrival)
-        return None if door is None else door.way_out(arrival, outcome)
+        return None if door is None else door.exit(arrival, outcome)
 
     def _takes_back(self, arrival: Arrival) -> bool:
         """Of a door that this launch does not have, it is taken that there was a site."""
@@ -245,3 +205,7 @@ class Reception:
             "provider_type": self._provider_type,
             VISIT: visit.visit_id,
         }
+
+
+def _wrong_link(turned_away: TurnedAway) -> Refusal:
+    return Refusal("wrong_link", "came with an address that lets nobody in", str(turned_away), title=WRONG_LINK)

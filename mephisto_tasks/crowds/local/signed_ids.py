@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.crowds.signing import LinkSigner
-from parlai_humaneval.i18n.translate import phrase
 
 KEY = "raters.key"
 """In the data directory: a rater is the same in every study there."""
 SIGNATURE = "signature"
 """Key in a registration's ``provider_data``; in the address it is ``sig``."""
 _SIGNED_NAME = re.compile(r"rater-[0-9a-f]{16}")
-
-DAMAGED = phrase(
-    "The address of this page is damaged: a part of it was changed, or is missing. Please open the link of the study "
-    "once more, as it was given to you, and press Start."
-)
 
 
 class SignedIds:

@@ -168,7 +168,7 @@ class PanelDoor:
     def begins(self, arrival: Arrival) -> None:
         """Nothing to note: the panel counts its participants."""
 
-    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Back to the panel, with the code for this outcome; None where the study has none for it."""
         template = self.panel.redirects.get(outcome)
         code = self.codes.get(outcome, "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,16 @@ def test_a_quote_for_more(crowd: Crowd) -> None:
     assert quote is None or quote.total > Decimal("1.50")
 
 
+@asynccontextmanager
+async def _beside(launch: AbstractContextManager[launching.Launched]) -> AsyncIterator[launching.Launched]:
+    """A launch from a coroutine: pages live on while it starts and ends."""
+    run = await asyncio.to_thread(launch.__enter__)
+    try:
+        yield run
+    finally:
+        await asyncio.to_thread(launch.__exit__, None, None, None)
+
+
 async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opened, held, resumed, worked at, stopped: whoever comes from the crowd does a unit, and nothing stays open."""
     if case.come is None:
@@ -189,7 +200,7 @@ async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monke
     data_dir.mkdir()
     config = compose_config("pw_turn", "local", _settings(case, tmp_path, "mephisto.blueprint.dialogues_per_group=2"))
     lists_units = registry.crowd_in(config).market.lists_units
-    with launching.launched("pw_turn", config, data_dir, agree=lambda quote: None) as run:
+    async with _beside(launching.launched("pw_turn", config, data_dir, agree=lambda quote: None)) as run:
         await eventually(lambda: hits_open(site) == (2 if lists_units else 0))
         give(data_dir, TASK, Pause())
         await eventually(lambda: run.study.paused and hits_open(site) == 0)
@@ -249,9 +260,9 @@ def test_payer_by_file_or_hand(case: Case, crowd: Crowd, tmp_path: Path) -> None
 def test_blocks(crowd: Crowd, site: Any, tmp_path: Path) -> None:
     """A crowd without a list of its own refuses to be asked, before anybody is blocked; one with it asks its site."""
     registry.register_providers()
-    requester = f"lab{SANDBOX_SUFFIX}" if crowd.provider_type.endswith(SANDBOX_SUFFIX) else "lab"
-    study = StoredStudy(tmp_path / "study", provider=crowd.provider_type, requester=requester)
-    study.add(TASK, "A1ANN", choices("a", [[1]]))
+    suffix = SANDBOX_SUFFIX if crowd.provider_type.endswith(SANDBOX_SUFFIX) else ""
+    study = StoredStudy(tmp_path / "study", provider=crowd.provider_type, requester=f"lab{suffix}")
+    study.add(TASK, f"A1ANN{suffix}", choices("a", [[1]]))
     whom = list(known_workers(study.data_dir).values())
     own = crowd.blocks()
     if own is None:

@@ -204,7 +204,7 @@ def test_hits_that_cannot_be_taken_off_the_market(
     assert "2 of 2 HITs are still on the market" in caplog.text
     assert f"requester expire --task-name {TASK} --data-dir {data_dir}" in caplog.text
     mturk.faults.clear()
-    assert (MTurkAccounts("mturk").take_off(data_dir, TASK), not_expired(mturk)) == (2, [])
+    assert (MTurkAccounts("mturk_sandbox").take_off(data_dir, TASK), not_expired(mturk)) == (2, [])
 
 
 def test_a_launch_that_is_stopped_while_its_models_load(mturk: StandIn, data_dir: Path) -> None:

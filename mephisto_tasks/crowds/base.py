@@ -105,19 +105,15 @@ class AccountCheck:
 
 
 class Accounts(Protocol):
-    """Accounts at a crowd's site in whose name it is asked."""
+    """Accounts at a crowd's site in whose name it is asked.
 
-    @property
-    def key_words(self) -> tuple[str, str]:
-        """What the two keys are called."""
+    ``key_words``: what the two keys are called. ``no_keys``: what to do where there are none, with ``{name}``.
+    ``only_here``: a remark where the keys are the environment's.
+    """
 
-    @property
-    def no_keys(self) -> str:
-        """What to do where there are none, with ``{name}``."""
-
-    @property
-    def only_here(self) -> str:
-        """Remark where the keys are the environment's."""
+    key_words: tuple[str, str]
+    no_keys: str
+    only_here: str
 
     def has_keys(self, name: str) -> bool:
         """Whether keys are kept under that name."""
@@ -153,28 +149,18 @@ class Trace:
     statements: Sequence[tuple[str, Sequence[Any]]]
 
 
-class Forgotten(Protocol):
-    """A worker whom a crowd's stores have to forget: altogether, or (``everywhere`` False) what they did in ``tasks``."""
+@dataclass(frozen=True)
+class Forgotten:
+    """A worker whom a crowd's stores have to forget: altogether, or (``everywhere`` False) what they did in ``tasks``.
 
-    @property
-    def worker_id(self) -> str:
-        """Mephisto's."""
+    ``agents``: Mephisto's ids of their parts in units.
+    """
 
-    @property
-    def name(self) -> str:
-        """As stored."""
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether nothing stays."""
-
-    @property
-    def tasks(self) -> list[str]:
-        """Names of the tasks."""
-
-    @property
-    def agents(self) -> list[str]:
-        """Mephisto's ids of their parts in units."""
+    worker_id: str
+    name: str
+    tasks: list[str]
+    agents: list[str]
+    everywhere: bool = False
 
 
 @runtime_checkable

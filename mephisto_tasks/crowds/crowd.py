@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from mephisto_tasks.crowds.link.reception import Reception
-    from mephisto_tasks.crowds.local.signed_ids import SignedIds
+    from mephisto_tasks.crowds.signing import SignedIds
     from mephisto_tasks.payments.payer import Payer
     from mephisto_tasks.payments.quote import Quote
 

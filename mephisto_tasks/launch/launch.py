@@ -36,8 +36,7 @@ from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.control.steering import BY
 from mephisto_tasks.crowds.base import Agree, Waiting
 from mephisto_tasks.crowds.crowd import CrowdLaunch
-from mephisto_tasks.crowds.other_runs import done_elsewhere
-from mephisto_tasks.crowds.registry import crowd_for, crowd_in
+from mephisto_tasks.crowds.registry import crowd_for, crowd_in, done_elsewhere
 from mephisto_tasks.launch import hosting
 from mephisto_tasks.launch.blueprints import blueprint_of, build_study
 from mephisto_tasks.launch.eligibility import load_eligibility

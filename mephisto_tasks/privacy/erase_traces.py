@@ -114,7 +114,7 @@ def providers(data_dir: Path, person: Going) -> int:
     if person.everywhere:
         changed += erase(data_dir / BROWSERS, [("DELETE FROM held WHERE worker IN (?, ?)", names_of(person.name))])
     for crowd in crowds():
-        for trace in crowd.traces(data_dir, person):
+        for trace in crowd.traces(data_dir, person.forgotten):
             changed += erase(trace.store, trace.statements)
     return changed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mephisto_tasks.crowds.base import Forgotten
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.storage.locks import study_folder
@@ -65,9 +65,10 @@ class Going(BaseModel):
         return [part for part in self.parts if part.unit_id]
 
     @property
-    def agents(self) -> list[str]:
-        """Ids of the parts in units."""
-        return [part.agent_id for part in self.units]
+    def forgotten(self) -> Forgotten:
+        """For crowds' own stores."""
+        agents = [part.agent_id for part in self.units]
+        return Forgotten(self.worker_id, self.name, self.tasks, agents, self.everywhere)
 
     @property
     def practices(self) -> list[Part]:
@@ -107,17 +108,6 @@ _PRACTICES = """
 _GRANTED = """
     SELECT qualification_name FROM qualifications JOIN granted_qualifications USING (qualification_id) WHERE worker_id = ?
 """
-
-
-@dataclass(frozen=True)
-class _Known:
-    """A worker, before it is known what goes. It is a :class:`~mephisto_tasks.crowds.base.Forgotten`."""
-
-    worker_id: str
-    name: str
-    tasks: list[str]
-    agents: list[str]
-    everywhere: bool = False
 
 
 class Places:
@@ -181,7 +171,7 @@ class Places:
 
     def _outside_ids(self, known: KnownWorker, tasks: Collection[str], agents: Collection[str]) -> list[str]:
         """What crowds' sites call the worker's participations in these tasks."""
-        person = _Known(known.worker_id, known.name, list(tasks), list(agents))
+        person = Forgotten(known.worker_id, known.name, list(tasks), list(agents))
         of_crowds = [name for crowd in crowds() for name in crowd.outside_ids(self.data_dir, person)]
         paid = [
             row

@@ -19,7 +19,8 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMMAND = (
-    "from mephisto_tasks.adapter import blueprint; from mephisto_tasks.launch import launch as launching; from pathlib import Path;"
+    "from mephisto_tasks.adapter import blueprint; from mephisto_tasks.launch import launch as launching;"
+    "from pathlib import Path;"
     "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
     "from parlai_humaneval.cli import main; sys.exit(main())"
 )

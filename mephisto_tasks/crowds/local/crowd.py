@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.crowds.base import CrowdWords, Forgotten, Health, Market, Trace, Waiting
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
-from mephisto_tasks.crowds.local.signed_ids import SignedIds
 from mephisto_tasks.crowds.registry import crowds, register_crowd
+from mephisto_tasks.crowds.signing import SignedIds
 from mephisto_tasks.storage.provider_names import LOCAL
 
 if TYPE_CHECKING:

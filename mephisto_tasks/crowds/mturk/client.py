@@ -14,8 +14,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ProfileNotFound
 
-from mephisto_tasks.crowds.mturk.closed import AMAZONS_HOST, endpoint_named
 from mephisto_tasks.crowds.mturk.errors import NO_KEYS, REGION, WRONG_REGION, MTurkError, asking, closed
+from mephisto_tasks.crowds.mturk.settings import AMAZONS_HOST, endpoint_named
 from mephisto_tasks.server.hosts import opens_elsewhere
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
 

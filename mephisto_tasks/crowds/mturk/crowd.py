@@ -21,8 +21,7 @@ from mephisto_tasks.crowds.base import (
     Waiting,
 )
 from mephisto_tasks.crowds.crowd import Crowd
-from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
-from mephisto_tasks.crowds.mturk.settings import MTurkSettings
+from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.server.page_policy import PagePolicy
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX

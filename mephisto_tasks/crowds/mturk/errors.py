@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from botocore import exceptions as aws
 
 from mephisto_tasks.crowds.base import CrowdError
-from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
+from mephisto_tasks.crowds.mturk.settings import CLOSED, asks_amazon
 
 REGION = "us-east-1"
 """The only region in which MTurk is."""

@@ -15,9 +15,10 @@ from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.base import Agree, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.crowds.mturk.client import client_for, worker_site
-from mephisto_tasks.crowds.mturk.cost import agree_to
+from mephisto_tasks.crowds.mturk.cost import agree_to, quote_of
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import group_of, study_mark
+from mephisto_tasks.crowds.mturk.requesters import clear_before_launch, ensure_requester
 from mephisto_tasks.crowds.mturk.requirements import (
     COUNTRY_WITH_PARTS,
     MOST_REQUIREMENTS,
@@ -25,9 +26,8 @@ from mephisto_tasks.crowds.mturk.requirements import (
     mturk_requirements,
     qualification_id,
 )
-from mephisto_tasks.crowds.mturk.setup import clear_before_launch, ensure_requester, quote_of
 from mephisto_tasks.crowds.mturk.sync import following
-from mephisto_tasks.crowds.other_runs import done_elsewhere
+from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.storage.provider_names import SANDBOX
 
 

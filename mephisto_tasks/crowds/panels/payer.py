@@ -18,7 +18,7 @@ from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.by_file import BY_HAND_FILE, FilePayer
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.crowds.panels.panel_statuses import Meaning
+from mephisto_tasks.crowds.panels.panel import Meaning
 from mephisto_tasks.crowds.panels.submissions import meanings
 from mephisto_tasks.payments.ledger import Payment
 from mephisto_tasks.payments.payer import Owed, Proposal, Remaining

@@ -22,7 +22,7 @@ from stored_study import StoredStudy, choices
 
 from mephisto_tasks.control.orders import Pause, Resume, give
 from mephisto_tasks.crowds import registry
-from mephisto_tasks.crowds.base import CrowdError
+from mephisto_tasks.crowds.base import CrowdError, Forgotten
 from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.link.arrivals import arrival_by
 from mephisto_tasks.crowds.link.crowd import LinkCrowd
@@ -277,16 +277,13 @@ def test_blocks(crowd: Crowd, site: Any, tmp_path: Path) -> None:
 def test_traces_of_somebody_who_is_forgotten(crowd: Crowd, data_dir: Path) -> None:
     """Statements are for stores of this data directory, and of the person alone."""
 
-    class Person:
-        worker_id, name, everywhere = "7", "somebody", True
-        tasks, agents = [TASK], ["9"]  # nobody changes them
-
-    for trace in crowd.traces(data_dir, Person()):
+    person = Forgotten("7", "somebody", [TASK], ["9"], everywhere=True)
+    for trace in crowd.traces(data_dir, person):
         assert data_dir in trace.store.parents
         for sql, values in trace.statements:
             assert " WHERE " in sql
             assert {str(value) for value in values} <= {"7", "9", "somebody", TASK}
-    assert crowd.outside_ids(data_dir, Person()) == []
+    assert crowd.outside_ids(data_dir, person) == []
     assert crowd.people(data_dir, [TASK]) == []
 
 

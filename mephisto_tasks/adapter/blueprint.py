@@ -71,6 +71,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
     guard: Guard | None = None
     fresh_ids: FreshIds | None = None
     site: Site = field(default_factory=NoSite)
+    site_requirements: list[dict[str, Any]] = field(default_factory=list)
     languages: Offered = field(default_factory=Offered)
 
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from mephisto_tasks.storage.provider_names import plain_name
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, mode_within
 
@@ -147,7 +147,7 @@ class BrowserBook:
 
 def names_of(stored_name: str) -> tuple[str, str]:
     """A worker's names in this file: their page does not know of the suffix that Mephisto's sandbox providers add."""
-    return stored_name, stored_name.removesuffix(SANDBOX_SUFFIX)
+    return stored_name, plain_name(stored_name)
 
 
 def _read(connection: sqlite3.Connection, things: Sequence[str]) -> dict[str, frozenset[bytes]]:

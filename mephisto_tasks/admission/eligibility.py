@@ -1,14 +1,15 @@
-"""Whether a worker may take part, by the rules of the study that can be checked at our own door, wherever they come from."""
+"""Whether a worker may take part, by blocks and by those rules of the study that can be checked here, whatever the crowd."""
 
 from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mephisto_tasks.admission.refusal import Refusal, Rule, StudyState, Visitor
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, blocked_here
@@ -48,22 +49,6 @@ DONE_ALL_ACROSS = phrase(
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why somebody cannot take part. ``kind`` for programs, ``why`` for researchers, ``words`` for the worker.
-
-    ``title`` stands above the words; None: the page has one of its own. ``tries_again``: it passes, and the page asks again
-    by itself until then. ``more``: is told to the page beside all that.
-    """
-
-    kind: str
-    why: str
-    words: str
-    title: str | None = None
-    tries_again: bool = False
-    more: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Eligibility:
     """The rules of a launch, with their files, which are followed. ``remarks``: what one should know, in sentences."""
 
@@ -74,24 +59,19 @@ class Eligibility:
     barred: FollowedList | None = None
     at_our_door: frozenset[str] = frozenset()
     """Qualifications among those that the rules name which are checked here, and not by MTurk alone."""
-    block_qualification: str | None = None
-    """With which the study blocks who fails its checks."""
     remarks: list[str] = field(default_factory=list)
 
     def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
         """Why a worker (Mephisto's) may not take part, as of now; None: they may.
 
-        ``new_unit`` False: they are in a unit, or would go on with one, which counts to their limits already.
+        ``new_unit`` False: they are in a unit, or would resume one, which counts to their limits already.
         """
-        checks: tuple[Callable[[], Refusal | None], ...] = (
-            lambda: self._blocked(worker),
-            lambda: self._kept_out(pseudonym),
-            lambda: self._listed(str(worker.worker_name), pseudonym),
-            lambda: self._qualified(worker),
-            lambda: self._seen_before(str(worker.db_id)),
-            lambda: self._had_enough(str(worker.db_id)) if new_unit else None,
+        return (
+            self._listed(str(worker.worker_name), pseudonym)
+            or self._qualified(worker)
+            or self._seen_before(str(worker.db_id))
+            or (self._had_enough(str(worker.db_id)) if new_unit else None)
         )
-        return next((refusal for check in checks if (refusal := check()) is not None), None)
 
     def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
         """Groups of models that the worker may not rate, for they rated them in a study of ``across_tasks``."""
@@ -110,20 +90,6 @@ class Eligibility:
                     yield frozenset(model.name for model in record.models)
         except ResultsError as error:  # as in _work
             logger.warning("what a worker rated in task %r cannot be read, and does not count: %s", task, error)
-
-    def _blocked(self, worker: Any) -> Refusal | None:
-        for name, where in ((BLOCKED_EVERYWHERE, "in all studies"), (blocked_here(self.task_name), "in this study")):
-            if worker.get_granted_qualification(name) is not None:
-                return Refusal("blocked", f"blocked {where} (parlai-humaneval workers show says why)", BLOCKED)
-        return None
-
-    def _kept_out(self, pseudonym: str) -> Refusal | None:
-        blocks = {BLOCKED_EVERYWHERE, blocked_here(self.task_name), self.block_qualification}
-        if any(
-            line.worker == pseudonym and line.qualification in blocks for line in ERASED_BUT_BLOCKED.read(self.data_dir)
-        ):
-            return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
-        return None
 
     def _listed(self, name: str, pseudonym: str) -> Refusal | None:
         if self.barred is not None and self.barred.has(name, pseudonym):
@@ -168,6 +134,39 @@ class Eligibility:
         except ResultsError as error:  # a damaged file must not keep anybody out
             logger.warning("what a worker did in task %r cannot be read, and does not count: %s", task, error)
             return []
+
+
+class BlockRule(Rule):
+    """Turns away workers who are blocked: in all studies, in this one, by its checks, or still after they were erased."""
+
+    def __init__(self, data_dir: Path, task_name: str, block_qualification: str | None) -> None:
+        self._data_dir = data_dir
+        self._places = {BLOCKED_EVERYWHERE: "in all studies", blocked_here(task_name): "in this study"}
+        if block_qualification:
+            self._places[block_qualification] = f"by {block_qualification}"
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        for name, place in self._places.items():
+            if visitor.worker.get_granted_qualification(name) is not None:
+                return Refusal("blocked", f"blocked {place} (parlai-humaneval workers show says why)", BLOCKED)
+        erased = ERASED_BUT_BLOCKED.read(self._data_dir)
+        if any(line.worker == visitor.pseudonym and line.qualification in self._places for line in erased):
+            return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
+        return None
+
+
+class EligibilityRule(Rule):
+    """Holds a launch to its :class:`Eligibility`."""
+
+    def __init__(self, eligibility: Eligibility, study: StudyState) -> None:
+        self._eligibility, self._study = eligibility, study
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        worker = visitor.worker.db_id
+        if visitor.stage == "registers" and (groups := self._eligibility.rated_elsewhere(worker)):
+            self._study.bar_groups(worker, groups)
+        new_unit = not (self._study.goes_on(worker) or self._study.standing(worker) == "busy")
+        return self._eligibility.refusal(visitor.worker, visitor.pseudonym, new_unit=new_unit)
 
 
 def counted(work: Iterable[Work]) -> int:

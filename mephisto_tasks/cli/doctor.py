@@ -29,13 +29,15 @@ Examples:
   parlai-humaneval doctor --json
 """
 
+PROVIDER = "Provider "
+"""Begins what findings on crowds are called."""
 LINES = (
     ("Python", ("Python", "Packages")),
     ("Rater's page", ("Rater's page",)),
     ("Port", ("Port",)),
     ("Data directory", ("Data directory",)),
     ("Statuses", ("Statuses",)),
-    ("Raters", ("Provider mock", "Provider mturk", "Provider mturk_sandbox")),
+    ("Raters", (PROVIDER,)),
     ("Models", ("Models",)),
 )
 """What is told of what is right, and which of it stands together on a line."""
@@ -125,6 +127,7 @@ def _print(findings: Sequence[Finding], checked: Sequence[Checked] | None) -> No
 def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
     """What is printed: name, status and text; what is right stands together, and each finding that is not by itself."""
     of_line = {what: name for name, whats in LINES for what in whats}
+    of_line |= {finding.what: of_line[PROVIDER] for finding in findings if finding.what.startswith(PROVIDER)}
     told: dict[str, list[str]] = {name: [] for name, _ in LINES}
     others = []
     for finding in findings:

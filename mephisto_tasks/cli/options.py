@@ -22,6 +22,7 @@ from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.terminal import PlainConsole, yielding
 from parlai_humaneval._util.text import nearest, on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage, cli_errors
+from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.techniques.registry import Engine, techniques
 
 UNCHANGED = "Nothing was changed."
@@ -65,6 +66,32 @@ ENGINES: dict[Engine, str] = {
 }
 
 
+def about_crowds(text: str) -> str:
+    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``."""
+    if "{" not in text:
+        return text
+    from mephisto_tasks.crowds.registry import crowds
+
+    first = {crowd.place: crowd for crowd in reversed(crowds())}
+    said = {
+        "{places}": "; ".join(f"{place} {crowd.words.summary}" for place, crowd in reversed(first.items())),
+        "{closed}": " ".join(dict.fromkeys(f"{status}." for crowd in crowds() if (status := crowd.status()))),
+        "{example}": next((crowd.example for crowd in crowds() if crowd.example), ""),
+    }
+    for mark, words in said.items():
+        text = text.replace(mark, words)
+    return text
+
+
+class CrowdGroup(SuggestingGroup):
+    """A group whose help has :func:`about_crowds`."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(about_crowds(inspect.cleandoc(self.help or "")))
+
+
 class TechniqueCommand(click.Command):
     """A command whose help lists the techniques, those of plug-ins too."""
 
@@ -95,7 +122,7 @@ class TechniqueCommand(click.Command):
             if text:
                 formatter.write_paragraph()
                 with formatter.indentation():
-                    formatter.write_text(text)
+                    formatter.write_text(about_crowds(text))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples stand above."""

@@ -55,8 +55,8 @@ _setting = click.option("--setting", help="In this setting only. Default: in eve
 def pause(task_name: str, data_dir: str | None, as_json: bool) -> None:
     """Let nobody new in; those inside finish, and who is in the practice goes on to a first unit.
 
-    Visitors read that the researchers have paused the study. On MTurk the units that nobody has begun are taken off the
-    site, and put there again when the study is resumed.
+    Visitors read that the researchers have paused the study. Where a crowd's site lists units, those that nobody has
+    begun are taken off it, and put there again when the study is resumed.
     """
     from mephisto_tasks.control.orders import Pause
 
@@ -91,7 +91,7 @@ class _More(click.Command):
     "--pair", "models", multiple=True, metavar="MODEL", help="Of this group only: once for each of its models."
 )
 @_setting
-@click.option("--yes", is_flag=True, help="Agree to what it can cost on MTurk, without being asked.")
+@click.option("--yes", is_flag=True, help="Agree to what it can cost, without being asked.")
 @_options
 def more(
     number: int,

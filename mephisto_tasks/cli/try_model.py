@@ -208,11 +208,11 @@ def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
 def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
     """The link for whoever should say what they think, as a QR code, too."""
     from mephisto_tasks.cli.invite import links_of
-    from mephisto_tasks.crowds.invitations.store import Book
+    from mephisto_tasks.crowds.invitations.store import InvitationStore
     from mephisto_tasks.server.hosts import opens_elsewhere
     from mephisto_tasks.storage.locks import study_folder
 
-    made = Book(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
+    made = InvitationStore(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
     (link,) = links_of([made], run.data_dir, run.task_name, run.url)
     for remark in run.study.remarks:
         click.echo(remark)

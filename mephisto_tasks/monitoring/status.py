@@ -133,7 +133,7 @@ class Pay(_Part):
     written: float = 0.0
     """Of it, into files for panels or for who pays by hand, and not known to be paid."""
     owed_in_sandbox: float = 0.0
-    """Of what is owed, for units in MTurk's sandbox, where no real money is spent; and what is paid of that."""
+    """Of what is owed, for units at sites for trials, where no real money is spent; and what is paid of that."""
     paid_in_sandbox: float = 0.0
     to_spend: float | None
     """Rewards of units that are still to be done; None where it is not known how many."""

@@ -1,9 +1,14 @@
 """Every payment, written down before anything is sent: ``ledger.db`` in the study's folder.
 
-A payment is ``intended`` (nothing may have been sent yet), ``sent`` (the crowd's site took it), ``confirmed`` (the site says
-that it is paid), ``written`` (into a file for a person or a panel: whether they paid it is not known), ``by_hand`` (somebody
-said that it is paid) or ``failed`` (the site refused). Its token is made from what is paid, so that the same payment has the
-same token whoever works it out, and when.
+A payment is ``intended`` (nothing may have been sent yet), ``paying`` (it is being sent to a site that cannot tell a second
+sending from the first, or was when the run ended: it is not sent again unless a person says that it was not paid), ``sent``
+(the crowd's site took it), ``confirmed`` (the site says that it is paid), ``written`` (into a file for a person or a panel:
+whether they paid it is not known), ``by_hand`` (a person said that it is paid) or ``failed`` (the site refused, or a person
+said that it is unpaid). Its token is made from what is paid, so that the same payment has the same token whoever works it
+out, and when.
+
+Version 2 of the file added ``currency`` and ``batch``. A file of version 1 is changed in one transaction when it is opened
+for writing. The way back to a program that knows version 1 only is ``PRAGMA user_version = 1``: it reads no new column.
 """
 
 from __future__ import annotations
@@ -21,17 +26,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.policy import PayError
+from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import open_to_read
 from mephisto_tasks.storage.work import CENT
 
-VERSION = 1
+VERSION = 2
 LEDGER = "ledger.db"
 LOCK = "ledger.lock"
 
-State = Literal["intended", "sent", "confirmed", "written", "by_hand", "failed"]
+State = Literal["intended", "paying", "sent", "confirmed", "written", "by_hand", "failed"]
 OPEN: tuple[State, ...] = ("intended", "sent")
-"""Not known to have ended."""
+"""Not known to have ended, and safe to send again."""
 SETTLED: tuple[State, ...] = ("sent", "confirmed", "written", "by_hand")
 """Not to be paid again."""
 PAID: tuple[State, ...] = ("sent", "confirmed", "by_hand")
@@ -56,17 +62,24 @@ _TABLE = """CREATE TABLE IF NOT EXISTS payments (
     intended_at REAL NOT NULL,
     changed_at REAL NOT NULL
 )"""
-_COLUMNS = (
+_ADDED = {
+    "currency": f"TEXT NOT NULL DEFAULT '{DOLLARS}'",
+    "batch": "TEXT NOT NULL DEFAULT ''",
+}
+"""Column of version 2 → what it is; rows of version 1 have the defaults."""
+_OF_VERSION_1 = (
     "token, account, kind, worker, worker_id, session, agent_id, assignment, cents, why, state, words, file, "
     "intended_at, changed_at"
 )
+_COLUMNS = ", ".join([_OF_VERSION_1, *_ADDED])
 
 
 class Payment(BaseModel):
     """One payment. ``worker`` is a pseudonym, ``worker_id`` and ``agent_id`` are Mephisto's, ``session`` the unit.
 
-    ``account``: who pays (“mturk:my_lab”). ``assignment``: the crowd's own id of the work that is approved, or by which a
+    ``account``: who pays (“provider:my_lab”). ``assignment``: the crowd's own id of the work that is approved, or by which a
     bonus is sent. ``words``: what the crowd's site said last. ``file``: the name of the file that it stands in.
+    ``batch``: the site's id of the payments that are sent together; empty where each is sent by itself.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,6 +99,8 @@ class Payment(BaseModel):
     file: str = ""
     intended_at: float = 0.0
     changed_at: float = 0.0
+    currency: str = DOLLARS
+    batch: str = ""
 
 
 def token_of(kind: Kind, account: str, assignment: str, worker_id: str, session: str, round_: int) -> str:
@@ -131,8 +146,8 @@ class Ledger:
         if not self.path.exists():
             return []
         with self._open() if os.access(self.path, os.W_OK) else self._open_to_read() as connection:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid").fetchall()
-        names = _COLUMNS.split(", ")
+            names = (_COLUMNS if self._version(connection) >= VERSION else _OF_VERSION_1).split(", ")
+            rows = connection.execute(f"SELECT {', '.join(names)} FROM payments ORDER BY rowid").fetchall()
         return [_payment(dict(zip(names, row, strict=True))) for row in rows]
 
     def intend(self, payments: Iterable[Payment]) -> None:
@@ -143,18 +158,18 @@ class Ledger:
             connection.executemany(
                 f"""INSERT INTO payments ({_COLUMNS})
                     VALUES (:token, :account, :kind, :worker, :worker_id, :session, :agent_id, :assignment, :cents, :why,
-                            'intended', '', :file, :now, :now)
+                            'intended', '', :file, :now, :now, :currency, '')
                     ON CONFLICT (token) DO UPDATE SET state = 'intended', cents = excluded.cents, why = excluded.why,
-                            changed_at = excluded.changed_at WHERE state = 'failed'""",
+                            changed_at = excluded.changed_at, batch = '' WHERE state = 'failed'""",
                 rows,
             )
 
-    def note(self, token: str, state: State, words: str = "") -> None:
-        """How a payment stands now, and what the crowd's site said."""
+    def note(self, token: str, state: State, words: str = "", batch: str | None = None) -> None:
+        """How a payment stands now, and what the crowd's site said; ``batch`` None: as it was."""
         with self._open() as connection, connection:
             connection.execute(
-                "UPDATE payments SET state = ?, words = ?, changed_at = ? WHERE token = ?",
-                (state, words[:2000], time.time(), token),
+                "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = COALESCE(?, batch) WHERE token = ?",
+                (state, words[:2000], time.time(), batch, token),
             )
 
     @contextmanager
@@ -164,10 +179,21 @@ class Ledger:
         with self._connected(lambda path: sqlite3.connect(path, timeout=30)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
             if self._version(connection) < VERSION:
-                with connection:
-                    connection.execute(_TABLE)
-                    connection.execute(f"PRAGMA user_version = {VERSION}")
+                self._migrate(connection)
             yield connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """All of it, or nothing: killed in between, SQLite takes back what was begun. Other processes wait."""
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            if self._version(connection) >= VERSION:
+                return  # another process was quicker
+            connection.execute(_TABLE)
+            there = {name for _, name, *_ in connection.execute("PRAGMA table_info(payments)")}
+            for name, kind in _ADDED.items():
+                if name not in there:  # somebody may have gone back to version 1
+                    connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _open_to_read(self) -> Iterator[sqlite3.Connection]:
@@ -189,7 +215,7 @@ class Ledger:
         except sqlite3.DatabaseError as error:
             raise PayError(
                 f"the ledger {self.path} cannot be used ({error}). Put back a copy, or move it away: payments that "
-                "MTurk has are then found there"
+                "the crowd's site lists are then found there"
             ) from error
 
     def _version(self, connection: sqlite3.Connection) -> int:

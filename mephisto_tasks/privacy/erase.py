@@ -199,7 +199,6 @@ def _forget(data_dir: Path, person: Going) -> Forgotten:
         keep_blocked(data_dir, person.pseudonym, person.blocks)
     files = outside(data_dir, person, called, dry=False)
     traces.payments(data_dir, person, called)
-    traces.invitations(data_dir, person)
     traces.snapshots(data_dir, person)
     traces.judged_by_others(data_dir, person)
     traces.files(data_dir, person)

@@ -17,11 +17,12 @@ from typing import Any
 
 from mephisto_tasks.admission.browsers import FILE as BROWSERS
 from mephisto_tasks.admission.browsers import names_of
+from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
-from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going, rows_of
+from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import erase_lines
-from mephisto_tasks.storage.results import PATIENCE_S, ResultsError
+from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, rows_of
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import names_of as names_of_worker
 from parlai_humaneval._util.files import write_private
@@ -99,40 +100,18 @@ def database(data_dir: Path, person: Going) -> int:
 
 
 def providers(data_dir: Path, person: Going) -> int:
-    """What the crowd providers keep beside Mephisto's database."""
-    mine, units = (person.worker_id,), _ids(person.units)
+    """What the crowds keep in stores of their own."""
     changed = 0
     if person.everywhere:
-        changed += erase(data_dir / "mock" / "mock.db", [("DELETE FROM workers WHERE worker_id = ?", mine)])
         changed += erase(data_dir / BROWSERS, [("DELETE FROM held WHERE worker IN (?, ?)", names_of(person.name))])
-    link: list[Statement] = [
-        ("DELETE FROM visits WHERE worker_name = ? AND task_name = ?", (person.name, task)) for task in person.tasks
-    ]
-    if person.everywhere:
-        link = [
-            ("DELETE FROM visits WHERE worker_name = ?", (person.name,)),
-            ("DELETE FROM blocked WHERE worker_id = ?", mine),
-        ]
-    changed += erase(data_dir / "link" / "link.db", link)
-    of_hits: list[Statement] = [
-        (
-            "UPDATE hits SET assignment_id = NULL, unit_id = NULL WHERE assignment_id IN (SELECT assignment_id FROM "
-            "agent_assignments WHERE agent_id IN (SELECT value FROM json_each(?)))",
-            (_texts(person.units),),
-        ),
-        ("DELETE FROM agent_assignments WHERE agent_id IN (SELECT value FROM json_each(?))", (_texts(person.units),)),
-    ]
-    for name in ("mturk", "mturk_sandbox"):
-        changed += erase(data_dir / name / "mturk.db", of_hits) if units != "[]" else 0
+    for crowd in crowds():
+        for trace in crowd.traces(data_dir, person.forgotten):
+            changed += erase(trace.store, trace.statements)
     return changed
 
 
 def _ids(parts: Sequence[Any]) -> str:
     return json.dumps([int(part.agent_id) for part in parts])
-
-
-def _texts(parts: Sequence[Any]) -> str:
-    return json.dumps([part.agent_id for part in parts])
 
 
 def files(data_dir: Path, person: Going) -> int:
@@ -202,33 +181,9 @@ def snapshots(data_dir: Path, person: Going) -> int:
     return changed
 
 
-def invitations(data_dir: Path, person: Going) -> int:
-    """The worker's invitation, and that they came by it; a class's link stays, with its place free again."""
-    return sum(
-        erase(
-            study_folder(data_dir, task) / "invitations.db",
-            [
-                ("DELETE FROM guests WHERE worker = ?", (person.name,)),
-                ("DELETE FROM invitations WHERE worker = ?", (person.name,)),
-            ],
-        )
-        for task in person.tasks
-        if (study_folder(data_dir, task) / "invitations.db").is_file()
-    )
-
-
 def invited_as(data_dir: Path, person: Going) -> list[str]:
-    """Name and address under which a worker was invited, which the list of who is owed what names them by."""
-    from mephisto_tasks.crowds.invitations.store import Book
-
-    found = [
-        text
-        for task in person.tasks
-        for invitation in Book(study_folder(data_dir, task)).all()
-        if invitation.worker == person.name
-        for text in (invitation.name, invitation.email)
-    ]
-    return list(dict.fromkeys(text for text in found if text))
+    """Names and addresses by which crowds know a worker, which the list of who is owed what may hold."""
+    return [name for crowd in crowds() for name in crowd.people(data_dir, person.tasks, person.name)]
 
 
 def payments(data_dir: Path, person: Going, called: Sequence[str]) -> int:

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse, Review
 from mephisto_tasks.privacy.data_card import JSON_FILE, PAGE, SUMS, Card, card_of, write_card
 from mephisto_tasks.privacy.pii import Cleaner
-from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
@@ -220,9 +219,7 @@ def _only_covered(records: Sequence[Rated], found: Agreed) -> tuple[list[Rated],
 def _cleaner(data_dir: Path, wanted: Wanted) -> Cleaner:
     """Knows everybody who was ever here, or invited."""
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
-    folders = (study_folder(data_dir, task) for task in wanted.tasks)
-    people = [invitation for folder in folders for invitation in Book(folder).all() if invitation.seats is None]
-    invited = {name for person in people for name in (person.name, person.email)}
+    invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
     return Cleaner(invited, workers, wanted.regions)
 
 

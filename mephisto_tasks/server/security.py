@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import phrase
 
-MTURK_FRAMES = ("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com")
-MTURK_FORMS = ("https://www.mturk.com", "https://*.mturk.com")
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?")
 THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]", "::1")
 PACKETS_PER_SECOND = 400.0
@@ -67,17 +66,15 @@ def origin(site: object) -> str:
     return text
 
 
-def security_headers(provider_type: str, sites: Sequence[str] = ()) -> dict[str, str]:
-    """Headers for every response.
+def security_headers(page: PagePolicy = ONLY_HERE, sites: Sequence[str] = ()) -> dict[str, str]:
+    """Headers for every response: the page may load only what this server serves.
 
-    The page may load only what this server serves. MTurk shows it in a frame and takes the finished task
-    by a form, so with an ``mturk…`` provider its sites may do both; with any other only this server may.
-
-    ``sites``: others that may do both (:func:`origin`).
+    Args:
+        page: of the crowd, whose site may show it in a frame and take the finished task by a form.
+        sites: others that may do both (:func:`origin`).
     """
-    on_mturk = provider_type.startswith("mturk")
-    frames = " ".join(("'self'", *(MTURK_FRAMES if on_mturk else ()), *sites))
-    forms = " ".join(("'self'", *(MTURK_FORMS if on_mturk else ()), *sites))
+    frames = " ".join(("'self'", *page.frame_ancestors, *sites))
+    forms = " ".join(("'self'", *page.form_targets, *sites))
     policy = (
         "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
         f"form-action {forms}; frame-ancestors {frames}"
@@ -85,7 +82,7 @@ def security_headers(provider_type: str, sites: Sequence[str] = ()) -> dict[str,
     return {
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer" if not on_mturk else "strict-origin-when-cross-origin",
+        "Referrer-Policy": page.referrer,
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     }
 

@@ -228,6 +228,12 @@ def _mephisto_file(path: Path) -> Database:
     )
 
 
+def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
+    """Rows of an SQLite file; none where it, or the table, is not there."""
+    has_table = query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table])
+    return query_file(path, sql, values) if has_table else []
+
+
 def task_names(data_dir: Path) -> list[str]:
     """Names of all tasks in the database, newest first."""
     return [str(row[0]) for row in query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]

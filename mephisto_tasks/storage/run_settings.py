@@ -53,9 +53,9 @@ def read_settings(data_dir: Path, task_name: str) -> RunSettings | None:
         return None
 
 
-_NEWEST = """
+_SETTINGS = """
     SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1
+     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC
 """
 
 
@@ -73,13 +73,22 @@ def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
     return _of_newest(data_dir, task_name, "provider")
 
 
+def blueprints(data_dir: Path, task_name: str) -> list[dict[str, Any]]:
+    """``mephisto.blueprint`` of every launch of a task, the newest first; otherwise as :func:`blueprint_of_newest`."""
+    return [_part(row, "blueprint") for row in query(data_dir, _SETTINGS, [task_name])]
+
+
 def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:
-    rows = query(data_dir, _NEWEST, [task_name])
+    rows = query(data_dir, f"{_SETTINGS} LIMIT 1", [task_name])
     if not rows:
         check_task(data_dir, task_name)
         return {}
-    settings = yaml.safe_load(str(rows[0][0]))
+    return _part(rows[0], part)
+
+
+def _part(row: tuple[object, ...], part: str) -> dict[str, Any]:
+    settings = yaml.safe_load(str(row[0]))
     if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
         settings = yaml.safe_load(settings)
-    found = settings.get(part) if isinstance(settings, dict) else None
-    return found if isinstance(found, dict) else {}
+    values = settings.get(part) if isinstance(settings, dict) else None
+    return values if isinstance(values, dict) else {}

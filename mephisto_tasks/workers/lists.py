@@ -1,4 +1,4 @@
-"""Files that name workers: one a line, or a CSV file with a column of them."""
+"""Lists of workers: files that name them, one a line or in a column of a CSV file, and the block lists of crowds' sites."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from mephisto_tasks.workers.roster import names_of
 from parlai_humaneval._util.errors import HumanevalError
@@ -25,6 +26,19 @@ _FORMULA = ("=", "+", "-", "@", "\t")
 
 class WorkerListError(HumanevalError, ValueError):
     """A file that cannot be used; the message names the line and what to do."""
+
+
+class SiteBlocks(Protocol):
+    """A crowd's own list of workers who are kept away from all tasks of an account."""
+
+    title: str
+    """The site."""
+
+    def block(self, worker: Any, reason: str) -> list[str]:
+        """Keep a worker (Mephisto's) away; returns what went wrong, in sentences."""
+
+    def unblock(self, worker: Any) -> list[str]:
+        """Let them come again; returns what went wrong, in sentences."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mephisto_tasks.storage.logs import CONSENTS, NOTES, REFUSALS, Agreement, Block, Note, RefusalLine
 from mephisto_tasks.storage.results import past_practices, task_names, worker_records
 from mephisto_tasks.storage.work import Work, work_done
-from mephisto_tasks.workers.blocks import blocked, blocks_of
+from mephisto_tasks.workers.blocks import blocks_of, list_blocks
 from mephisto_tasks.workers.practice import practice_of_task, resets_by_id
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
 from parlai_humaneval.quality.registry import checked
@@ -93,7 +93,7 @@ def roll(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list
         for work in work_done(data_dir, task):
             of_worker[work.worker_id].append((task, work))
         practice |= _practices(data_dir, task)
-        for block in blocked(data_dir, task):  # those in all studies are named with each task
+        for block in list_blocks(data_dir, task):  # those in all studies are named with each task
             blocks[block.worker].append(EVERYWHERE if block.everywhere else task)
     noted = [note.worker for note in NOTES.read(data_dir)]
     lines = [

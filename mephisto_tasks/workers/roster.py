@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -91,7 +91,7 @@ def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[Known
 
 def names_of(worker_name: str) -> set[str]:
     """What a worker may be called by: as stored, without Mephisto's suffix of a sandbox, and without their panel's name."""
-    plain = worker_name.removesuffix(SANDBOX_SUFFIX)
+    plain = plain_name(worker_name)
     return {worker_name, plain, plain.rpartition(":")[2]}
 
 

@@ -90,7 +90,7 @@ class InvitationError(HumanevalError, ValueError):
     """Invitations cannot be made or withdrawn like that; the message says why, and what to do."""
 
 
-class Book:
+class InvitationStore:
     """The invitations of a study. Any thread or process may call it at any time.
 
     Args:

@@ -10,7 +10,7 @@ from botocore import exceptions as aws
 from typing_extensions import Unpack
 
 from mephisto_tasks.crowds.base import CrowdError
-from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
+from mephisto_tasks.crowds.mturk.settings import CLOSED, asks_amazon
 from parlai_humaneval._util.errors import Parts
 
 REGION = "us-east-1"

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.admission.visits import Arrival, TurnedAway
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.panels.arrivals import Arrival, TurnedAway, arrival_by, read_parameters
+from mephisto_tasks.crowds.link.arrivals import arrival_by, read_parameters
 from mephisto_tasks.crowds.panels.panel import PanelDoor, panel_door, panel_names
 
 PID, STUDY, SESSION = "5f1a2b3c4d5e6f7a8b9c0d1e", "61aaaaaaaaaaaaaaaaaaaaaa", "62bbbbbbbbbbbbbbbbbbbbbb"
@@ -28,7 +29,7 @@ def arrived(door: PanelDoor, parameters: dict[str, str]) -> Arrival:
 
 
 def url_of(door: PanelDoor, parameters: dict[str, str], outcome: Outcome = "complete") -> str | None:
-    redirect = door.way_out(arrived(door, parameters), outcome)
+    redirect = door.exit(arrived(door, parameters), outcome)
     return None if redirect is None else redirect.url
 
 
@@ -127,10 +128,10 @@ def test_connect_sends_its_three_parameters() -> None:
 def test_toloka_asks_for_a_code_in_the_end() -> None:
     door = panel_door("toloka", {"complete": "T0L0"}, {})
     arrival = arrived(door, {"worker_id": "w", "assignment_id": "a"})
-    redirect = door.way_out(arrival, "complete")
+    redirect = door.exit(arrival, "complete")
     assert redirect is not None
     assert (redirect.site, redirect.url, redirect.code) == ("Toloka", None, "T0L0")
-    assert door.way_out(arrival, "screened_out") is None
+    assert door.exit(arrival, "screened_out") is None
     with pytest.raises(TurnedAway, match="placeholder"):
         door.arrival({"worker_id": "${workerId}", "assignment_id": "a"})
 

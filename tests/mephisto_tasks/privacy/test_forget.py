@@ -20,10 +20,10 @@ from live import Rater, good_replies, launch, rows
 from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.admission.eligibility import BLOCKED
-from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.admission.visits import Arrival
+from mephisto_tasks.crowds.invitations.store import InvitationStore
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.mturk.datastore import HitStore
-from mephisto_tasks.crowds.panels.arrivals import Arrival
-from mephisto_tasks.crowds.panels.datastore import LinkDatastore
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.privacy import erase as erasing
 from mephisto_tasks.privacy import erase_traces as sqlite_files
@@ -351,9 +351,9 @@ def test_by_link_and_by_invitation(tmp_path: Path) -> None:
     where = ("--task-name", "linked", "--data-dir", data_dir)
     written = ("--out", tmp_path / "links.csv", "--qr", tmp_path / "codes")
     done("invite", *where, "--names", names, "--url", "https://study.example.org", *written)
-    eve = next(one for one in Book(study_folder(data_dir, "linked")).all() if one.name == "Eve Example")
+    eve = next(one for one in InvitationStore(study_folder(data_dir, "linked")).all() if one.name == "Eve Example")
     assert eve.worker is not None
-    Book(study_folder(data_dir, "linked")).come(eve.invitation_id, eve.worker)
+    InvitationStore(study_folder(data_dir, "linked")).come(eve.invitation_id, eve.worker)
     study.add("linked", eve.worker, list(choices("d3", [[0], [1]])))
     done("pay", *where, "--send", "--yes")
     close_connections(visits)

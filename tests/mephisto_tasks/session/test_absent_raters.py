@@ -18,10 +18,10 @@ from test_live_judging_decides import study as pairs
 
 from mephisto_tasks.admission import capacity as waiting_room
 from mephisto_tasks.admission.wording import UnitWords, filled
+from mephisto_tasks.admission.work import WENT_ON
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
-from mephisto_tasks.session.entry import WENT_ON
 from mephisto_tasks.session.stopping import Absent, Course, course_of
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.retry import Saving

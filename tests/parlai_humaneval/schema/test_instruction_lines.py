@@ -9,13 +9,7 @@ import pytest
 import yaml
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.materials.instructions import (
-    FLAGS,
-    load_instructions,
-    shared_parts,
-    that_holds,
-    with_shared,
-)
+from parlai_humaneval.materials.instructions import FLAGS, load_instructions, shared_parts, that_holds, with_shared
 
 PARTS = {"line": "Be kind.", "lines": ["One.", {"when": "persona", "text": "Two."}], "nested": {"text": "{shared}"}}
 

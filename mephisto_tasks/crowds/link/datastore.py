@@ -8,19 +8,16 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.crowds.panels.arrivals import Arrival
+from mephisto_tasks.admission.visits import Arrival, Visit
+from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval._util.files import make_private
 
-PROVIDER_TYPE = "link"
 FILE = "link.db"
-
-Status = Literal["here", "moved"] | Outcome
-"""``here``: in the practice or at work. ``moved``: their work goes on under another session of theirs."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS visits (
@@ -43,42 +40,6 @@ CREATE INDEX IF NOT EXISTS visits_of_agents ON visits (agent_id);
 CREATE TABLE IF NOT EXISTS blocked (worker_id TEXT PRIMARY KEY);
 """
 _COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status"
-
-
-@dataclass(frozen=True)
-class Visit:
-    """One participation: a session of a panel, or one unit of somebody whom no panel counts.
-
-    ``registration`` is what Mephisto knows the visitor's page by; ``agent_id`` is of their unit, None before they had one.
-    ``began`` and ``ended`` are seconds since the epoch. ``panel_status``: the panel's own word, as its list had it when
-    that was read last; None: no list had the session.
-    """
-
-    visit_id: int
-    arrival: Arrival
-    registration: str
-    status: Status
-    began: float
-    ended: float | None = None
-    agent_id: str | None = None
-    panel_status: str | None = None
-
-    @property
-    def worker_name(self) -> str:
-        return self.arrival.worker_name
-
-    @property
-    def participant(self) -> str:
-        """The panel's own id of the worker."""
-        return self.arrival.worker_name.removeprefix(f"{self.arrival.door}:")
-
-    @property
-    def session(self) -> str:
-        return self.arrival.session
-
-    @property
-    def study(self) -> str:
-        return self.arrival.study
 
 
 class LinkDatastore:
@@ -233,7 +194,7 @@ def _visit(row: tuple[Any, ...]) -> Visit:
 
 def open_datastore(data_dir: Path) -> LinkDatastore | None:
     """The store of a data directory, for another process than the launch; None where nobody ever came by a link."""
-    folder = data_dir / PROVIDER_TYPE
+    folder = data_dir / LINK
     return LinkDatastore(folder) if (folder / FILE).is_file() else None
 
 

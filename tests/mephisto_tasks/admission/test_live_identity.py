@@ -16,14 +16,11 @@ from mturk_hands import Turker, mturk_at_home, on_mturk_beside
 
 from mephisto_tasks.admission import capacity as waiting_room
 from mephisto_tasks.admission.browsers import FILE, BrowserBook
-from mephisto_tasks.admission.identity import (
-    GO_ON_THERE,
-    GO_ON_THERE_BY_LINK,
-    GO_ON_THERE_ON_MTURK,
-    OTHER_BROWSER,
-)
-from mephisto_tasks.crowds.panels.reception import GIVEN_BACK, RETURNED_NOW
-from mephisto_tasks.crowds.signed_ids import DAMAGED
+from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER
+from mephisto_tasks.admission.visits import GO_ON_THERE
+from mephisto_tasks.crowds.link.crowd import GO_ON_THERE_BY_LINK
+from mephisto_tasks.crowds.link.reception import GIVEN_BACK, RETURNED_NOW
+from mephisto_tasks.crowds.mturk.crowd import GO_ON_THERE_ON_MTURK
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.server.cookies import COOKIE, Browser
 from mephisto_tasks.simulation.page_client import PageClient

@@ -6,16 +6,13 @@ doors: one of a panel, one for invitations. The first that knows its own paramet
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Protocol
 
 from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.schema.steps import Redirect
-
-Parameters = Mapping[str, str]
-"""Of one address, checked by :func:`read_parameters`."""
 
 MOST_PARAMETERS = 50
 LONGEST_NAME = 100
@@ -35,36 +32,16 @@ TWICE = phrase(
 )
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """Somebody whom a door lets in.
-
-    ``worker_name`` is their name in Mephisto's database: the same person has the same over links, studies of the panel
-    and launches. It begins with the door's name and a colon, so that ids of two panels never mean one person.
-
-    ``session`` is one participation as the panel counts it (Prolific's submission): there is one unit for each. Empty where
-    nobody counts them: then the person may do another unit as soon as one is done, up to the study's limits.
-    ``study`` is the panel's id of its study, or that of the invitation.
-    ``vouched``: only they have this address, as it holds a secret of theirs; so they may go on in any browser.
-    """
-
-    worker_name: str
-    door: str
-    study: str = ""
-    session: str = ""
-    vouched: bool = field(default=False, compare=False)
-
-
-class TurnedAway(Exception):
-    """The visitor cannot come in; the message is a kind sentence for them that says what to do."""
-
-
 class Door(Protocol):
     """One way in, and the ways out that belong to it."""
 
     @property
     def name(self) -> str:
-        """Such as ``prolific`` or ``invitation``; it is stored with every visit."""
+        """Such as ``invitation``; it is stored with every visit."""
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether visitors came from a site to which they return the task; others just close the page."""
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
         """Who came; None when the address has none of this door's parameters, so that another door may know them.
@@ -80,7 +57,7 @@ class Door(Protocol):
             TurnedAway: others were quicker.
         """
 
-    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Where the visitor goes in the end; None: they may just close the page."""
 
 

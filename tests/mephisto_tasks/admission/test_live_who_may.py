@@ -16,15 +16,16 @@ from hands import Hands
 from live import TASK, Rater, config_of, eventually, good_replies, launch, launch_beside, records, rows
 from omegaconf import OmegaConf
 
-from mephisto_tasks.admission.eligibility import DONE_ALL_ACROSS, SEEN_BEFORE
+from mephisto_tasks.admission.capacity import BUSY
+from mephisto_tasks.admission.eligibility import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, SEEN_BEFORE
 from mephisto_tasks.admission.identity import OTHER_BROWSER
+from mephisto_tasks.admission.work import PRACTICE_FAILED
 from mephisto_tasks.chat.build import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
 from mephisto_tasks.config.task import read_config
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.server.cookies import Browser
-from mephisto_tasks.session.entry import BLOCKED, BUSY, DONE_ALL, PRACTICE_FAILED
 from mephisto_tasks.storage.logs import REFUSALS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main

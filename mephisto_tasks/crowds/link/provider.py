@@ -1,9 +1,8 @@
-"""The crowd provider `link` in Mephisto's terms. Importing this module registers it."""
+"""The crowd provider of people who come by an address, in Mephisto's terms: one for each type of such a crowd."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -12,21 +11,19 @@ from mephisto_tasks._util import compat
 compat.prepare()
 
 from mephisto.abstractions.blueprint import AgentState
-from mephisto.abstractions.crowd_provider import CrowdProvider, ProviderArgs
+from mephisto.abstractions.crowd_provider import CrowdProvider
 from mephisto.data_model.agent import Agent
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.requester import Requester
 from mephisto.data_model.unit import Unit
 from mephisto.data_model.worker import Worker
 from mephisto.operations.registry import register_mephisto_abstraction
+from pydantic import BaseModel
 
 from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE, LinkDatastore
-from mephisto_tasks.crowds.panels.panel import NO_PANEL
-from mephisto_tasks.server.static import STATIC
+from mephisto_tasks.crowds.arguments import provider_arguments
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
 
-REQUESTER = "link"
-"""Nobody's account: the panel bills, and its site is where the study is entered."""
 VISIT = "visit_id"
 """What the provider's data of a registration name the visit by."""
 
@@ -35,27 +32,38 @@ _ENDS: Mapping[str, Outcome] = {
     AgentState.STATUS_TIMEOUT: "timed_out",
     AgentState.STATUS_DISCONNECT: "timed_out",
 }
+_made: dict[str, type[CrowdProvider]] = {}
 
 
-@dataclass
-class LinkProviderArgs(ProviderArgs):
-    """Options below ``mephisto.provider``."""
+def link_provider(provider_type: str, settings: type[BaseModel]) -> type[CrowdProvider]:
+    """The provider of a type, known to Mephisto from now on; ``settings`` are those of the first who asks."""
+    if provider_type not in _made:
+        of_type = {"PROVIDER_TYPE": provider_type}
+        parts = {
+            f"{part.__name__.removeprefix('Link')}Class": type(part.__name__, (part,), of_type)
+            for part in (LinkUnit, LinkRequester, LinkWorker, LinkAgent)
+        }
+        made = type(
+            "LinkProvider",
+            (LinkProvider,),
+            {**of_type, **parts, "ArgsClass": provider_arguments(settings, provider_type)},
+        )
+        _made[provider_type] = register_mephisto_abstraction()(made)
+    return _made[provider_type]
 
-    _provider_type: str = PROVIDER_TYPE
-    requester_name: str = REQUESTER
-    panel: str = field(default=NO_PANEL, metadata={"help": "Who sends the raters; none: only invitations."})
-    completion_code: str = field(default="", metadata={"help": "The panel's code for who has done the task."})
-    screen_out_code: str = field(default="", metadata={"help": "Its code for who may not take part."})
-    no_consent_code: str = field(default="", metadata={"help": "Its code for who does not want to take part."})
-    time_out_code: str = field(default="", metadata={"help": "Its code for who was away for too long."})
-    values: dict[str, Any] = field(default_factory=dict, metadata={"help": "What else the panel's addresses need."})
+
+class _OfType:
+    """A part of a provider that knows its type."""
+
+    PROVIDER_TYPE: ClassVar[str]
+    db: Any
+
+    @property
+    def _visits(self) -> LinkDatastore:
+        return cast("LinkDatastore", self.db.get_datastore_for_provider(self.PROVIDER_TYPE))
 
 
-def _store(db: Any) -> LinkDatastore:
-    return cast("LinkDatastore", db.get_datastore_for_provider(PROVIDER_TYPE))
-
-
-class LinkRequester(Requester):
+class LinkRequester(_OfType, Requester):
     """Who launches; there is nothing to register, and nothing to spend here."""
 
     def register(self, args: Any = None) -> None:
@@ -71,37 +79,37 @@ class LinkRequester(Requester):
     def is_sandbox(cls) -> bool:
         return False
 
-    @staticmethod
-    def new(db: Any, requester_name: str) -> Requester:
-        return LinkRequester._register_requester(db, requester_name, PROVIDER_TYPE)
+    @classmethod
+    def new(cls, db: Any, requester_name: str) -> Requester:
+        return cls._register_requester(db, requester_name, cls.PROVIDER_TYPE)
 
 
-class LinkWorker(Worker):
+class LinkWorker(_OfType, Worker):
     """Somebody who came by a link; their name says by which door."""
 
     def bonus_worker(self, amount: float, reason: str, unit: Any = None) -> tuple[bool, str]:
         return False, "workers who came by a link are paid at the panel that sent them"
 
     def block_worker(self, reason: str, unit: Any = None, requester: Any = None) -> tuple[bool, str]:
-        _store(self.db).set_blocked(self.db_id, True)
+        self._visits.set_blocked(self.db_id, True)
         return True, ""
 
     def unblock_worker(self, reason: str, requester: Any) -> bool:
-        _store(self.db).set_blocked(self.db_id, False)
+        self._visits.set_blocked(self.db_id, False)
         return True
 
     def is_blocked(self, requester: Any) -> bool:
-        return _store(self.db).is_blocked(self.db_id)
+        return self._visits.is_blocked(self.db_id)
 
     def is_eligible(self, task_run: Any) -> bool:
         return True
 
-    @staticmethod
-    def new(db: Any, worker_id: str) -> Worker:
-        return LinkWorker._register_worker(db, worker_id, PROVIDER_TYPE)
+    @classmethod
+    def new(cls, db: Any, worker_id: str) -> Worker:
+        return cls._register_worker(db, worker_id, cls.PROVIDER_TYPE)
 
 
-class LinkUnit(Unit):
+class LinkUnit(_OfType, Unit):
     """A unit is open as soon as it is made: there is nobody else who must be told."""
 
     def launch(self, task_url: str) -> None:
@@ -115,25 +123,25 @@ class LinkUnit(Unit):
     def is_expired(self) -> bool:
         return bool(self.get_db_status() == AssignmentState.EXPIRED)
 
-    @staticmethod
-    def new(db: Any, assignment: Any, index: int, pay_amount: float) -> Unit:
-        return LinkUnit._register_unit(db, assignment, index, pay_amount, PROVIDER_TYPE)
+    @classmethod
+    def new(cls, db: Any, assignment: Any, index: int, pay_amount: float) -> Unit:
+        return cls._register_unit(db, assignment, index, pay_amount, cls.PROVIDER_TYPE)
 
 
-class LinkAgent(Agent):
+class LinkAgent(_OfType, Agent):
     """A visitor at work; how that ends is written to their visit."""
 
     @classmethod
     def new_from_provider_data(cls, db: Any, worker: Any, unit: Any, provider_data: dict[str, Any]) -> Agent:
         agent = super().new_from_provider_data(db, worker, unit, provider_data)
-        _store(db).give_agent(provider_data[VISIT], agent.db_id)
+        agent._visits.give_agent(provider_data[VISIT], agent.db_id)
         return agent
 
     def update_status(self, new_status: str) -> None:
         super().update_status(new_status)
         outcome = _ENDS.get(new_status)
         if outcome is not None:
-            _store(self.db).end_of_agent(self.db_id, outcome)
+            self._visits.end_of_agent(self.db_id, outcome)
 
     def approve_work(self) -> None:
         self.update_status(AgentState.STATUS_APPROVED)
@@ -142,23 +150,15 @@ class LinkAgent(Agent):
         self.update_status(AgentState.STATUS_REJECTED)
 
     def mark_done(self) -> None:
-        _store(self.db).end_of_agent(self.db_id, "complete")
+        self._visits.end_of_agent(self.db_id, "complete")
 
-    @staticmethod
-    def new(db: Any, worker: Any, unit: Any) -> Agent:
-        return LinkAgent._register_agent(db, worker, unit, PROVIDER_TYPE)
+    @classmethod
+    def new(cls, db: Any, worker: Any, unit: Any) -> Agent:
+        return cls._register_agent(db, worker, unit, cls.PROVIDER_TYPE)
 
 
-@register_mephisto_abstraction()
 class LinkProvider(CrowdProvider):
     """Raters come by an address; nothing has to be set up anywhere else."""
-
-    PROVIDER_TYPE = PROVIDER_TYPE
-    UnitClass: ClassVar[type[Unit]] = LinkUnit
-    RequesterClass: ClassVar[type[Requester]] = LinkRequester
-    WorkerClass: ClassVar[type[Worker]] = LinkWorker
-    AgentClass: ClassVar[type[Agent]] = LinkAgent
-    ArgsClass = LinkProviderArgs
 
     def initialize_provider_datastore(self, storage_path: str) -> LinkDatastore:
         return LinkDatastore(Path(storage_path))
@@ -171,4 +171,4 @@ class LinkProvider(CrowdProvider):
 
     @classmethod
     def get_wrapper_js_path(cls) -> str:
-        return str(STATIC / "link_crowd_source.js")
+        return str(Path(__file__).parent / "link_crowd_source.js")

@@ -15,7 +15,7 @@ from mephisto_tasks.admission.eligibility import DONE_ALL, DONE_ALL_ACROSS, NOT_
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.eligibility import who_may
+from mephisto_tasks.launch.eligibility import load_eligibility
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from mephisto_tasks.workers.qualifications import grant
@@ -183,7 +183,7 @@ def test_what_a_place_cannot_check_is_never_ignored_silently(tmp_path: Path, pla
     """On a panel it is set there; on MTurk it is enforced, and there is nothing to say."""
     crowd = [*place, "mephisto.architect.public_url=https://study.example"]
     config = compose_config("pw_turn", "smith2022_size_preference", crowd)
-    remarks = who_may(config, WorkerRules(locales=["US"]), tmp_path).remarks
+    remarks = load_eligibility(config, WorkerRules(locales=["US"]), tmp_path).remarks
     assert [one in remark for one, remark in zip(said, remarks, strict=True)] == [True] * len(said)
 
 
@@ -195,5 +195,5 @@ def test_mephistos_countries_are_not_chosen_without_a_word(tmp_path: Path) -> No
         "mephisto.architect.public_url=https://study.example",
     ]
     config = compose_config("pw_turn", "smith2022_size_preference", [*crowd, "workers=any"])
-    (remark,) = who_may(config, WorkerRules(), tmp_path).remarks
+    (remark,) = load_eligibility(config, WorkerRules(), tmp_path).remarks
     assert remark.startswith("Only workers in US, CA, GB, AU, NZ will see the task")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mephisto_tasks.storage.retry import passing
 from parlai_humaneval._util.errors import HumanevalError
@@ -44,7 +45,7 @@ class Database:
     pragmas: Sequence[str] = ()
     mode: int = OWNER_ONLY
 
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query selects; nothing where there is no file."""
         if not self.path.is_file():
             return []

@@ -1,8 +1,6 @@
-"""Where finished dialogues come from: files, folders of them, and the conversations that raters of a live task had.
+"""Sources of finished dialogues: files, folders, live tasks, and samples that come with this project.
 
-Finished dialogues that come with this project, to try out what needs some.
-
-People wrote their part for this project; what packaged models said is what they answered there.
+In the samples, people wrote their part for this project, and the packaged models answered.
 """
 
 from __future__ import annotations
@@ -22,9 +20,9 @@ from parlai_humaneval.schema.records import Candidate, DialogueRecord, ReplayedR
 PERSON, BOT = "human", "bot"
 """The speakers of a dialogue from a live task."""
 TOGETHER = "+"
-"""Stands between the names of models that speak as one, with a shared history."""
+"""Joins the names of models that speak as one, with a shared history."""
 PACKAGED = "packaged"
-"""Names samples that come with this project, to try out what needs dialogues."""
+"""An entry that stands for the samples of this project."""
 FORM = (
     "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME}, {task: NAME, setting: […]}, or "
     "packaged (samples of this project)"
@@ -49,7 +47,7 @@ def load_sources(
         DataError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
             them have.
     """
-    found: list[Dialogue] = []
+    dialogues: list[Dialogue] = []
     places: dict[str, str] = {}
     for entry in entries:
         for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task):
@@ -60,8 +58,8 @@ def load_sources(
                     try_="name each file once, and give every dialogue its own dialogue_id",
                 )
             places[dialogue.dialogue_id] = dialogue.place
-            found.append(dialogue)
-    return found
+            dialogues.append(dialogue)
+    return dialogues
 
 
 def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) -> Iterator[Dialogue]:
@@ -125,31 +123,31 @@ def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
     if not turns:
         return []
     rating = _rating(record)
-    if not _independent(turns):
+    if not any(turn.continued_each for turn in turns):
         name = TOGETHER.join(model.name for model in record.models)
         return [_dialogue(record, rating, record.dialogue_id, name, [_continued(turn) for turn in turns])]
     sides = sorted((c for c in turns[0].candidates), key=lambda candidate: (candidate.failed, candidate.position))
     return [
         _dialogue(
-            record, rating, f"{record.dialogue_id}:{side.model}", side.model, [_own(turn, side.model) for turn in turns]
+            record,
+            rating,
+            f"{record.dialogue_id}:{side.model}",
+            side.model,
+            [_reply_of(turn, side.model) for turn in turns],
         )
         for side in sides
     ]
 
 
-def _independent(turns: Sequence[Turn]) -> bool:
-    return any(turn.continued_each for turn in turns)
-
-
 def _continued(turn: Turn) -> str:
-    """What the turn went on with."""
+    """The reply with which the dialogue continued."""
     if turn.written is not None:
         return turn.written
-    return _said(next((one for one in turn.candidates if one.candidate_id == turn.continued), None))
+    return _said(next((reply for reply in turn.candidates if reply.candidate_id == turn.continued), None))
 
 
-def _own(turn: Turn, model: str) -> str:
-    return _said(next((one for one in turn.candidates if one.model == model), None))
+def _reply_of(turn: Turn, model: str) -> str:
+    return _said(next((reply for reply in turn.candidates if reply.model == model), None))
 
 
 def _said(candidate: Candidate | None) -> str:

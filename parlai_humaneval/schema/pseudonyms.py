@@ -1,4 +1,4 @@
-"""Names of workers that tell nobody who they are, the same in every export of one data directory."""
+"""Pseudonyms of workers, the same in every export of a data directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PseudonymKeyError(HumanevalError, RuntimeError):
 
 
 class Pseudonymizer:
-    """Keyed names: without the key nobody can test whether a pseudonym belongs to a known worker id."""
+    """Makes pseudonyms with a key, without which nobody can test whether one belongs to a known worker id."""
 
     def __init__(self, secret: bytes) -> None:
         """``secret``: the key; the same key gives the same pseudonyms."""

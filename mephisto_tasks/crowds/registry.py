@@ -62,6 +62,11 @@ def crowd_for(config: DictConfig, data_dir: Path, task_name: str, waiting_for: W
     return crowd_in(config).launch(config, data_dir, task_name, waiting_for)
 
 
+def conf_folders() -> list[Path]:
+    """Folders with a ``place/WORD.yaml`` of crowds."""
+    return list(dict.fromkeys(crowd.confs for crowd in crowds() if crowd.confs.is_dir()))
+
+
 def payer_of(data_dir: Path, task_name: str, provider: str, requester: str, runs: Sequence[str]) -> Payer:
     """The payer of what was done in these runs of a task."""
     return crowd_of(provider).payer(data_dir, task_name, requester, runs)

@@ -37,7 +37,7 @@ from mephisto_tasks.config.names import (
     short_name,
 )
 from mephisto_tasks.config.task import ConfigError, explained
-from mephisto_tasks.crowds.registry import crowd_in, crowds, register_providers
+from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
 from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config_options import (
     SHARED_CONFS,
@@ -133,7 +133,7 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
     config_dir, config_name = _file_of(task, conf)
     confs = task_dir(task) / "hydra_configs" / "conf"
     register_providers()
-    folders = [confs, SHARED_CONFS, *{crowd.confs: None for crowd in crowds()}]
+    folders = [confs, SHARED_CONFS, *conf_folders()]
     quoted = ",".join(f"'file://{folder}'" for folder in folders)
     search = f"hydra.searchpath=[{quoted}]"
     try:

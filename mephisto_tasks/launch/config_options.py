@@ -25,7 +25,7 @@ from mephisto.operations.registry import (
 )
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
-from mephisto_tasks.crowds.registry import crowds, register_providers
+from mephisto_tasks.crowds.registry import conf_folders, crowds, register_providers
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
 """What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
@@ -104,7 +104,7 @@ def documented() -> list[tuple[Section, type[BaseModel]]]:
 
 def choices(word: str) -> list[str]:
     """What a setting of :class:`Words` can be."""
-    folders = [SHARED_CONFS, *{crowd.confs: None for crowd in crowds()}]
+    folders = [SHARED_CONFS, *conf_folders()]
     return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
 
 

@@ -189,8 +189,10 @@ class Ledger:
             if self._version(connection) >= VERSION:
                 return  # another process was quicker
             connection.execute(_TABLE)
+            there = {name for _, name, *_ in connection.execute("PRAGMA table_info(payments)")}
             for name, kind in _ADDED.items():
-                connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
+                if name not in there:  # somebody may have gone back to version 1
+                    connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mephisto_tasks.crowds.base import CrowdWords, Forgotten, Health, Market, Trace, Waiting
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.local.signed_ids import SignedIds
-from mephisto_tasks.crowds.registry import register_crowd
+from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.storage.provider_names import LOCAL
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class LocalCrowd(Crowd):
         return True
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
-        return "a crowd's site may, from which you can launch with place=…"
+        site = next((crowd for crowd in crowds() if crowd.checks_rules), None)
+        return "invite only people of whom you know it" if site is None else f"{site.title} does (place={site.place})"
 
     def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
         return LocalLaunch(self, config, data_dir, task_name, waiting_for)

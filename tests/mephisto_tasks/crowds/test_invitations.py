@@ -25,6 +25,7 @@ from mephisto_tasks.crowds.invitations.entry import (
 )
 from mephisto_tasks.crowds.invitations.invitees import NamesError, Person, read_people
 from mephisto_tasks.crowds.invitations.store import FILE, LINGERING_S, Invitation, InvitationError, InvitationStore
+from mephisto_tasks.crowds.signing import DamagedKey
 from mephisto_tasks.storage.locks import study_folder
 
 TASK = "a study: with any / name"
@@ -254,7 +255,7 @@ def test_a_key_that_is_damaged_signs_nothing_and_lets_nobody_in(study: Study) ->
     key = link_signer(study.data_dir, TASK).key_file
     for damage in (b"", b"half a key"):
         key.write_bytes(damage)
-        with pytest.raises(InvitationError, match=r"invitations\.key is damaged .* instead of 32"):
+        with pytest.raises(DamagedKey, match=r"invitations\.key is damaged .* instead of 32"):
             study.token(study.book.all()[0])
         assert study.refused(token) == (BROKEN[0], 503)
     key.unlink()

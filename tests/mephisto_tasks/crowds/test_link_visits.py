@@ -18,8 +18,8 @@ from panel_hands import COMPLETE, LINK, Participant, address, local_url
 
 from mephisto_tasks.admission import work as explain
 from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.crowds.link import reception
 from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.crowds.panels import reception
 from mephisto_tasks.launch.launch import Launched
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.steps import EndStep, PageState

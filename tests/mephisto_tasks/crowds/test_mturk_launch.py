@@ -21,11 +21,11 @@ from mephisto_tasks.adapter import task_launcher as launcher
 from mephisto_tasks.adapter.task_runner import one_unit
 from mephisto_tasks.control.orders import More, give
 from mephisto_tasks.crowds.mturk import sync as following
-from mephisto_tasks.crowds.mturk.cost import LaunchTotal
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError
-from mephisto_tasks.crowds.mturk.requesters import expire_task
+from mephisto_tasks.crowds.mturk.requesters import MTurkAccounts
 from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.payments.quote import Quote
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.steps import EndStep
 
@@ -40,7 +40,7 @@ def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
 @pytest.mark.parametrize("place", ["mturk_sandbox", "mturk"])
 async def test_a_worker_does_a_hit_and_is_paid(mturk: StandIn, data_dir: Path, place: str) -> None:
     """The same study on both of MTurk's sites: one word is different."""
-    told: list[LaunchTotal] = []
+    told: list[Quote] = []
     reward = "mephisto.task.task_reward=0.13"  # the fee of each is rounded, and not that of all together
     async with on_mturk_beside(data_dir, reward, place=place, dialogues=2, agree=told.append) as run:
         await eventually(lambda: len(open_hits(mturk)) == 2)
@@ -170,7 +170,7 @@ async def test_no_more_is_spent_than_was_agreed_to(
     def fails(dialogue: Sequence[Line]) -> str:
         raise RuntimeError("out of memory")
 
-    told: list[LaunchTotal] = []
+    told: list[Quote] = []
     async with on_mturk_beside(data_dir, place="mturk", dialogues=2, agree=told.append) as run:
         with monkeypatch.context() as broken:
             broken.setitem(scripted_models.SCRIPTS, "alpha", fails)
@@ -204,7 +204,7 @@ def test_hits_that_cannot_be_taken_off_the_market(
     assert "2 of 2 HITs are still on the market" in caplog.text
     assert f"requester expire --task-name {TASK} --data-dir {data_dir}" in caplog.text
     mturk.faults.clear()
-    assert (expire_task(data_dir, TASK), not_expired(mturk)) == (2, [])
+    assert (MTurkAccounts("mturk").take_off(data_dir, TASK), not_expired(mturk)) == (2, [])
 
 
 def test_a_launch_that_is_stopped_while_its_models_load(mturk: StandIn, data_dir: Path) -> None:

@@ -20,8 +20,8 @@ from live import Rater, good_replies, launch, rows
 from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.admission.eligibility import BLOCKED
+from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds.invitations.store import InvitationStore
-from mephisto_tasks.crowds.link.arrivals import Arrival
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.launch.launch import Launched

@@ -13,8 +13,8 @@ from panel_hands import COMPLETE, LINK, Participant
 from servers.mturk import StandIn
 
 from mephisto_tasks.crowds.mturk import sync as following
-from mephisto_tasks.crowds.mturk.cost import LaunchTotal
 from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.payments.quote import Quote
 from mephisto_tasks.storage.logs import deciding_events, log_file
 from parlai_humaneval.stopping.study import replay
 
@@ -55,7 +55,7 @@ async def does_all(run: Launched, worker: Turker) -> None:
 
 async def test_hits_are_offered_a_few_at_a_time_until_it_is_decided(mturk: StandIn, data_dir: Path) -> None:
     """Guards money: the cap is agreed to, what was needed is spent, and no HIT stays on the market after the answer."""
-    told: list[LaunchTotal] = []
+    told: list[Quote] = []
     async with on_mturk_beside(data_dir, *SETTINGS, place="mturk", agree=told.append) as run:
         assert told[0].total == 40 * Decimal("0.60"), "a reward of 0.50 and its fee, for each of the cap"
         at_work = await comes(run, mturk, 0)

@@ -16,7 +16,7 @@ from servers.mturk import DENIED, KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.mturk.requesters import register
+from mephisto_tasks.crowds.mturk.requesters import MTurkAccounts
 from mephisto_tasks.crowds.registry import crowd_of, register_providers
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
@@ -56,7 +56,7 @@ def mturk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 @pytest.fixture
 def db(mturk: StandIn, data_dir: Path) -> Iterator[Any]:
     register_providers()
-    register(data_dir, "me", "mturk", (KEY, SECRET))
+    MTurkAccounts("mturk").add(data_dir, "me", (KEY, SECRET))
     db = LocalMephistoDB(str(data_dir / "database.db"))
     yield db
     close_connections(db)

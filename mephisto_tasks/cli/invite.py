@@ -21,9 +21,9 @@ import click
 from rich.cells import cell_len, set_cell_size
 
 from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from parlai_humaneval._util.csv_cells import guarded
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.terminal import say_json
-from parlai_humaneval.tables.files import guarded
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.invitations.invitees import Person
@@ -175,8 +175,6 @@ people.csv has the column “name”, and perhaps “email”:
   Ann Example,ann@example.org
 """
 MOST_PEOPLE = 1_000_000
-LINK = "link"
-"""The crowd provider whose raters are invited."""
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 _LONGEST_S = 3650 * _UNITS["d"]
 
@@ -325,10 +323,11 @@ def _meant(task_name: str, known: Sequence[str]) -> str:
 
 def _check_place(data_dir: Path, task_name: str) -> None:
     from mephisto_tasks.crowds.invitations.store import InvitationError
+    from mephisto_tasks.crowds.registry import crowd_of
     from mephisto_tasks.storage.results import provider_of
 
     provider = provider_of(data_dir, task_name)
-    if provider != LINK:
+    if provider is None or not crowd_of(provider).takes_invitations:
         raise InvitationError(
             f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation. Launch "
             "it with place=link."

@@ -50,7 +50,7 @@ REMAINS = (
     ("payments", "amounts and dates, for the accounts; “forgotten-…”, drawn by lot, stands in place of the worker"),
     ("figures in reports", "leaderboards, and what you copied or published; they name nobody"),
     ("released data", "its pseudonyms have no key any more: nobody can tell which rows are whose"),
-    ("the crowd's own site", "MTurk, or the panel, has its own record of the worker; ask there"),
+    ("the crowd's own site", "it has its own record of the worker; ask there"),
     ("backups", "of the data directory, and copies that you made: delete them yourself"),
     ("your own files", "lists of workers, names.csv of invitations, mails"),
     ("numbers", "the database counts on: that a worker was there between two others can be seen, not who"),
@@ -105,7 +105,7 @@ def forget(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Delete all that is known of a worker: named by pseudonym, or by the id that MTurk or the panel has.
+    """Delete all that is known of a worker: named by pseudonym, or by the id that their crowd's site has.
 
     Their dialogues, judgements, practice, notes, invitations and consent go from the database, from files, and from what
     `export` and `report` wrote. What remains, and why, is said at the end. It cannot be undone.

@@ -18,8 +18,8 @@ from mephisto_tasks.payments.payer import Note, Owed, Proposal
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import query
+from parlai_humaneval._util.csv_cells import write_rows
 from parlai_humaneval._util.files import write_private
-from parlai_humaneval.tables.files import write_rows
 
 FOLDER = "payments"
 """In the study's folder."""

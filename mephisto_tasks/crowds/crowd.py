@@ -65,6 +65,8 @@ class Crowd:
     """Settings that are taken letter by letter, though they may look like numbers."""
     page: PagePolicy = ONLY_HERE
     market: Market = Market()
+    takes_invitations: bool = False
+    """Raters may come with invitations."""
     is_practice: bool = False
     """Raters only try the study out: nobody is told to pay them."""
     costs_money: bool = False
@@ -83,6 +85,11 @@ class Crowd:
     def page_script(self) -> Path | None:
         """By which the page says who its rater is; None: that of Mephisto's provider."""
         return None
+
+    @property
+    def page_type(self) -> str:
+        """By which the raters' page knows how they come."""
+        return self.provider_type
 
     @property
     def claims(self) -> ClaimPolicy:

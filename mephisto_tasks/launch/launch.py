@@ -443,6 +443,6 @@ def _page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:
         **study.instructions.model_dump(mode="json"),
         "languages": of_languages,
         "minutes": study.minutes,
-        "provider_type": crowd.crowd.provider_type,
+        "provider_type": crowd.crowd.page_type,
         **crowd.page_words(),
     }

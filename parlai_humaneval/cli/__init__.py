@@ -28,7 +28,7 @@ TOPICS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Run a study": {
         "plan": ("parlai_humaneval.cli.plan:plan", "How large a study must be, before you run it."),
-        "launch": ("mephisto_tasks.cli.launch:launch", "Launch a crowd task: here, by link, or on MTurk."),
+        "launch": ("mephisto_tasks.cli.launch:launch", "Launch a crowd task: here, by link, or at a crowd's site."),
         "invite": ("mephisto_tasks.cli.invite:invite", "Invite colleagues or a class by signed links."),
         "watch": ("mephisto_tasks.cli.watch:watch", "How a study stands, while it runs."),
         "steer": ("mephisto_tasks.cli.steer:steer", "Pause a running study, collect more, retire a model."),
@@ -45,7 +45,10 @@ TOPICS: dict[str, dict[str, tuple[str, str]]] = {
         "unblock": ("mephisto_tasks.cli.workers:unblock", "Let in again whom checks blocked."),
         "returned": ("mephisto_tasks.cli.workers:returned", "Free places that were returned at a panel."),
         "forget": ("mephisto_tasks.cli.privacy:forget", "Delete all that is known of a worker."),
-        "requester": ("mephisto_tasks.cli.requester:requester", "Register the MTurk accounts that launch tasks."),
+        "requester": (
+            "mephisto_tasks.cli.requester:requester",
+            "Register accounts of crowds' sites that launch tasks.",
+        ),
     },
     "Have models talk": {
         "self-chat": ("parlai_humaneval.cli.self_chat:self_chat", "With themselves, or with each other."),

@@ -21,7 +21,7 @@ ICC = 0.05
 HOURLY_WAGE = 15.0
 """Dollars; Smith et al. 2022 paid “well above minimum wage”."""
 FEE = 0.2
-"""Amazon Mechanical Turk's; it takes 40 % of tasks posted with ten or more assignments."""
+"""What a crowd's site takes, as a share of what is paid; some take 40 % of tasks posted with ten or more assignments."""
 ONE_DIALOGUE_MINUTES = 4.0
 """To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
 REUSE = 5

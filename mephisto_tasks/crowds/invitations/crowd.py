@@ -27,6 +27,7 @@ class InvitationCrowd(LinkCrowd):
     """Raters with an invitation, and nobody else."""
 
     place, provider_type = "link", LINK
+    takes_invitations = True
     title = "Invitations"
     words = CrowdWords(where="by link", summary="is invitations of your own")
 

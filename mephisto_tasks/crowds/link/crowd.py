@@ -13,6 +13,7 @@ from mephisto_tasks.crowds.base import CrowdSetup, Forgotten, Market, Trace, Wai
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.link.arrivals import Door
 from mephisto_tasks.crowds.link.datastore import FILE
+from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval.i18n.translate import phrase
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class LinkCrowd(Crowd):
 
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "link_crowd_source.js"
+    page_type = LINK
 
     @property
     def claims(self) -> ClaimPolicy:

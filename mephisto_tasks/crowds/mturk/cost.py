@@ -9,13 +9,12 @@ from typing import Any
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.payments.quote import Quote, QuoteLine, money
 from mephisto_tasks.storage.provider_names import MTURK
-from parlai_humaneval.planning.inputs import FEE
 from parlai_humaneval.statistics.core.formatting import counted
 
 CENT = Decimal("0.01")
 LEAST_FEE = CENT
 """MTurk's, of each reward and each bonus."""
-FEE_SHARE = Decimal(str(FEE))
+FEE_SHARE = Decimal("0.20")
 MASTERS_FEE = Decimal("0.05")
 """More, of the rewards of Masters: workers whom MTurk has found to be good. Their bonuses cost what others' do."""
 

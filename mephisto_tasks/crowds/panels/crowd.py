@@ -81,6 +81,7 @@ class PanelCrowd(LinkCrowd):
     """Raters whom a panel sends; those who are invited may come as well."""
 
     place, provider_type = "link", LINK
+    takes_invitations = True
     title = "Panels and invitations"
     words = CrowdWords(
         where="by link",

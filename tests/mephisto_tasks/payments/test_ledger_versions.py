@@ -6,10 +6,10 @@ import os
 import signal
 import sqlite3
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -55,7 +55,8 @@ def old_ledger(data_dir: Path, task: str = TASK) -> Ledger:
     with closing(sqlite3.connect(folder / "ledger.db")) as connection, connection:
         connection.executescript(VERSION_1)
         connection.executemany(
-            "INSERT INTO payments VALUES (?, 'mock:lab', 'bonus', ?, ?, ?, '7', 'a', ?, 'complete', ?, 'said', 'f.csv', 1.5, 2.5)",
+            "INSERT INTO payments VALUES "
+            "(?, 'mock:lab', 'bonus', ?, ?, ?, '7', 'a', ?, 'complete', ?, 'said', 'f.csv', 1.5, 2.5)",
             [(f"t{n}", f"w{n}", str(n), f"unit-{n}", n, STATES[n % len(STATES)]) for n in range(400)],
         )
     return Ledger(data_dir, task)
@@ -197,7 +198,7 @@ class _Abrupt(FilePayer):
     """Pays at a site that cannot tell a second sending from the first; ``left`` to be sent before the power goes."""
 
     left = 1
-    sent: list[str] = []
+    sent: ClassVar[list[str]] = []
 
     def send(self, payments: object, note: Note) -> None:
         for payment in payments:  # type: ignore[attr-defined]  # payments, as of every payer
@@ -210,7 +211,7 @@ class _Abrupt(FilePayer):
 
 
 @pytest.fixture
-def abrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def abrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     study = StoredStudy(tmp_path / "data", reward=1.0)
     for worker in ("ann", "bob", "eve"):
         study.add(TASK, worker, whole(worker))
@@ -222,7 +223,7 @@ def abrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         return _Abrupt(data_dir, task, "mock", requester, "A site")
 
     monkeypatch.setattr(crowd, "payer", payer)
-    yield study.data_dir
+    return study.data_dir
 
 
 def pay(data_dir: Path, *words: str) -> tuple[int, str]:

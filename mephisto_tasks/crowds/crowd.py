@@ -62,7 +62,7 @@ class Crowd:
     Settings: type[BaseModel] = NoSettings
     """What it reads below ``mephisto.provider``, with its documentation."""
     literal_settings: tuple[str, ...] = ()
-    """Settings that are taken letter by letter, though they may look like numbers."""
+    """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
     page: PagePolicy = ONLY_HERE
     market: Market = Market()
     takes_invitations: bool = False

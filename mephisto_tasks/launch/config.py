@@ -363,10 +363,10 @@ def _letter_by_letter(override: str) -> str:
     Names below such a setting are new to hydra.
     """
     name, _, value = override.partition("=")
-    setting, _, below = name.lstrip("+").removeprefix(f"{ROOT}provider.").partition(".")
-    plain, is_value = name.lstrip("+"), bool(below)
-    literal = plain.startswith(f"{ROOT}provider.") and any(setting in crowd.literal_settings for crowd in crowds())
-    if not literal or name.startswith("~"):
+    plain = name.lstrip("+")
+    literal = [f"{ROOT}provider.{setting}" for crowd in crowds() for setting in crowd.literal_settings]
+    is_value = any(setting.endswith(".") and plain.startswith(setting) for setting in literal)
+    if not (is_value or plain in literal) or name.startswith("~"):
         return override
     if is_value:
         name = f"++{plain}"

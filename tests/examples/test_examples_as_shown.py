@@ -165,6 +165,6 @@ def test_own_server(tmp_path: Path) -> None:
 
 
 def test_every_example_is_tested() -> None:
-    """Guards a folder that nobody runs; others are run in ``test_deploy_examples.py`` and ``test_extending.py``."""
+    """Guards a folder that nobody runs; others are run by ``test_deploy_examples``, ``test_extending``, ``test_every_crowd``."""
     run_here = {"own_agent", "own_function", "own_server"}
-    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == run_here | {"deploy", "own_package"}
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == run_here | {"deploy", "own_package", "own_crowd"}

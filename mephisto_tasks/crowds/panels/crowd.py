@@ -88,7 +88,7 @@ class PanelCrowd(LinkCrowd):
         summary=f"is a panel ({', '.join(panel_names())}) or invitations",
     )
     Settings = PanelSettings
-    literal_settings = (*CODES.values(), "values")
+    literal_settings = (*CODES.values(), "values.")
     private_ids = (r"\b[0-9a-f]{24}\b",)
     example = "place=link panel=prolific completion_code=C1A2B3"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.capacity import CapacityRule
@@ -53,7 +53,7 @@ class Reception(Protocol):
 class ChecksArrivals(Protocol):
     """A crowd provider that knows who cannot come from its site."""
 
-    def refusal(self, provider_data: dict[str, object]) -> str | None:
+    def refusal(self, provider_data: Mapping[str, Any]) -> str | None:
         """What somebody reads who cannot have come from there, by what their page registers with.
 
         Raises NotYetKnown.

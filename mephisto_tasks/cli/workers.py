@@ -54,7 +54,7 @@ Example:
 @data_dir_option
 @json_option
 def returned(task_name: str, file: str, data_dir: str | None, as_json: bool) -> None:
-    """Free what returned and timed-out submissions hold, as the panel's export lists them (Prolific: RETURNED, TIMED-OUT).
+    """Free what returned and timed-out submissions hold, as the panel's export lists them (RETURNED, TIMED-OUT).
 
     A running launch gives their places to other people within seconds. Reading the same file again changes nothing. All
     statuses are noted: `pay` approves nothing that was returned or timed out.
@@ -181,14 +181,19 @@ Examples:
 def workers() -> None:
     """Who took part, what they did, and who may take part.
 
-    Workers are named by their pseudonyms, as in reports and exports; --worker-id finds that of an id of MTurk or of a panel.
+    Workers are named by their pseudonyms, as in reports and exports; --worker-id takes the id that their
+    crowd's site uses.
     """
 
 
 def which_workers(function: F) -> F:
     """``PSEUDONYM…`` and ``--worker-id``."""
     by_id = click.option(
-        "--worker-id", "ids", multiple=True, metavar="ID", help="Of MTurk or of a panel, in place of the pseudonym."
+        "--worker-id",
+        "ids",
+        multiple=True,
+        metavar="ID",
+        help="The id of their crowd's site, in place of the pseudonym.",
     )
     return click.argument("pseudonyms", nargs=-1, metavar="[PSEUDONYM]...")(by_id(function))
 

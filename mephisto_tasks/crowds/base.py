@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -169,14 +169,3 @@ class ExpiresRuns(Protocol):
 
     def expire_run(self, task_run: Any) -> None:
         """Nobody new can take a unit of the run afterwards. Raises CrowdError naming what could not be taken off."""
-
-
-@runtime_checkable
-class ChecksArrivals(Protocol):
-    """A provider that knows who cannot come from its site."""
-
-    def refusal(self, provider_data: Mapping[str, Any]) -> str | None:
-        """What the page of somebody reads who cannot have come from there, by what their page registers with.
-
-        Raises NotYetKnown.
-        """

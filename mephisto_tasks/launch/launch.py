@@ -31,16 +31,16 @@ from mephisto_tasks.adapter.task_runner import one_unit
 from mephisto_tasks.admission.admission import study_admission
 from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.consent import ConsentRule
+from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
 from mephisto_tasks.config.errors import NothingToDo
 from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.control.steering import BY
 from mephisto_tasks.crowds.base import Agree, Waiting
 from mephisto_tasks.crowds.crowd import CrowdLaunch
-from mephisto_tasks.crowds.registry import crowd_for, crowd_in, done_elsewhere
+from mephisto_tasks.crowds.registry import crowd_for, done_elsewhere
 from mephisto_tasks.launch import hosting
 from mephisto_tasks.launch.blueprints import blueprint_of, build_study
-from mephisto_tasks.launch.eligibility import load_eligibility
 from mephisto_tasks.launch.helm import Helm
 from mephisto_tasks.launch.recovery import repair
 from mephisto_tasks.server.hosts import openable
@@ -237,7 +237,15 @@ def launched(
         stack.enter_context(plain_logs())
         stack.enter_context(data_directory(data_dir))
         lock = stack.enter_context(task_lock(data_dir, task_name))
-        eligibility = load_eligibility(config, settings.workers, data_dir)
+        crowd = crowd_for(config, data_dir, task_name, waiting_for)
+        remarks = crowd.crowd.remarks(settings.workers, dict(crowd.provider))
+        eligibility = load_eligibility(
+            settings.workers,
+            data_dir,
+            task_name,
+            site_has_qualifications=crowd.crowd.checks_rules,
+            remarks=remarks,
+        )
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models talk or load for minutes
         else:
@@ -252,11 +260,10 @@ def launched(
             )
         if settings.is_decided and not config.mephisto.task.get("max_num_concurrent_units"):
             # Where raters decide when it ends, a site offers no more than are let in; our pages count who is inside.
-            lists_units = crowd_in(config).market.lists_units
+            lists_units = crowd.crowd.market.lists_units
             config.mephisto.task.max_num_concurrent_units = settings.most_inside if lists_units else 0
         # The crowd's site is asked before models load, and refuses words that are too long.
         _announce(config, study, with_people=False)
-        crowd = crowd_for(config, data_dir, task_name, waiting_for)
         units = study.remaining
         crowd.ask(units, settings.workers, agree, study.minutes)
         desk = Desk()

@@ -17,7 +17,7 @@ from parlai_humaneval._util.text import clean_label
 logger = logging.getLogger(__name__)
 
 COLUMNS = ("worker", "workerid", "pseudonym", "participantid")
-"""Headings of the column, as MTurk, Prolific and our own tables have them; case, blanks and signs do not matter."""
+"""Headings of the column, as in the exports of crowds' sites and in our own tables; case, blanks and signs do not matter."""
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 _FORMULA = ("=", "+", "-", "@", "\t")

@@ -78,7 +78,7 @@ def named(workers: dict[str, KnownWorker], given: Iterable[str]) -> list[KnownWo
 
 
 def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[KnownWorker]:
-    """Who has this id in their place (MTurk, a panel); the same id may be known in MTurk and in its sandbox.
+    """The workers whom their crowd's site calls so; a site and its sandbox may both know the same id.
 
     Raises:
         UnknownWorker: nobody has.

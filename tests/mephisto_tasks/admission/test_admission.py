@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -18,7 +19,7 @@ from mephisto_tasks.admission import capacity, consent, eligibility, identity, w
 from mephisto_tasks.admission.admission import Admission, study_admission
 from mephisto_tasks.admission.browsers import FILE, BrowserBook, Shown
 from mephisto_tasks.admission.consent import ConsentRule
-from mephisto_tasks.admission.eligibility import read_eligibility
+from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.admission.exits import Outcome
 from mephisto_tasks.admission.refusal import Refusal, Rule, Stage, Visitor
 from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy
@@ -114,7 +115,7 @@ class House:
 
     @property
     def admission(self) -> Admission:
-        eligible = read_eligibility(self.rules, self.data_dir, TASK, on_mturk=False)
+        eligible = load_eligibility(self.rules, self.data_dir, TASK)
         return study_admission(
             self.launch, eligible, self.consent, self.floor, self.book, ClaimPolicy("mock"), most_units=0
         )
@@ -315,3 +316,11 @@ def test_a_rule_of_your_own_is_one_class_and_one_line(house: House) -> None:
     assert refusal.words == "Please come back in the morning."
     (line,) = REFUSALS.read(house.data_dir, TASK)
     assert (line.kind, line.why) == ("night", "came at night")
+
+
+def test_the_page_for_maintainers_has_the_rules_in_their_order(house: House) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "pages" / "develop" / "admission.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(\w+Rule)`", page, re.MULTILINE)
+    assert named == [type(rule).__name__ for rule in house.admission.rules]
+    for case in CASES:
+        assert f"`{case.kind}`" in page

@@ -11,11 +11,11 @@ from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.admission.eligibility import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, read_eligibility
+from mephisto_tasks.admission.eligibility import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, load_eligibility
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.crowds.registry import crowd_in
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.eligibility import load_eligibility
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from mephisto_tasks.workers.qualifications import grant
@@ -50,7 +50,7 @@ def db(data_dir: Path) -> Iterator[Any]:
 
 def refused(data_dir: Path, db: Any, task: str = "next", **rules: Any) -> dict[str, tuple[str, str]]:
     """Worker → kind of the refusal and what they read, of those who are refused."""
-    eligibility = read_eligibility(WorkerRules(**rules), data_dir, task, on_mturk=False)
+    eligibility = load_eligibility(WorkerRules(**rules), data_dir, task)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     found = {}
     for name in ("whole", "half", "idle", "new"):
@@ -87,10 +87,10 @@ def test_who_goes_on_with_a_unit_begins_no_new_one(data_dir: Path, db: Any) -> N
     """A unit that was cut off is gone on with, whatever the limit; other rules hold all the same."""
     (whole,) = db.find_workers(worker_name="whole")
     worker = Worker.get(db, whole.db_id)
-    limited = read_eligibility(WorkerRules(max_units=1), data_dir, "old", on_mturk=False)
+    limited = load_eligibility(WorkerRules(max_units=1), data_dir, "old")
     assert limited.refusal(worker, "w1") is not None
     assert limited.refusal(worker, "w1", new_unit=False) is None
-    excluded = read_eligibility(WorkerRules(exclude_tasks=["sister"]), data_dir, "old", on_mturk=False)
+    excluded = load_eligibility(WorkerRules(exclude_tasks=["sister"]), data_dir, "old")
     assert excluded.refusal(worker, "w1", new_unit=False) is not None
 
 
@@ -103,7 +103,7 @@ def test_lists_by_id_and_by_pseudonym(data_dir: Path, db: Any, tmp_path: Path) -
     assert refused(data_dir, db, allow_list=allow) == {"idle": uninvited, "new": uninvited}
     assert [kind for kind, _ in refused(data_dir, db, block_list=block).values()] == ["block_list"]
     with pytest.raises(ConfigError, match="names 2 who stand in allow_list"):
-        read_eligibility(WorkerRules(allow_list=allow, block_list=allow), data_dir, "next", on_mturk=False)
+        load_eligibility(WorkerRules(allow_list=allow, block_list=allow), data_dir, "next")
 
 
 def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
@@ -124,27 +124,27 @@ def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
 )
 def test_what_is_named_must_be_there(data_dir: Path, rules: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as error:
-        read_eligibility(WorkerRules(**rules), data_dir, "next", on_mturk=False)
+        load_eligibility(WorkerRules(**rules), data_dir, "next")
     assert said in str(error.value)
 
 
 def test_a_sister_study_may_come_later(data_dir: Path) -> None:
     rules = WorkerRules(max_units_across=2, across_tasks=["later"])
-    (remark,) = read_eligibility(rules, data_dir, "next", on_mturk=False).remarks
+    (remark,) = load_eligibility(rules, data_dir, "next").remarks
     assert "later is not in" in remark
 
 
 def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
     """A data directory that is not there yet stays so until everything is checked."""
     with pytest.raises(ConfigError):
-        read_eligibility(WorkerRules(exclude_tasks=["old"]), tmp_path / "data", "next", on_mturk=False)
+        load_eligibility(WorkerRules(exclude_tasks=["old"]), tmp_path / "data", "next")
     assert not (tmp_path / "data").exists()
 
 
 def test_the_same_models_once_only(data_dir: Path, db: Any) -> None:
     """In whatever setting, and not if they were rated in a sister study."""
     rules = WorkerRules(pair_once=True, across_tasks=["old"])
-    eligibility = read_eligibility(rules, data_dir, "next", on_mturk=False)
+    eligibility = load_eligibility(rules, data_dir, "next")
     ids = {name: db.find_workers(worker_name=name)[0].db_id for name in ("whole", "half", "idle")}
     assert {name: eligibility.rated_elsewhere(worker) for name, worker in ids.items()} == {
         "whole": {PAIR},
@@ -167,6 +167,10 @@ def test_the_same_models_once_only(data_dir: Path, db: Any) -> None:
     assert allocator.has_done_all("new")
 
 
+def _remarks(config: Any, rules: WorkerRules) -> list[str]:
+    return crowd_in(config).remarks(rules, dict(config.mephisto.provider))
+
+
 @pytest.mark.parametrize(
     ("place", "said"),
     [
@@ -179,15 +183,15 @@ def test_the_same_models_once_only(data_dir: Path, db: Any) -> None:
         (["place=mturk", "mephisto.provider.requester_name=me"], []),
     ],
 )
-def test_what_a_place_cannot_check_is_never_ignored_silently(tmp_path: Path, place: list[str], said: list[str]) -> None:
+def test_what_a_place_cannot_check_is_never_ignored_silently(place: list[str], said: list[str]) -> None:
     """On a panel it is set there; on MTurk it is enforced, and there is nothing to say."""
     crowd = [*place, "mephisto.architect.public_url=https://study.example"]
     config = compose_config("pw_turn", "smith2022_size_preference", crowd)
-    remarks = load_eligibility(config, WorkerRules(locales=["US"]), tmp_path).remarks
+    remarks = _remarks(config, WorkerRules(locales=["US"]))
     assert [one in remark for one, remark in zip(said, remarks, strict=True)] == [True] * len(said)
 
 
-def test_mephistos_countries_are_not_chosen_without_a_word(tmp_path: Path) -> None:
+def test_mephistos_countries_are_not_chosen_without_a_word() -> None:
     """Where nothing is set, Mephisto lets five countries in."""
     crowd = [
         "place=mturk",
@@ -195,5 +199,5 @@ def test_mephistos_countries_are_not_chosen_without_a_word(tmp_path: Path) -> No
         "mephisto.architect.public_url=https://study.example",
     ]
     config = compose_config("pw_turn", "smith2022_size_preference", [*crowd, "workers=any"])
-    (remark,) = load_eligibility(config, WorkerRules(), tmp_path).remarks
+    (remark,) = _remarks(config, WorkerRules())
     assert remark.startswith("Only workers in US, CA, GB, AU, NZ will see the task")

@@ -18,6 +18,7 @@ from mturk_hands import Turker, mturk_at_home, open_hits
 from panel_hands import Participant, local_url
 from servers.mturk import StandIn
 
+from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds import registry
 from mephisto_tasks.crowds.invitations.entry import INVITATION, InvitationDoor, link_signer
 from mephisto_tasks.crowds.invitations.store import InvitationStore
@@ -42,6 +43,7 @@ class Case:
         wrong: settings that are refused, and with which words.
         come: somebody's page, by a launch, what stands in for the site, and who.
         parameters: of an address by which somebody comes, where addresses say who.
+        arrival: whom these parameters name.
         exits: what the address holds to which somebody goes with each outcome.
     """
 
@@ -50,6 +52,7 @@ class Case:
     wrong: list[tuple[str, str]]
     come: Callable[[Launched, Any, str], Rater] | None = None
     parameters: dict[str, str] = field(default_factory=dict)
+    arrival: Arrival | None = None
     exits: dict[str, str] = field(default_factory=dict)
     site: Callable[[pytest.MonkeyPatch, Path], AbstractContextManager[Any]] = lambda patch, home: nullcontext()
 
@@ -99,6 +102,7 @@ def _mturk(patch: pytest.MonkeyPatch, home: Path) -> AbstractContextManager[Stan
 
 
 def _panel(panel: str, parameters: dict[str, str], exits: dict[str, str], *more: str) -> Case:
+    study, session = ("", "p1") if panel == "sona" else ("s1", "x1")
     codes = ["mephisto.provider.completion_code=C1"] if panel in ("prolific", "toloka") else []
     return Case(
         name=panel,
@@ -106,6 +110,7 @@ def _panel(panel: str, parameters: dict[str, str], exits: dict[str, str], *more:
         wrong=[("mephisto.provider.panel=nobody", "no panel 'nobody'"), ("mephisto.provider.values.odd=1", "'odd'")],
         come=_from_panel if panel == "prolific" else None,
         parameters=parameters,
+        arrival=Arrival(worker_name=f"{panel}:p1", door=panel, study=study, session=session),
         exits=exits,
     )
 
@@ -151,6 +156,7 @@ CASES = [
         [("mephisto.provider.password_file=/no/such/file", "is no file")],
         _with_password,
         parameters={"name": "ann", "password": "opensesame"},
+        arrival=Arrival(worker_name="password:ann", door="password"),
     ),
 ]
 """The last one is the example of a plug-in package."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from mturk_hands import arguments, mturk_at_home, on_mturk
+from mturk_hands import arguments, mturk_at_home
 from servers.mturk import CLOCK_WRONG, DENIED, NOT_LINKED, THROTTLED, UNAVAILABLE, AwsError, StandIn
 from stored_study import StoredStudy, choices
 
@@ -20,7 +20,6 @@ from mephisto_tasks.cli.doctor_checks import providers
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.cli.requester import requester
 from mephisto_tasks.crowds.mturk.cost import fee_share, quote
-from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.payments.quote import Quote
 
 
@@ -122,13 +121,6 @@ def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
     ]  # what an earlier launch holds
     only_told = run(tmp_path, "--total", dialogues=20)
     assert (only_told.exit_code, "$12.00" in only_told.output) == (0, True), only_told.output
-
-
-def test_a_launch_by_a_program_needs_its_agreement(mturk: StandIn, data_dir: Path) -> None:
-    """Whoever calls the launch from Python, a test say, does not spend by forgetting an argument."""
-    with pytest.raises(MTurkError, match="nobody has agreed"), on_mturk(data_dir, place="mturk"):
-        pass
-    assert mturk.crowd.hits() == []
 
 
 @pytest.mark.parametrize(

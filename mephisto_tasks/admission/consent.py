@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.admission.eligibility import Refusal
-from mephisto_tasks.storage.logs import Agreement, agreements, keep_text, note_agreement
+from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.materials.consent import Consent
@@ -35,7 +35,7 @@ class Consents:
             return
         self._pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
         keep_text(data_dir, task_name, consent)
-        for line in agreements(data_dir, task_name):
+        for line in CONSENTS.read(data_dir, task_name):
             self._versions[line.worker] = line.version
             if line.digest == consent.digest:
                 self._agreed.add(line.worker)
@@ -68,6 +68,6 @@ class Consents:
             if name in self._agreed:
                 return
             agreement = Agreement(worker=name, version=self._consent.version, digest=self._consent.digest)
-            note_agreement(self._data_dir, self._task_name, agreement)
+            CONSENTS.append(self._data_dir, agreement, task=self._task_name)
             self._agreed.add(name)
             self._versions[name] = agreement.version

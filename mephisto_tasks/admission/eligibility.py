@@ -11,7 +11,7 @@ from typing import Any
 
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here, kept_out
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, blocked_here
 from mephisto_tasks.storage.results import ResultsError, query, task_names, worker_records
 from mephisto_tasks.storage.work import Work, work_done
 from mephisto_tasks.workers.lists import FollowedList, WorkerListError
@@ -119,7 +119,9 @@ class Eligibility:
 
     def _kept_out(self, pseudonym: str) -> Refusal | None:
         blocks = {BLOCKED_EVERYWHERE, blocked_here(self.task_name), self.block_qualification}
-        if any(line.worker == pseudonym and line.qualification in blocks for line in kept_out(self.data_dir)):
+        if any(
+            line.worker == pseudonym and line.qualification in blocks for line in ERASED_BUT_BLOCKED.read(self.data_dir)
+        ):
             return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
         return None
 

@@ -21,7 +21,7 @@ from mephisto_tasks.annotation.stopping import compared, the_kind
 from mephisto_tasks.annotation.study import Study, open_items
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
-from mephisto_tasks.control.orders import orders
+from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.session.build import (
     in_each_language,
     instructions_of,
@@ -123,7 +123,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
             *unprotected_languages(config, presenter),
         ],
     )
-    steered = study.steer(orders(data_dir, task_name))
+    steered = study.steer(ORDERS.read(data_dir, task_name))
     _take_up_left(study, data_dir, task_name)
     restore_practice(study, data_dir, task_name)
     if course is not None and course.is_over:

@@ -15,7 +15,7 @@ from mephisto_tasks.chat.plans import Planner, UnitPlan
 from mephisto_tasks.chat.study import Study, field_of, open_cells, restore_allocation
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
-from mephisto_tasks.control.orders import orders
+from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.control.steering import fold
 from mephisto_tasks.session.build import (
     in_each_language,
@@ -76,7 +76,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
     # What orders say holds from the start: a model that was retired is not loaded any more.
     asked = allocator.progress().wanted
-    given = orders(data_dir, task_name)
+    given = ORDERS.read(data_dir, task_name)
     steered = fold(given, field_of(config, asked, None))
     steer(allocator, steered)
     speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}

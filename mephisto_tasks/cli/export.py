@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.cli.options import (
-    clear_errors,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-    waiting_for,
-)
+from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option, waiting_for
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import WrongUsage
 
@@ -159,12 +153,12 @@ def pseudonymous(
     """
     from dataclasses import replace
 
-    from mephisto_tasks.storage.logs import judge_lines, stopping_logs
+    from mephisto_tasks.storage.logs import JUDGE_ANSWERS, stopping_logs
     from parlai_humaneval.importers.tidy import without_names
     from parlai_humaneval.tables.build import tables
     from parlai_humaneval.tables.build_judgements import judge_tables
 
-    judges = judge_tables(records, [line for task in tasks for line in judge_lines(data_dir, task)])
+    judges = judge_tables(records, [line for task in tasks for line in JUDGE_ANSWERS.read(data_dir, task)])
     whole = replace(tables(records, repeats=repeats), judges=judges, stopping=stopping_logs(data_dir, tasks))
     return without_names(whole, _pseudonyms(data_dir, tasks))
 

@@ -189,9 +189,9 @@ def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
 
 def _lift(data_dir: Path, who: Sequence[str]) -> list[str]:
     """Blocks of workers who were forgotten before: those of ``who`` who had some, and have none now."""
-    from mephisto_tasks.storage.logs import let_in
+    from mephisto_tasks.storage.logs import unblock_erased
 
-    return [name for name in who if let_in(data_dir, name)]
+    return [name for name in who if unblock_erased(data_dir, name)]
 
 
 def _forget(data_dir: Path, people: Sequence[Going], total: int, lift_blocks: bool) -> list[Forgotten]:
@@ -244,9 +244,9 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
 
 def _is_logged(data_dir: Path, plans: Sequence[Planned]) -> bool:
     """Whether somebody took part in a study that ends when it is decided."""
-    from mephisto_tasks.storage.logs import is_deciding
+    from mephisto_tasks.storage.logs import DECISIONS
 
-    return any(is_deciding(data_dir, task) for plan in plans for task in plan.tasks)
+    return any(DECISIONS.exists(data_dir, task) for plan in plans for task in plan.tasks)
 
 
 def _print_done(

@@ -17,8 +17,8 @@ from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_pay
 from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erasure_plan import Going, as_they_are_now
 from mephisto_tasks.privacy.exported_files import Outside, outside
-from mephisto_tasks.storage.locks import AlreadyRunning, study_folder, task_lock
-from mephisto_tasks.storage.logs import JUDGES_FILE, JudgingElsewhere, keep_out, only_judging
+from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
+from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
 from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, query, task_names
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval._util.files import write_private
@@ -195,20 +195,19 @@ def _check_locked(person: Going, tasks: Collection[str]) -> None:
 def _forget(data_dir: Path, person: Going) -> Forgotten:
     called = traces.invited_as(data_dir, person)
     if person.blocks:
-        keep_out(data_dir, person.pseudonym, person.blocks)
+        keep_blocked(data_dir, person.pseudonym, person.blocks)
     files = outside(data_dir, person, called, dry=False)
     traces.payments(data_dir, person, called)
     traces.invitations(data_dir, person)
     traces.snapshots(data_dir, person)
     traces.judged_by_others(data_dir, person)
-    traces.judged_by_models(data_dir, person)
     traces.files(data_dir, person)
     traces.providers(data_dir, person)
     traces.lines(data_dir, person)
     traces.database(data_dir, person)
     others = [str(row[0]) for row in query(data_dir, "SELECT worker_name FROM workers")]
     left = traces.left_over(data_dir, person, called, others) if person.everywhere else []
-    kept = [BEGUN_FILE, *(["kept_out.jsonl"] if person.blocks else [])]
+    kept = [BEGUN_FILE, *([ERASED_BUT_BLOCKED.name] if person.blocks else [])]
     return Forgotten(worker=person.pseudonym, left_over=[name for name in left if name not in kept], files=files)
 
 
@@ -231,7 +230,7 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
                 ) from error
             if (study_folder(data_dir, task) / "ledger.db").is_file():
                 stack.enter_context(only_payer(data_dir, task))
-            if (study_folder(data_dir, task) / JUDGES_FILE).is_file():
+            if JUDGE_ANSWERS.exists(data_dir, task):
                 try:
                     stack.enter_context(only_judging(data_dir, task))
                 except JudgingElsewhere as error:

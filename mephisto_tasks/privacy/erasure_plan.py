@@ -202,9 +202,8 @@ class Places:
 
 def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
     """Rows of an SQLite file; none where it, or the table, is not there."""
-    if not path.is_file() or not query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table]):
-        return []
-    return query_file(path, sql, values)
+    has_table = query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table])
+    return query_file(path, sql, values) if has_table else []
 
 
 def _events(folder: Path) -> list[dict[str, Any]]:

@@ -19,16 +19,17 @@ from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse, Review
 from mephisto_tasks.privacy.data_card import JSON_FILE, PAGE, SUMS, Card, card_of, write_card
 from mephisto_tasks.privacy.pii import Cleaner
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import agreements, is_deciding, text_of
+from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
+from parlai_humaneval._util.csv_cells import write_rows
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError
-from parlai_humaneval.tables.files import check_free, write_rows, write_tables
+from parlai_humaneval.tables.files import check_free, write_tables
 
 
 class ReleaseError(ResultsError):
@@ -61,7 +62,7 @@ def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> A
     texts: dict[str, Consent] = {}
     covered: set[str] = set()
     for task in dict.fromkeys([*tasks, *task_names(data_dir)]):
-        of_task = {(line.worker, line.digest) for line in agreements(data_dir, task) if line.worker in people}
+        of_task = {(line.worker, line.digest) for line in CONSENTS.read(data_dir, task) if line.worker in people}
         for worker, digest in of_task:
             text = text_of(data_dir, task, digest)
             if text is None:
@@ -158,7 +159,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         records, left_out = _only_covered(records, found)
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
-    if any(is_deciding(data_dir, task) for task in wanted.tasks):
+    if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
         left_out.append(LOG_LEFT_OUT)
     check_covered(found, people, wanted.without_text)
     anonymizer = Anonymizer(_cleaner(data_dir, wanted), wanted.coarse)

@@ -9,7 +9,7 @@ from typing import Any
 from mephisto_tasks.admission.eligibility import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, Eligibility, Refusal
 from mephisto_tasks.admission.wording import filled
 from mephisto_tasks.session.study import Study
-from mephisto_tasks.storage.logs import TurnedAway, note_turned_away
+from mephisto_tasks.storage.logs import REFUSALS, RefusalLine
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval.i18n.translate import phrase
@@ -188,6 +188,6 @@ class StudyDoor:
         logger.info("worker %s is turned away: %s", pseudonym, refusal.why)
         if (pseudonym, refusal.kind) not in self._noted:
             self._noted.add((pseudonym, refusal.kind))
-            turned = TurnedAway(worker=pseudonym, kind=refusal.kind, why=refusal.why)
-            note_turned_away(self._eligibility.data_dir, self._eligibility.task_name, turned)
+            turned = RefusalLine(worker=pseudonym, kind=refusal.kind, why=refusal.why)
+            REFUSALS.append(self._eligibility.data_dir, turned, task=self._eligibility.task_name)
         return refusal

@@ -15,7 +15,7 @@ from mephisto_tasks.config.errors import ConfigError, NothingToDo
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.session.stopping import PATIENCE_S, Course, course_of
 from mephisto_tasks.session.stopping_outcomes import note_missing, unknown_workers
-from mephisto_tasks.storage.logs import deciding_events, is_deciding, keep_events
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker
 from mephisto_tasks.storage.retry import Saving
 from mephisto_tasks.storage.unfinished import last_seen
@@ -55,7 +55,7 @@ def build_course(
         ConfigError: the task did not begin as a study that ends when it is decided, or began with another rule; or
             its log is not that of its answers.
     """
-    events = deciding_events(data_dir, task_name)
+    events = DECISIONS.read(data_dir, task_name)
     finished = finished_by_worker(data_dir, task_name)
     if finished and not events:
         raise ConfigError(
@@ -67,7 +67,7 @@ def build_course(
     course = course_of(
         events,
         config.rule(models, groups),
-        lambda more: keep_events(data_dir, task_name, more),
+        lambda more: DECISIONS.append(data_dir, *more, task=task_name),
         Saving(closing),
         lambda worker: pseudonyms.worker(f"deciding:{task_name}:{worker}"),
         closing,
@@ -95,8 +95,8 @@ def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
     Raises:
         ConfigError: says what to do.
     """
-    if is_deciding(data_dir, task_name):
-        techniques = [event.technique for event in deciding_events(data_dir, task_name) if isinstance(event, Began)]
+    if DECISIONS.exists(data_dir, task_name):
+        techniques = [event.technique for event in DECISIONS.read(data_dir, task_name) if isinstance(event, Began)]
         of_what = f", a study by {techniques[0]}," if techniques and techniques[0] else ""
         raise ConfigError(
             f"task {task_name!r}{of_what} began with stop=decided, and every dialogue of it was drawn by that",

@@ -57,6 +57,28 @@ def study_folder(data_dir: Path, task_name: str) -> Path:
     return data_dir / FOLDER / hashlib.sha256(task_name.encode()).hexdigest()[:16]
 
 
+class JudgingElsewhere(HumanevalError, RuntimeError):
+    """Another process asks a judge about the same task."""
+
+
+@contextmanager
+def only_judging(data_dir: Path, task_name: str) -> Iterator[None]:
+    """Nobody else asks a judge about the task meanwhile, which would be paid twice.
+
+    Raises:
+        JudgingElsewhere: somebody does.
+    """
+
+    def refusal(holder: str) -> JudgingElsewhere:
+        return JudgingElsewhere(
+            f"a judge is being asked about task {task_name!r} already (process {holder})",
+            try_="wait until that has ended; the same command then asks what is missing",
+        )
+
+    with only_one(study_folder(data_dir, task_name) / "judges.lock", refusal):
+        yield
+
+
 _TRIES = 5
 LOCKS = "locks"
 """Folder in the data directory."""

@@ -6,17 +6,14 @@ The database is opened for reading only, by one query; Mephisto is not imported,
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mephisto_tasks.storage.results import ResultsError, database_file
-from mephisto_tasks.storage.sqlite import open_to_read
+from mephisto_tasks.storage.results import ResultsError, dict_rows, query
 from parlai_humaneval.importers.readers import SavedFormat
 from parlai_humaneval.importers.saved import DONE, of_state
 from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
@@ -79,7 +76,7 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
         ResultsError: no database there, no such task, a task of another blueprint that was named, or no task at all
             that can be read.
     """
-    tasks = [(str(name), str(kind)) for name, kind in _query(data_dir, _TASKS)]
+    tasks = [(str(name), str(kind)) for name, kind in query(data_dir, _TASKS)]
     chosen = {name for name, kind in tasks if kind in BLUEPRINTS and (not names or name in names)}
     refused = [f"{name!r} (blueprint {kind})" for name, kind in tasks if kind not in BLUEPRINTS]
     _check_names(data_dir, names, tasks)
@@ -89,7 +86,9 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
             f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}).{there} Tasks of parlai-humaneval are "
             "written by `parlai-humaneval export`."
         )
-    rows = [row for row in _query(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS]
+    rows = [
+        row for row in dict_rows(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS
+    ]
     others = () if names else tuple(f"{one} is no task of ParlAI's own; it was left." for one in refused)
     return StoredUnits(len(rows), tuple(sorted(chosen)), others, _units(data_dir, rows))
 
@@ -107,17 +106,7 @@ def _check_names(data_dir: Path, names: Sequence[str], tasks: Sequence[tuple[str
             )
 
 
-def _query(data_dir: Path, sql: str) -> list[sqlite3.Row]:
-    file = database_file(data_dir)
-    try:
-        with closing(open_to_read(file)) as connection:
-            connection.row_factory = sqlite3.Row
-            return connection.execute(sql).fetchall()
-    except sqlite3.DatabaseError as error:
-        raise ResultsError(f"{file} is not a Mephisto 1.x database ({error})") from error
-
-
-def _units(data_dir: Path, rows: Sequence[sqlite3.Row]) -> Iterator[Found]:
+def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]:
     folders = _run_folders(data_dir)
     questions: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -143,7 +132,7 @@ def _run_folders(data_dir: Path) -> dict[str, Path]:
     return {run.name: run for base in bases for run in sorted(base.glob("*/*")) if run.is_dir()}
 
 
-def _unit(path: Path, row: sqlite3.Row, questions: Mapping[str, Any]) -> Unit | LeftOut | UnreadableUnit:
+def _unit(path: Path, row: Mapping[str, Any], questions: Mapping[str, Any]) -> Unit | LeftOut | UnreadableUnit:
     try:
         state = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import difflib
 import re
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -30,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.retry import waits_at_most
-from mephisto_tasks.storage.sqlite import open_to_read
+from mephisto_tasks.storage.sqlite import Database
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.allocation.item import PastJudgement
@@ -219,16 +217,24 @@ def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
     Raises:
         ResultsError: it is none, or another program holds it for long.
     """
-    patience = waits_at_most(PATIENCE_S)
-    try:
-        with closing(open_to_read(path, patience)) as connection:
-            return connection.execute(sql, values).fetchall()
-    except sqlite3.DatabaseError as error:
-        if "locked" in str(error):  # Python 3.10 has no code of it
-            raise ResultsError(
-                f"{path} has been locked by another program for {patience:g} s", try_="try again"
-            ) from error
-        raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
+    return _mephisto_file(path).rows(sql, values)
+
+
+def dict_rows(data_dir: Path, sql: str) -> list[dict[str, object]]:
+    """The rows of :func:`query` with the names of their columns."""
+    with _mephisto_file(database_file(data_dir)).reading() as connection:
+        rows = connection.execute(sql)
+        names = [column[0] for column in rows.description]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _mephisto_file(path: Path) -> Database:
+    return Database(
+        path,
+        error=ResultsError,
+        if_damaged="name a directory with a Mephisto 1.x database, or put a copy of this one back",
+        patience_s=waits_at_most(PATIENCE_S),
+    )
 
 
 def task_names(data_dir: Path) -> list[str]:

@@ -12,20 +12,19 @@ Soft blocks while a study runs: a worker who fails a blocking check gets no more
 from __future__ import annotations
 
 import logging
-import shlex
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mephisto.data_model.worker import Worker
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks._util import compat
 from mephisto_tasks.crowds.database import opened
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, append_line, blocked_here, read_lines
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, BLOCKS, Block, BlockLine, blocked_here
 from mephisto_tasks.storage.results import (
     PSEUDONYM_KEY,
     ResultsError,
@@ -47,50 +46,9 @@ compat.prepare()
 
 logger = logging.getLogger(__name__)
 
-BLOCKS_FILE = "blocks.jsonl"
-NOT_RECORDED = "not recorded here"
-"""Reason of a block that was not made by :func:`block`, or whose line is lost."""
-
 
 class BlockError(ResultsError):
     """A block that cannot be made or lifted; the message says what to do."""
-
-
-class Block(BaseModel):
-    """A block, as written down. ``worker`` is a pseudonym, ``at`` seconds since the epoch (None: not recorded)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    worker: str
-    qualification: str
-    at: float | None = None
-    task_name: str = ""
-    check: str = ""
-    reason: str = NOT_RECORDED
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether it holds in all studies of the data directory."""
-        return self.qualification == BLOCKED_EVERYWHERE
-
-    @property
-    def place(self) -> str:
-        """Where it holds, for people."""
-        if self.everywhere:
-            return "in all studies"
-        return f"in task {self.task_name!r}" if self.task_name else f"by {self.qualification}"
-
-    @property
-    def lifted_by(self) -> str:
-        """The command that lifts it, without the program's name."""
-        where = "--all-tasks" if self.everywhere else shlex.join(["--task-name", self.task_name or "NAME"])
-        return f"workers unblock {self.worker} {where}"
-
-
-class Line(Block):
-    """A line of the file."""
-
-    event: Literal["blocked", "unblocked"]
 
 
 class Lifted(BaseModel):
@@ -122,9 +80,9 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
     if new and not grant(worker, qualification_name):
         logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
     data_dir = Path(worker.db.db_root)
-    append_line(
-        data_dir / BLOCKS_FILE,
-        Line(
+    BLOCKS.append(
+        data_dir,
+        BlockLine(
             event="blocked",
             worker=_pseudonyms(data_dir).worker(worker.worker_name),
             qualification=qualification_name,
@@ -256,7 +214,7 @@ def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | No
         lifted = [Lifted(block=block, provider_agreed=revoke(worker, block.qualification)) for worker, block in blocks]
     for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
-        append_line(data_dir / BLOCKS_FILE, Line.model_validate({**block.model_dump(), **now}))
+        BLOCKS.append(data_dir, BlockLine.model_validate({**block.model_dump(), **now}))
     return lifted
 
 
@@ -283,8 +241,7 @@ def _database(data_dir: Path, task_name: str | None) -> Iterator[Any]:
 
 def _blocked(db: Any, data_dir: Path, names: Iterable[str]) -> list[tuple[Worker, Block]]:
     """Who holds one of these qualifications, with the newest reason."""
-    lines = read_lines(data_dir / BLOCKS_FILE, Line)
-    reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
+    reasons = {(line.worker, line.qualification): line for line in BLOCKS.read(data_dir) if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
     blocks = []
     for name in sorted(names):
@@ -304,7 +261,7 @@ def _qualifications(db: Any, data_dir: Path, task_name: str) -> set[str]:
     """The qualifications that block in a task alone: of its launches' settings, of blocks by hand, and of what was noted."""
     runs = [run for task in db.find_tasks(task_name=task_name) for run in db.find_task_runs(task_id=task.db_id)]
     names = (run.args.blueprint.get("block_qualification", None) for run in runs if "blueprint" in run.args)
-    noted = {line.qualification for line in read_lines(data_dir / BLOCKS_FILE, Line) if line.task_name == task_name}
+    noted = {line.qualification for line in BLOCKS.read(data_dir) if line.task_name == task_name}
     return {str(name) for name in names if name} | {blocked_here(task_name)} | noted - {BLOCKED_EVERYWHERE}
 
 

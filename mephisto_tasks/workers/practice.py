@@ -15,7 +15,7 @@ from mephisto.abstractions.blueprints.mixins.onboarding_required import Onboardi
 from mephisto.data_model.worker import Worker
 
 from mephisto_tasks.crowds.database import opened
-from mephisto_tasks.storage.logs import Note, practice_resets, write_note
+from mephisto_tasks.storage.logs import NOTES, Note, practice_resets
 from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, database_file, query
 from mephisto_tasks.workers.qualifications import grant, revoke
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
@@ -99,7 +99,7 @@ def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWork
         left = []
         for known, worker in found:
             # Written first: what comes before it does not count, even if this ends here.
-            write_note(
+            NOTES.append(
                 data_dir,
                 Note(
                     event="practice_reset", worker=known.pseudonym, text=why or task_name, qualification=qualification

@@ -135,7 +135,7 @@ def test_no_database_and_no_mephisto_database(command, tmp_path: Path):
     (tmp_path / "database.db").write_text("something else, long enough to be read as a page")
     done = command("--from", "mephisto", tmp_path)
     assert done.exit_code == 1
-    assert "is not a Mephisto 1.x database" in done.stderr
+    assert "a Mephisto 1.x database" in done.stderr
 
 
 @pytest.mark.parametrize(

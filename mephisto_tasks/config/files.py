@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,8 @@ def task_dir(task: str) -> Path:
     try:
         entry = technique(task)
     except UnknownTechnique as error:
-        raise ConfigError(str(error).replace("technique", "task", 1)) from error
+        problems = [replace(problem, what=problem.what.replace("technique", "task", 1)) for problem in error.problems]
+        raise ConfigError(problems) from error
     folder = entry.folder or PRESETS / task
     if not (folder / "hydra_configs" / "conf").is_dir():
         raise ConfigError(f"the folder of the technique {task!r} has no hydra_configs/conf: {folder}")
@@ -97,7 +99,9 @@ def read_short_conf(conf: str) -> ShortConf | None:
         return None
     begins_with = content.pop("conf", "local")
     if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
-        raise ConfigError(f"{path}: conf: {begins_with!r} is no conf of the task; name one of `--list-confs`")
+        raise ConfigError(
+            f"{begins_with!r} is no conf of the task", where=f"{path}: conf", try_="name one of `--list-confs`"
+        )
     return ShortConf(begins_with, list(_overrides("", content)))
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from mephisto_tasks.config.errors import ConfigError
-from parlai_humaneval._util.text import nearest
+from parlai_humaneval._util.errors import Misspelt, misspelt
 
 ROOT = "mephisto."
 BLUEPRINT = "mephisto.blueprint."
@@ -66,7 +66,7 @@ def _in_full(override: str, known: Collection[str]) -> str:
     meant = meanings(name, known)
     if len(meant) > 1:
         ways = ", ".join(full.removeprefix(ROOT) for full in meant)
-        raise ConfigError(f"{name!r} is the name of {len(meant)} settings; choose one of: {ways}")
+        raise ConfigError(f"{name!r} is the name of {len(meant)} settings", try_=f"choose one of: {ways}")
     signs = override[: len(override) - len(override.lstrip(_SIGNS))]
     return signs + (meant[0] if meant else name) + "".join(value)
 
@@ -78,7 +78,9 @@ def _check_agreement(typed: Sequence[str], full: Sequence[str]) -> None:
         before = first.setdefault(name_of(meant), override)
         values = [text.partition("=")[2].replace(" ", "") for text in (before, override)]
         if name_of(before) != name_of(override) and values[0] != values[1]:
-            raise ConfigError(f"{before} and {override} are the same setting with two values; leave one of them out")
+            raise ConfigError(
+                f"{before} and {override} are the same setting with two values", try_="leave one of them out"
+            )
 
 
 def no_setting(name: str, known: Collection[str]) -> ConfigError:
@@ -88,9 +90,11 @@ def no_setting(name: str, known: Collection[str]) -> ConfigError:
     by_short = {short_name(full): full for full in of_section}
     by_last = {short.rpartition(".")[2]: short for short in by_short}
     bare = short_name(name)
-    last = nearest(bare.rpartition(".")[2], by_last, cutoff=0.5)
-    near = nearest(bare, by_short) or (None if last is None else by_last[last])
-    meant = "" if near is None else f" Did you mean {near}=…?"
+    near = misspelt(bare, by_short)
+    last = misspelt(bare.rpartition(".")[2], by_last, cutoff=0.5)
+    nearest = near.nearest if near else tuple(by_last[name] for name in last.nearest) if last else ()
     return ConfigError(
-        f"there is no setting {bare!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all."
+        f"there is no setting {bare!r}",
+        misspelt=Misspelt(bare, nearest, is_setting=True),
+        try_="`parlai-humaneval launch TASK --list-settings` shows all",
     )

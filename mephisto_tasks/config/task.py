@@ -6,7 +6,7 @@ all of it. Every field can be set on the command line as ``<field>=…``.
 
 from __future__ import annotations
 
-from dataclasses import field, make_dataclass
+from dataclasses import field, make_dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,9 +18,9 @@ from typing_extensions import Self
 from mephisto_tasks.config.errors import ConfigError as ConfigError
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.config.worker_rules import WorkerRules
+from parlai_humaneval._util.errors import InvalidValue, Problem, value_problem
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.languages import Offered, offered
-from parlai_humaneval.materials.instructions import in_words
 from parlai_humaneval.quality.registry import known_checks
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}
@@ -170,9 +170,10 @@ class TaskConfig(StoppingSettings):
     @model_validator(mode="after")
     def _one_way_of_looking(self) -> Self:
         if self.is_decided and self.planned_for_looking:
-            raise ValueError(
-                "planned_for_looking is for studies that somebody ends by p-values: with stop=decided the study ends "
-                "itself, and one may look at any time; leave it out"
+            raise InvalidValue(
+                "planned_for_looking is for studies that somebody ends by p-values: with stop=decided the study "
+                "ends itself, and one may look at any time",
+                try_="leave it out",
             )
         return self
 
@@ -214,18 +215,18 @@ def read_config(model: type[C], data: dict[str, Any]) -> C:
 
 def explained(error: ValidationError, task: str) -> ConfigError:
     """The error that names each wrong setting."""
-    return ConfigError("\n".join(_explain(problem, task) for problem in error.errors()))
+    return ConfigError(_setting_problem(problem, task) for problem in error.errors())
 
 
-def _explain(problem: Any, task: str) -> str:
-    place = ".".join(str(part) for part in problem["loc"])
-    message = in_words(problem)
+def _setting_problem(error: Any, task: str) -> Problem:
+    place = ".".join(str(part) for part in error["loc"])
+    problem = value_problem(error)
     if not place:
-        return message
-    got = "" if repr(problem["input"]) in message else f" (got {problem['input']!r})"
+        return problem
+    got = "" if repr(error["input"]) in problem.what else f" (got {error['input']!r})"
     setting = ".".join(takewhile(lambda part: not part.isdigit(), place.split(".")))
-    more = "" if "; " in message else f"; see `parlai-humaneval launch {task} --list-settings {setting}`"
-    return f"{place}: {message}{got}{more}"
+    advice = problem.try_ or (f"see `parlai-humaneval launch {task} --list-settings {setting}`",)
+    return replace(problem, what=f"{problem.what}{got}", try_=advice).within(place)
 
 
 def hydra_arguments(model: type[TaskConfig], name: str, blueprint_type: str, bases: tuple[type, ...]) -> type:

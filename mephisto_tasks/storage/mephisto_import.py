@@ -83,8 +83,8 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
     if not chosen:
         there = f" It holds {', '.join(refused)}." if refused else " It holds no task."
         raise ResultsError(
-            f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}).{there} Tasks of parlai-humaneval are "
-            "written by `parlai-humaneval export`."
+            f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}).{there} Tasks of "
+            "parlai-humaneval are written by `parlai-humaneval export`"
         )
     rows = [
         row for row in dict_rows(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS
@@ -98,11 +98,12 @@ def _check_names(data_dir: Path, names: Sequence[str], tasks: Sequence[tuple[str
         kinds = [kind for task, kind in tasks if task == name]
         if not kinds:
             known = ", ".join(dict.fromkeys(task for task, _ in tasks)) or "none"
-            raise ResultsError(f"there is no task {name!r} with a launch in {data_dir}; tasks there: {known}")
+            raise ResultsError(f"there is no task {name!r} with a launch in {data_dir}", try_=f"tasks there: {known}")
         if not any(kind in BLUEPRINTS for kind in kinds):
             raise ResultsError(
-                f"task {name!r} was run by the blueprint {', '.join(kinds)}; only {', '.join(BLUEPRINTS)} of ParlAI can "
-                "be imported. Tasks of parlai-humaneval are written by `parlai-humaneval export`."
+                f"task {name!r} was run by the blueprint {', '.join(kinds)}, and only {', '.join(BLUEPRINTS)} of "
+                "ParlAI can be imported",
+                try_="export tasks of parlai-humaneval by `parlai-humaneval export`",
             )
 
 
@@ -122,7 +123,7 @@ def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]
         else:
             yield (
                 kind,
-                UnreadableUnit(f"{data_dir}: the files of launch {run} are not there (data/runs/…/{run}/{path})."),
+                UnreadableUnit(f"the files of launch {run} are not there (data/runs/…/{run}/{path})", where=data_dir),
             )
 
 
@@ -136,11 +137,11 @@ def _unit(path: Path, row: Mapping[str, Any], questions: Mapping[str, Any]) -> U
     try:
         state = json.loads(path.read_bytes())
     except FileNotFoundError:
-        return UnreadableUnit(f"{path} is not there, though Mephisto's status is {row['status']}.")
+        return UnreadableUnit(f"{path} is not there, though Mephisto's status is {row['status']}")
     except ValueError as error:
-        return UnreadableUnit(f"{path} is no JSON: {error}.")
+        return UnreadableUnit(f"{path} is no JSON: {error}")
     if not isinstance(state, dict):
-        return UnreadableUnit(f"{path} holds no object.")
+        return UnreadableUnit(f"{path} holds no object")
     known = {name: str(row[name]) for name in ("task_name", "task_run_id", "unit_id", "assignment_id")}
     try:
         return of_state(state, str(path), worker=str(row["worker_name"]), **known, **questions)

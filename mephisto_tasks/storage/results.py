@@ -13,7 +13,6 @@ The settings that a task was launched with, as Mephisto's database keeps them. R
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.retry import waits_at_most
 from mephisto_tasks.storage.sqlite import Database
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import HumanevalError, misspelt
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.allocation.item import PastJudgement
 from parlai_humaneval.quality.registry import checked
@@ -274,10 +273,10 @@ def check_task(data_dir: Path, task_name: str) -> None:
     """Raises ResultsError where there is no database, or no such task; the message lists the tasks that exist."""
     names = task_names(data_dir)
     if task_name not in names:
-        near = difflib.get_close_matches(task_name, names, n=1)
-        meant = f"did you mean {near[0]}? Tasks" if near else "tasks"
-        known = ", ".join(names) or "none yet"
-        raise ResultsError(f"there is no task {task_name!r} in {data_dir}; {meant} there: {known}")
+        known = f"tasks there: {', '.join(names) or 'none yet'}"
+        raise ResultsError(
+            f"there is no task {task_name!r} in {data_dir}", misspelt=misspelt(task_name, names), try_=known
+        )
 
 
 def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:

@@ -177,8 +177,8 @@ def value_problem(error: Mapping[str, Any]) -> Problem:
         return HumanevalError(f"cannot be {given!r}", **choose_from(str(given), known)).problems[0]
     words = {
         "missing": "is missing",
-        "extra_forbidden": "is not known here; is it misspelt?",
-        "list_type": f"must be a list, such as [a,b]; got {given!r}",
+        "extra_forbidden": "is not known here: is it misspelt?",
+        "list_type": f"must be a list, such as [a,b], not {given!r}",
         "model_type": "must be an object of names and values",
         "model_attributes_type": "must be an object of names and values",
         "string_too_short": "must not be empty",

@@ -86,8 +86,10 @@ class Dialogue:
         unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
         if unknown:
             raise MaterialError(
-                f"{self.place}: it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is. Say it as "
-                "{file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, under entities"
+                f"it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is",
+                where=self.place,
+                try_="say it as {file: …, entities: {speaker: model, …}} (“human” for a person), or in the file "
+                "itself, under entities",
             )
         return [self.entities[speaker] for speaker in self.speakers]
 

@@ -61,13 +61,15 @@ def load_dialogues(path: Path, entities: Entities = None) -> list[Dialogue]:
     """
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
-        raise MaterialError(f"{path}: is empty; expected {FORMATS}")
+        raise MaterialError("is empty", where=path, try_=f"expected {FORMATS}")
     seen: set[str] = set()
     dialogues = []
     for count, draft in enumerate(_reader(path, numbered)(path, numbered), start=1):
         dialogue = _finished(draft, path, f"{path.stem}-{count}", entities)
         if dialogue.dialogue_id in seen:
-            raise MaterialError(f"{path}, line {draft.line_number}: the id {dialogue.dialogue_id} stands twice")
+            raise MaterialError(
+                f"the id {dialogue.dialogue_id} stands twice", where=f"{path}, line {draft.line_number}"
+            )
         seen.add(dialogue.dialogue_id)
         dialogues.append(dialogue)
     _all_speak(path, dialogues, entities)
@@ -83,7 +85,7 @@ def _reader(path: Path, numbered: Sequence[Numbered]) -> Reader:
         return fbdialog
     if any(part.startswith("text:") for part in first.split("\t")):
         return parlai_text
-    raise MaterialError(f"{path}, line {number}: the format is not known; expected {FORMATS}")
+    raise MaterialError("the format is not known", where=f"{path}, line {number}", try_=f"expected {FORMATS}")
 
 
 def _finished(draft: Draft, path: Path, default_id: str, entities: Entities) -> Dialogue:
@@ -103,17 +105,21 @@ def _finished(draft: Draft, path: Path, default_id: str, entities: Entities) -> 
 def _two_speak(draft: Draft, where: str) -> None:
     if draft.messages < 2:
         raise MaterialError(
-            f"{where}: a dialogue with {draft.messages} line(s) begins here; expected at least 2, one of each speaker"
+            f"a dialogue with {draft.messages} line(s) begins here",
+            where=where,
+            try_="expected at least 2, one of each speaker",
         )
     if len(draft.speakers) == 1:
         raise MaterialError(
-            f"{where}: only {draft.speakers[0]} says anything in the dialogue that begins here; expected two speakers, and "
-            "every line or act under the name of who says it"
+            f"only {draft.speakers[0]} says anything in the dialogue that begins here",
+            where=where,
+            try_="expected two speakers, and every line or act under the name of who says it",
         )
     if len(draft.speakers) > 2:
         raise MaterialError(
-            f"{where}: {len(draft.speakers)} speakers ({', '.join(draft.speakers)}) stand in the dialogue that begins "
-            "here; expected two: give a speaker one and the same name in all lines"
+            f"{len(draft.speakers)} speakers ({', '.join(draft.speakers)}) stand in the dialogue that begins here",
+            where=where,
+            try_="expected two: give a speaker one and the same name in all lines",
         )
 
 
@@ -121,7 +127,9 @@ def _who(draft: Draft, where: str, entities: Entities) -> dict[str, str]:
     unknown = [name for name in draft.entities if name not in draft.speakers]
     if unknown:
         raise MaterialError(
-            f"{where}: entities names {unknown[0]}, who says nothing; the speakers are {' and '.join(draft.speakers)}"
+            f"entities names {unknown[0]}, who says nothing",
+            where=where,
+            try_=f"name one of the speakers, {' and '.join(draft.speakers)}",
         )
     if isinstance(entities, str):
         return dict.fromkeys(draft.speakers, entities)
@@ -135,11 +143,12 @@ def _all_speak(path: Path, dialogues: Sequence[Dialogue], entities: Entities) ->
         return
     names = [entities] if isinstance(entities, str) else list(entities.values())
     if not all(name.strip() for name in names):
-        raise MaterialError(f"{path}: an entity is empty; name a model, or human")
+        raise MaterialError("an entity is empty", where=path, try_="name a model, or human")
     speakers = list(dict.fromkeys(speaker for dialogue in dialogues for speaker in dialogue.speakers))
     unknown = [] if isinstance(entities, str) else [name for name in entities if name not in speakers]
     if unknown:
         raise MaterialError(
-            f"{path}, line {dialogues[0].line_number}: entities names {unknown[0]}, who says nothing in this file; the "
-            f"speakers are {', '.join(speakers)}"
+            f"entities names {unknown[0]}, who says nothing in this file",
+            where=f"{path}, line {dialogues[0].line_number}",
+            try_=f"name one of the speakers, {', '.join(speakers)}",
         )

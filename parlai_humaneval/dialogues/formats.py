@@ -61,7 +61,7 @@ class Draft:
         """Keep a line that nobody said."""
         found = persona_line(line)
         if found and not found[1]:
-            raise MaterialError(f"{where}: the persona line is empty; write a sentence after it or remove it")
+            raise MaterialError("the persona line is empty", where=where, try_="write a sentence after it or remove it")
         if line.strip():
             self.context.append(line.strip())
 
@@ -139,7 +139,7 @@ def _validated(model: type[M], data: Any, where: str, form: str) -> M:
     try:
         return validated(model, data, where)
     except MaterialError as error:
-        raise MaterialError(f"{error}; expected {form}") from error
+        raise MaterialError(error, try_=f"expected {form}") from error
 
 
 def json_lines(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
@@ -150,7 +150,9 @@ def json_lines(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         try:
             data = json.loads(line)
         except json.JSONDecodeError as error:
-            raise MaterialError(f"{where}: not JSON ({error.msg}); expected one whole dialogue a line") from error
+            raise MaterialError(
+                f"not JSON ({error.msg})", where=where, try_="expected one whole dialogue a line"
+            ) from error
         draft = Draft(number)
         if isinstance(data, dict) and "dialog" in data:
             _take_conversation(draft, _validated(_Conversation, data, where, CONVERSATION), where)
@@ -199,9 +201,9 @@ def parlai_text(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         try:
             message = str_to_msg(line.rstrip("\r"))
         except ValueError as error:
-            raise MaterialError(f"{where}: {error}; expected text:…<TAB>labels:…") from error
+            raise MaterialError(error, where=where, try_="expected text:…<TAB>labels:…") from error
         if "text" not in message:
-            raise MaterialError(f"{where}: has no text; expected text:…<TAB>labels:…")
+            raise MaterialError("has no text", where=where, try_="expected text:…<TAB>labels:…")
         draft = draft or Draft(number)
         draft.exchange(message["text"], (message.get("labels") or [""])[0], where)
         if message["episode_done"]:
@@ -218,7 +220,9 @@ def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         where = f"{path}, line {number}"
         count, _, rest = line.strip("\r").partition(" ")
         if not count.strip().isdecimal():
-            raise MaterialError(f"{where}: does not begin with a number; expected fbdialog (1 text<TAB>reply)")
+            raise MaterialError(
+                "does not begin with a number", where=where, try_="expected fbdialog (1 text<TAB>reply)"
+            )
         if int(count) <= last:
             _say_rest(draft, unanswered)
             yield draft
@@ -271,7 +275,7 @@ def _read_metadata(path: Path) -> _ToldByMetadata:
     file = path.with_suffix(".metadata")
     if path.suffix == ".metadata" or not file.is_file():
         return _ToldByMetadata()
-    form = "expected the metadata that ParlAI writes beside conversations; mend it, or move it elsewhere"
+    form = "mend it, or move it elsewhere: expected the metadata that ParlAI writes beside conversations"
     try:
         data = json.loads(read_text(file))
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}
@@ -280,7 +284,7 @@ def _read_metadata(path: Path) -> _ToldByMetadata:
     except (ValueError, TypeError, AttributeError) as error:
         if isinstance(error, MaterialError):
             raise
-        raise MaterialError(f"{file}: cannot be read ({error}); {form}") from error
+        raise MaterialError(f"cannot be read ({error})", where=file, try_=form) from error
     kept = {name: options[name] for name in _KEPT if options.get(name) is not None}
     return _ToldByMetadata(_names(names, options, bool(data.get("self_chat"))), kept)
 

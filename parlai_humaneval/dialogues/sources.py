@@ -56,7 +56,8 @@ def load_sources(
             if dialogue.dialogue_id in places:
                 raise MaterialError(
                     f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "
-                    f"{dialogue.place}. Name each file once, and give every dialogue a dialogue_id of its own"
+                    f"{dialogue.place}",
+                    try_="name each file once, and give every dialogue a dialogue_id of its own",
                 )
             places[dialogue.dialogue_id] = dialogue.place
             found.append(dialogue)
@@ -72,7 +73,7 @@ def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) 
     elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities"}:
         yield from _of_path(entry["file"], _entities(entry))
     else:
-        raise MaterialError(f"dialogues: {entry!r} is not understood; {FORM}")
+        raise MaterialError(f"{entry!r} is not understood", where="dialogues", try_=FORM)
 
 
 def _entities(entry: Mapping[str, Any]) -> Entities:
@@ -81,7 +82,9 @@ def _entities(entry: Mapping[str, Any]) -> Entities:
         return given
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
         return {str(speaker): name for speaker, name in given.items()}
-    raise MaterialError(f"dialogues: entities of {entry['file']} must be a name, or speaker: name, …; got {given!r}")
+    raise MaterialError(
+        f"entities of {entry['file']} must be a name, or speaker", where="dialogues", try_=f"name, …; got {given!r}"
+    )
 
 
 def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
@@ -91,7 +94,7 @@ def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
         return
     files = sorted(path.glob("*.jsonl"))
     if not files:
-        raise MaterialError(f"{path}: there is no *.jsonl file in this folder; name the files themselves")
+        raise MaterialError("there is no *.jsonl file in this folder", where=path, try_="name the files themselves")
     for file in files:
         yield from load_dialogues(file, entities)
 

@@ -90,5 +90,5 @@ def load_consent(path: Path) -> Consent:
     try:
         data = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
-        raise MaterialError(f"{path}: not YAML ({error})") from error
+        raise MaterialError(f"not YAML ({error})", where=path) from error
     return validated(Consent, data, str(path))

@@ -68,9 +68,9 @@ def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerCo
         "jsonl": load_jsonl_contexts,
     }
     if kind not in readers:
-        raise MaterialError(f"contexts: no such kind “{kind}”; expected one of {', '.join(readers)}")
+        raise MaterialError(f"no such kind “{kind}”", where="contexts", try_=f"expected one of {', '.join(readers)}")
     if path is None and kind != "jsonl":
-        raise MaterialError(f"contexts: {kind} is not packaged; name its file on this machine")
+        raise MaterialError(f"{kind} is not packaged", where="contexts", try_="name its file on this machine")
     return readers[kind](path or packaged_contexts())
 
 
@@ -99,8 +99,9 @@ def _of_dialogue(path: Path, dialogue: Dialogue) -> SpeakerContext:
     own = [sentence for whose, sentence in found if whose == "own"]
     if not own:
         raise MaterialError(
-            f"{path}, line {dialogue.line_number}: the dialogue that begins here has no “your persona:” lines; "
-            "give a file with personas, such as train_both_original.txt"
+            "the dialogue that begins here has no “your persona:” lines",
+            where=f"{path}, line {dialogue.line_number}",
+            try_="give a file with personas, such as train_both_original.txt",
         )
     partner = [sentence for whose, sentence in found if whose == "partner"]
     return SpeakerContext(context_id=dialogue.dialogue_id, human_persona=partner, bot_persona=own)
@@ -140,7 +141,7 @@ def load_bst_contexts(path: Path, safe_personas: Path | None = None) -> list[Spe
     if safe_personas is not None:
         contexts = _only_safe(contexts, safe_personas)
     if not contexts:
-        raise MaterialError(f"{path}: holds no episode" + (f" that {safe_personas} allows" if safe_personas else ""))
+        raise MaterialError(f"holds no episode{f' that {safe_personas} allows' if safe_personas else ''}", where=path)
     return contexts
 
 
@@ -148,16 +149,17 @@ def _json_list(path: Path) -> list[Any]:
     text = read_text(path)
     form = "expected ParlAI's blended_skill_talk/train.json, valid.json or test.json: a JSON list of episodes"
     if not text.strip():
-        raise MaterialError(f"{path}: is empty; {form}")
+        raise MaterialError("is empty", where=path, try_=form)
     try:
         data = json.loads(text)
     except RecursionError as error:
-        raise MaterialError(f"{path}: is nested too deeply to be read; {form}") from error
+        raise MaterialError("is nested too deeply to be read", where=path, try_=form) from error
     except json.JSONDecodeError as error:
-        hint = "; a list of safe personas goes with an episode file, as safe_personas" if "|" in text else ""
-        raise MaterialError(f"{path}, line {error.lineno}: not JSON ({error.msg}); {form}{hint}") from error
+        hint = ("a list of safe personas goes with an episode file, as safe_personas",) if "|" in text else ()
+        where = f"{path}, line {error.lineno}"
+        raise MaterialError(f"not JSON ({error.msg})", where=where, try_=(form, *hint)) from error
     if not isinstance(data, list):
-        raise MaterialError(f"{path}: is JSON, but not a list; {form}")
+        raise MaterialError("is JSON, but not a list", where=path, try_=form)
     return data
 
 

@@ -13,7 +13,6 @@ lines goes as well. A text that stands alone (the title, say) may be a list of s
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from importlib.resources import files
@@ -23,8 +22,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from parlai_humaneval._util.errors import HumanevalError, InvalidValue
-from parlai_humaneval._util.text import choose_of
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, value_problem
 from parlai_humaneval.i18n.translate import joined, t
 
 FLAGS: Mapping[str, str] = {
@@ -230,33 +228,6 @@ class Instructions(_Material):
 M = TypeVar("M", bound=BaseModel)
 
 
-def in_words(problem: Any) -> str:
-    """One of pydantic's problems in the words of whoever wrote the file or setting."""
-    kind, message = str(problem["type"]), str(problem["msg"]).removeprefix("Value error, ")
-    given, bounds = problem["input"], problem.get("ctx", {})
-    if kind == "literal_error":
-        known = (word.strip("'") or "nothing" for word in re.split(", | or ", str(bounds["expected"])))
-        return f"cannot be {given!r}{choose_of(str(given), known)}"
-    words = {
-        "missing": "is missing",
-        "extra_forbidden": "is not known here; is it misspelt?",
-        "list_type": f"must be a list, such as [a,b]; got {given!r}",
-        "model_type": "must be an object of names and values",
-        "model_attributes_type": "must be an object of names and values",
-        "string_too_short": "must not be empty",
-        "too_short": f"needs at least {bounds.get('min_length', 1)} of them",
-        "greater_than_equal": f"must be {bounds.get('ge')} or more, not {given!r}",
-        "greater_than": f"must be more than {bounds.get('gt')}, not {given!r}",
-        "less_than_equal": f"must be {bounds.get('le')} or less, not {given!r}",
-        "less_than": f"must be less than {bounds.get('lt')}, not {given!r}",
-        "finite_number": f"must be a finite number, not {given!r}",
-        **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), f"must be a whole number, not {given!r}"),
-        **dict.fromkeys(("float_parsing", "float_type"), f"must be a number, not {given!r}"),
-        **dict.fromkeys(("bool_parsing", "bool_type"), f"must be true or false, not {given!r}"),
-    }
-    return words.get(kind, message)
-
-
 def validated(model: type[M], data: Any, where: str) -> M:
     """``data`` as ``model``. Raises MaterialError: ``where``, the place in it and what was expected."""
     try:
@@ -264,8 +235,7 @@ def validated(model: type[M], data: Any, where: str) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the top"
-        message = in_words(first)
-        raise MaterialError(message, where=f"{where}: at {place}") from error
+        raise MaterialError(value_problem(first), where=f"{where}: at {place}") from error
 
 
 def read_text(path: Path) -> str:
@@ -309,7 +279,7 @@ def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str])
     for number, line in enumerate(text_lines(read_text(path)), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
-            raise MaterialError(f"the line is empty; each line must be one {what}", where=where)
+            raise MaterialError("the line is empty", where=where, try_=f"make each line one {what}")
         try:
             data = json.loads(line)
         except json.JSONDecodeError as error:

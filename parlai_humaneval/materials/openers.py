@@ -32,10 +32,14 @@ def _load(path: Path, what: str) -> list[str]:
     for number, line in enumerate(text_lines(read_text(path)), start=1):
         text = line.strip()
         if not text:
-            raise MaterialError(f"{path}, line {number}: the line is empty; write one {what} or remove the line")
+            raise MaterialError(
+                "the line is empty", where=f"{path}, line {number}", try_=f"write one {what} or remove the line"
+            )
         if text in first_seen:
-            raise MaterialError(f"{path}, line {number}: the {what} of line {first_seen[text]} stands here again")
+            raise MaterialError(
+                f"the {what} of line {first_seen[text]} stands here again", where=f"{path}, line {number}"
+            )
         first_seen[text] = number
     if not first_seen:
-        raise MaterialError(f"{path}: holds no {what}; write one a line")
+        raise MaterialError(f"holds no {what}", where=path, try_="write one a line")
     return list(first_seen)

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.instructions import MaterialError, Sentence, read_text, validated
 
@@ -73,7 +74,7 @@ class TickItem(_Item):
     @model_validator(mode="after")
     def _possible(self) -> TickItem:
         if not self.must and not self.must_not:
-            raise ValueError("there is no right answer: name what must be ticked, or what must_not")
+            raise InvalidValue("there is no right answer", try_="name what must be ticked, or what must_not")
         if set(self.must) & set(self.must_not):
             raise ValueError("the same stands in must and in must_not")
         return self
@@ -183,8 +184,8 @@ def load_practice(path: Path, metric: str) -> Practice:
     try:
         data = json.loads(read_text(path))
     except json.JSONDecodeError as error:
-        raise MaterialError(f"{path}: not JSON ({error.msg}, line {error.lineno})") from error
+        raise MaterialError(f"not JSON ({error.msg}, line {error.lineno})", where=path) from error
     practice = validated(Practice, data, str(path))
     if practice.metric != metric:
-        raise MaterialError(f"{path}: is for the metric {practice.metric!r}, but this study asks for {metric!r}")
+        raise MaterialError(f"is for the metric {practice.metric!r}, but this study asks for {metric!r}", where=path)
     return practice

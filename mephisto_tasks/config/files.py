@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval._util.errors import reworded
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
 
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
@@ -40,8 +40,7 @@ def task_dir(task: str) -> Path:
     try:
         entry = technique(task)
     except UnknownTechnique as error:
-        problems = [replace(problem, what=problem.what.replace("technique", "task", 1)) for problem in error.problems]
-        raise ConfigError(problems) from error
+        raise ConfigError(reworded(error, "technique", "task")) from error
     folder = entry.folder or PRESETS / task
     if not (folder / "hydra_configs" / "conf").is_dir():
         raise ConfigError(f"the folder of the technique {task!r} has no hydra_configs/conf: {folder}")

@@ -131,10 +131,15 @@ class HumanevalError(Exception):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
-def replace_advice(error: HumanevalError, old: str, new: str) -> list[Problem]:
-    """The problems of an error, with other words in what to try: who catches it may offer another way."""
+def reworded(error: HumanevalError, old: str, new: str) -> list[Problem]:
+    """The problems of an error with other words: the code that catches it may know another way to do something."""
     return [
-        replace(problem, try_=tuple(advice.replace(old, new) for advice in problem.try_)) for problem in error.problems
+        replace(
+            problem,
+            what=problem.what.replace(old, new),
+            try_=tuple(advice.replace(old, new) for advice in problem.try_),
+        )
+        for problem in error.problems
     ]
 
 

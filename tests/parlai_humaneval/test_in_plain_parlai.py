@@ -110,7 +110,7 @@ def test_presets_and_misspelt_options(place: Place) -> None:
     assert (opt["inference"], opt["topk"], opt["beam_size"]) == ("topk", 40, 20)
     wrong = place.on_dialogue("eval_model", "--beam_sise", "3", *words)
     assert wrong.returncode == 2
-    assert wrong.stderr.endswith("unrecognized arguments: --beam-sise 3; did you mean --beam-size?\n")
+    assert wrong.stderr.endswith("unrecognized arguments: --beam-sise 3. Did you mean --beam-size?\n")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_a_panel_goes_with_every_conf() -> None:
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        ([*PANEL, CODE], r"needs more settings: add public_url=…"),
+        ([*PANEL, CODE], r"needs more settings; add public_url=…"),
         ([*PANEL, CODE, "mephisto.architect.public_url=http://study.example.org"], "need an https address"),
         ([*PANEL, PUBLIC], r"needs completion_code=…"),
         (["place=link", "mephisto.provider.panel=my.yaml", PUBLIC], "there is no file /.*/my.yaml"),

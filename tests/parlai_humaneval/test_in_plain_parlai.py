@@ -116,8 +116,8 @@ def test_presets_and_misspelt_options(place: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-m", "parlai_humaneval/retreival"), "did you mean parlai_humaneval/retrieval?"),
-        (("-m", "parlai_humaneval/bot_speaker", "--models", "elizza"), "did you mean eliza?"),
+        (("-m", "parlai_humaneval/retreival"), "Did you mean parlai_humaneval/retrieval?"),
+        (("-m", "parlai_humaneval/bot_speaker", "--models", "elizza"), "Did you mean eliza?"),
     ],
 )
 def test_a_misspelt_agent_or_model_is_a_sentence(place: Place, words: tuple[str, ...], told: str) -> None:

@@ -128,7 +128,7 @@ def test_one_name_for_both_speakers(tmp_path: Path) -> None:
 def test_an_id_in_two_places_names_both(tmp_path: Path) -> None:
     one, other = write(tmp_path / "one.jsonl", "x", "same"), write(tmp_path / "other.jsonl", "same")
     with pytest.raises(
-        MaterialError, match=r"id same: in .*one.jsonl, line 2, and in .*other.jsonl, line 1. Name each"
+        MaterialError, match=r"id same: in .*one.jsonl, line 2, and in .*other.jsonl, line 1; name each"
     ):
         load_sources([one, other], no_task, no_samples)
     with pytest.raises(MaterialError, match=r"id e: in chats, and in chats"):

@@ -22,7 +22,7 @@ from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
-FOLDER = Path(__file__).parent / "panels"
+FOLDER = Path(__file__).parent
 NO_PANEL = "none"
 CODE = "code"
 OF_VISITOR = ("worker", "study", "session")

@@ -276,7 +276,10 @@ def test_another_encoding_is_told_how_to_save(tmp_path, name: str):
 def test_a_contradiction_is_no_copy():
     """Who has to keep one of two rows must know that they differ, and in what."""
     frame = typed("comparisons", pd.DataFrame([PAIR, {**PAIR, "winner": "a"}], dtype=object))
-    with pytest.raises(TableError, match=r"rows 1 and 2 contradict each other: .*item_id 'i1'.*winner 'tie' and 'a'; keep the right one"):
+    with pytest.raises(
+        TableError,
+        match=r"rows 1 and 2 contradict each other: .*item_id 'i1'.*winner 'tie' and 'a'; keep the right one",
+    ):
         check_unique("comparisons", frame)
     same = typed("comparisons", pd.DataFrame([PAIR, {**PAIR, "seconds": "1.0"}], dtype=object))
     with pytest.raises(TableError, match="rows 1 and 2 are the same answer"):

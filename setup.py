@@ -76,6 +76,8 @@ setup(
             "monitoring/static/*",
             "monitoring/templates/*",
             "crowds/panels/*.yaml",
+            "crowds/*/*.js",
+            "crowds/*/confs/**/*.yaml",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
             "webapp/dist/**/*",

@@ -282,7 +282,7 @@ class StudyTaskRunner(TaskRunner):
         text = filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
         redirect = None
         try:
-            redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
+            redirect = self.site.exit(agent.get_worker().worker_name, outcome)
             text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
         except Exception:  # the last words are said whatever the site's files say
             logger.exception("it could not be found out where the rater of agent %s goes now", agent.db_id)

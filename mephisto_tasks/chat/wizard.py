@@ -31,6 +31,7 @@ from mephisto_tasks.server.security import new_token
 from mephisto_tasks.server.side_door import SideDoor
 from mephisto_tasks.server.static import STATIC
 from mephisto_tasks.session.answers import check_message, read_answer
+from mephisto_tasks.storage.provider_names import LOCAL
 from parlai_humaneval._util.files import OWNER_ONLY, create_once, write_private
 from parlai_humaneval.display.filtering import offensive_spans
 from parlai_humaneval.i18n.languages import Offered
@@ -66,7 +67,7 @@ def partners_door(data_dir: Path, task_name: str, languages: Offered) -> SideDoo
     config = {
         **words[languages.main.tag],
         "languages": of_languages,
-        "provider_type": "mock",
+        "provider_type": LOCAL,
         "instructions_first": True,
     }
     files = {"task_config.json": json.dumps(config).encode(), "wrap_crowd_source.js": SCRIPT.read_bytes()}

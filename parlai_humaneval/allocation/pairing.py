@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal, TypeVar
 
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.schema.records import ReplayedRating, Turn
 
 ALL_PAIRINGS = 5_000
@@ -27,7 +28,7 @@ SPARE = 4
 Judged = Literal["first", "second", "random"]
 
 
-class NotEnough(ValueError):
+class NotEnough(HumanevalError, ValueError):
     """Fewer dialogues than are asked for; the message says how many judgements are possible, and what to do."""
 
 
@@ -59,7 +60,7 @@ def pair_items(
 
     Raises:
         NotEnough: fewer pairings than ``wanted``, or a model without dialogues.
-        MaterialError: a dialogue of which it is not known who speaks, or without a model.
+        DataError: a dialogue of which it is not known who speaks, or without a model.
     """
     of_model = _dialogues_by_model(dialogues)
     items: list[Item] = []
@@ -84,7 +85,7 @@ def dialogues_of_pairs(
     """How many dialogues there are of the one model and of the other, for each pair of models.
 
     Raises:
-        NotEnough, MaterialError: see :func:`pair_items`.
+        NotEnough, DataError: see :func:`pair_items`.
     """
     of_model = _dialogues_by_model(dialogues)
     return {(one, other): (len(_of(of_model, one)), len(_of(of_model, other))) for one, other in groups}
@@ -110,9 +111,10 @@ def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogu
     for dialogue in dialogues:
         dialogue.known_entities()
         if not dialogue.models:
-            raise MaterialError(
-                f"{dialogue.place}: dialogue {dialogue.dialogue_id} is between people, so there is no model to judge. "
-                "Leave it out"
+            raise DataError(
+                f"dialogue {dialogue.dialogue_id} is between people, so there is no model to judge",
+                where=dialogue.place,
+                try_="leave it out",
             )
         if len(dialogue.models) == 1:
             found.setdefault(dialogue.models[0], []).append(dialogue)
@@ -123,8 +125,8 @@ def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
     if model not in of_model:
         known = ", ".join(f"{name} ({len(found)})" for name, found in sorted(of_model.items())) or "no model"
         raise NotEnough(
-            f"there is no dialogue of {model} alone or with a person; there are dialogues of {known}. Name their files or "
-            "tasks among the dialogues, or correct the model's name"
+            f"there is no dialogue of {model} alone or with a person, only dialogues of {known}",
+            try_="name their files or tasks among the dialogues, or correct the model's name",
         )
     return of_model[model]
 
@@ -136,8 +138,9 @@ def _pairings(
     if wanted > possible:
         first, second = (f"{_count(len(found))} of {name}" for found, name in zip((ours, theirs), models, strict=True))
         raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each pairing of "
-            f"{first} with {second} is judged once at most. Ask for {possible} or fewer, or collect more dialogues"
+            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each "
+            f"pairing of {first} with {second} is judged once at most",
+            try_=f"ask for {possible} or fewer, or collect more dialogues",
         )
     if possible <= ALL_PAIRINGS:
         return [(one, other) for one in ours for other in theirs]
@@ -191,7 +194,7 @@ def segment_items(
 
     Raises:
         NotEnough: too few dialogues between people.
-        MaterialError: a dialogue that is shorter than a segment, or whose speakers are not known.
+        DataError: a dialogue that is shorter than a segment, or whose speakers are not known.
         ValueError: lengths or a share that cannot be.
     """
     if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
@@ -200,7 +203,7 @@ def segment_items(
         raise ValueError(f"the share of dialogues between people is at least 0 and less than 1, not {human_share}")
     if not bot_dialogues:
         raise NotEnough(
-            "there is no dialogue with a model in it; name files or tasks of them, or models that are to talk"
+            "there is no dialogue with a model in it", try_="name files or tasks of them, or models that are to talk"
         )
     _long_enough(bot_dialogues, max(lengths), seeded, "dialogues")
     people = _drawn(human_dialogues, len(bot_dialogues), human_share, max(lengths), seeded, seed)
@@ -222,10 +225,11 @@ def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) 
     if short:
         first = short[0]
         after = f" after {seeded} of the seed" if seeded else ""
-        raise MaterialError(
-            f"{first.place}: dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
-            f"segment takes {k}{after}. {len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough: "
-            "shorten the segments, or name longer dialogues"
+        raise DataError(
+            f"dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
+            f"segment takes {k}{after} ({len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough)",
+            where=first.place,
+            try_="shorten the segments, or name longer dialogues",
         )
 
 
@@ -239,15 +243,16 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
         _long_enough(people, k, seeded, "dialogues between people")
     if number > len(fit):
         raise NotEnough(
-            f"a share of {share:g} beside {bots} dialogues with models takes {number} dialogues between people; there are "
-            f"{len(people)}, and {len(fit)} of them are long enough for the longest segment. Name more, or lower the "
-            f"share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}"
+            f"a share of {share:g} beside {bots} dialogues with models takes {number} dialogues between "
+            f"people, but of {len(people)} only {len(fit)} are long enough for the longest segment",
+            try_=f"name more, or lower the share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}",
         )
     for one in fit:
         if set(one.known_entities()) != {HUMAN}:
-            raise MaterialError(
-                f"{one.place}: dialogue {one.dialogue_id} is not between people; leave it out, or say that both "
-                "speakers are human"
+            raise DataError(
+                f"dialogue {one.dialogue_id} is not between people",
+                where=one.place,
+                try_="leave it out, or say that both speakers are human",
             )
     return random.Random(f"people:{seed}").sample(fit, number)
 
@@ -269,7 +274,7 @@ def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | 
 
     Raises:
         NotEnough: fewer rated dialogues than the sample, or none.
-        MaterialError: a dialogue that was not rated.
+        DataError: a dialogue that was not rated.
     """
     together = [list(group) for _, group in groupby(dialogues, key=lambda one: id(_rating(one)))]
     return [
@@ -323,9 +328,10 @@ def whole_items(
 
 def _rating(dialogue: Dialogue) -> ReplayedRating:
     if dialogue.rating is None:
-        raise MaterialError(
-            f"{dialogue.place}: dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again. Name "
-            "tasks in which dialogues were rated live: {task: NAME}"
+        raise DataError(
+            f"dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again",
+            where=dialogue.place,
+            try_="name tasks in which dialogues were rated live: {task: NAME}",
         )
     return dialogue.rating
 
@@ -344,12 +350,12 @@ def _several_replies(dialogue: Dialogue) -> list[Turn]:
 
 def _random_sample(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:
     if not found:
-        raise NotEnough(f"there are no {what}; name more files or tasks")
+        raise NotEnough(f"there are no {what}", try_="name more files or tasks")
     if sample is None:
         return list(found)
     if sample > len(found):
         raise NotEnough(
-            f"a sample of {sample} is wanted, but there are {len(found)} {what}. Ask for {len(found)} or fewer, or for all "
-            "of them (null)"
+            f"a sample of {sample} is wanted, but there are {len(found)} {what}",
+            try_=f"ask for {len(found)} or fewer, or for all of them (null)",
         )
     return [found[index] for index in sorted(random.Random(f"sample:{seed}").sample(range(len(found)), sample))]

@@ -268,7 +268,7 @@ def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
         PlanError: the file's ending is another one, or the file cannot be written.
     """
     if path.suffix.lower() not in ENDINGS:
-        raise PlanError(f"{path}: a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file")
+        raise PlanError(f"a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file", where=path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -310,7 +310,7 @@ def _title(plan: Plan) -> str:
 _OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None}
 
 
-def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
+def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanError]]:
     """A plan for each technique and setting, the fewest hours first, and why some have none.
 
     Of several models, all plans are for telling each pair apart. What belongs to one technique alone (its setting,
@@ -318,13 +318,13 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
     The scales of the gap are alike, but not the same: a plan's ``gap_means`` says what it is.
     """
     plans: list[Plan] = []
-    impossible: dict[str, str] = {}
+    impossible: dict[str, PlanError] = {}
     for technique, habits in plannable().items():
         for setting in _settings(technique, habits):
             try:
                 plans.append(plan_study(_with(inputs, technique, setting)))
             except PlanError as error:
-                impossible[f"{technique} {setting or ''}".strip()] = str(error)
+                impossible[f"{technique} {setting or ''}".strip()] = error
     return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
 
 

@@ -136,7 +136,7 @@ def plan_notes(
 def _pay_notes(question: PlanInputs, collected: Collection) -> list[str]:
     """What is paid, and what an hour comes to: practice is worked, and not paid."""
     fee = (
-        "; Amazon Mechanical Turk takes 40 % (--fee 0.4) of tasks posted with ten or more assignments."
+        "; some sites take 40 % (--fee 0.4) of tasks posted with ten or more assignments."
         if question.fee == 0.2
         else "."
     )

@@ -138,6 +138,7 @@ class MTurkPayer:
         site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
+        self.is_real = not self._is_sandbox
         self._store = data_dir / provider / "mturk.db"
         self._data_dir = data_dir
         self._runs = list(run_ids)
@@ -185,7 +186,7 @@ class MTurkPayer:
             raise
 
     def _rows(self, sql: str) -> list[tuple[object, ...]]:
-        return query_file(self._store, sql) if self._store.is_file() else []
+        return query_file(self._store, sql)
 
     @cached_property
     def _names(self) -> dict[str, str]:

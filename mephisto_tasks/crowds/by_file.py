@@ -109,7 +109,6 @@ class FilePayer:
         return None
 
     def _text(self, name: str, payments: Sequence[Payment]) -> str:
-        """What a file holds."""
         text = io.StringIO(newline="")
         columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
         write_rows(text, columns, map(self._row, payments))

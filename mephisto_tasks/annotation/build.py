@@ -136,7 +136,6 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
 def _course(
     config: StaticConfig, gathered: Gathered, data_dir: Path, task_name: str, seed: int, closing: threading.Event
 ) -> Course | None:
-    """Where answers decide when the study ends: what they have decided so far. Raises ConfigError."""
     if not config.is_decided:
         refuse_to_go_on_without(data_dir, task_name)
         return None
@@ -185,7 +184,6 @@ def _allocator(config: StaticConfig, gathered: Gathered, course: Course | None, 
 
 
 def _take_up_left(study: Study, data_dir: Path, task_name: str) -> None:
-    """Units that were cut off wait for their workers, as far as others have not judged what is left. Raises ConfigError."""
     now = study.config.model_dump(mode="json")
 
     def differences(left: CutOff) -> Iterator[Difference]:
@@ -248,7 +246,6 @@ def steady(task_name: str) -> int:
 
 
 def _task_config(config: StaticConfig, task: str) -> Path:
-    """Words and practice of the task; a task without any of its own has those of its technique."""
     task_config = task_dir(task) / "task_config"
     if (task_config / "instructions.yaml").is_file() or config.technique not in techniques():
         return task_config
@@ -256,7 +253,6 @@ def _task_config(config: StaticConfig, task: str) -> Path:
 
 
 def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
-    """Every dialogue that is to be asked about again must be understood before anybody is asked."""
     if config.show not in ("replay", "turn"):
         return
     try:
@@ -267,7 +263,6 @@ def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
 
 
 def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
-    """What a rater practises: the metric; of replays that of the dialogues, None where there are several."""
     if config.metric != OWN:
         return config.metric
     metrics = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
@@ -275,7 +270,6 @@ def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
 
 
 def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Practice | None:
-    """The practice items: a file of one's own, or the task's for the metric; None where the task has none that fits."""
     metric = _metric(config, gathered)
     if not config.onboarding_qualification or (metric is None and not config.onboarding_file):
         return None
@@ -308,7 +302,6 @@ def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
 
 
 def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
-    """``items``: of a whole unit, attention checks included."""
     questions = asking.asked(config)
     return {
         "question": t(questions[0].text) if questions else "",
@@ -330,7 +323,6 @@ def _unit_of(config: StaticConfig, items: int) -> str:
 
 
 def _flags(config: StaticConfig, items: int) -> set[str]:
-    """What is true of the study, for lines of the instructions that hold only then."""
     flags = {
         "reasons": config.reason_required and config.show in ("pair", "replay"),
         "several_items": items > 1,

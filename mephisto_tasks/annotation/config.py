@@ -131,7 +131,6 @@ class StaticConfig(TaskConfig):
 
     @model_validator(mode="after")
     def _consistent(self) -> StaticConfig:
-        """Each rule raises a sentence that says what to do, as ValueError."""
         for rule in (_groups, _sources, _segments, _scales, _golds, _questions, _replies, _stopping):
             rule(self)
         self.check_blocking()
@@ -183,7 +182,9 @@ def _sources(config: StaticConfig) -> None:
             try_="name the dialogues, such as 'dialogues=[chats.jsonl]' or 'dialogues=[{task: NAME}]'; to try it "
             "out, 'dialogues=[packaged]' are samples",
         )
-    if config.show in ("replay", "turn") and any(not _is_rated(entry) for entry in config.dialogues):
+    if config.show in ("replay", "turn") and any(
+        not (entry == PACKAGED or (isinstance(entry, dict) and "task" in entry)) for entry in config.dialogues
+    ):
         raise InvalidValue(
             f"show={config.show} needs dialogues that were rated", try_="name live tasks, 'dialogues=[{task: NAME}]'"
         )
@@ -191,10 +192,6 @@ def _sources(config: StaticConfig) -> None:
         raise ValueError("human_share needs human_dialogues: files of dialogues between two people, or packaged")
     if (config.human_dialogues or config.human_share) and config.show != "segment":
         raise ValueError("human_dialogues are mixed among segments only (show=segment)")
-
-
-def _is_rated(entry: object) -> bool:
-    return entry == PACKAGED or (isinstance(entry, dict) and "task" in entry)
 
 
 def _segments(config: StaticConfig) -> None:

@@ -144,7 +144,6 @@ def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) 
 
 
 def _plain(line: str, rated: bool) -> str:
-    """A persona's sentence under the name of its speaker on the page; in a ``rated`` dialogue the rest is its topic."""
     persona = persona_line(line)
     if persona is None:
         return t("Topic: {topic}", topic=line) if rated else line

@@ -76,16 +76,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
 
 
 def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
-    """One file for each model, or pair of models, of a study that has them talk first; none where it does not.
-
-    The missing dialogues are made, those of earlier launches are used again.
-
-    Raises:
-        ConfigError: the dialogues of an earlier launch were made by other models of the same names.
-        SelfChatError: settings that do not go together.
-        ZooError: a model that is not known or cannot be loaded.
-        DataError: a file of openers, dialogues or contexts that cannot be used.
-    """
+    """One file for each model, or pair of models, of a study that has them talk first; earlier files are used again."""
     if not config.generate:
         return []
     from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
@@ -107,7 +98,9 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     folder = (
         data_dir
         / SELF_CHATS
-        / _folder_name(settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings))
+        / hashlib.sha256(
+            (settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings)).encode()
+        ).hexdigest()[:12]
     )
     wanted = len(pairs) * config.num_dialogues
     with counting(f"Models talk first ({', '.join(config.model_names())})", wanted, "dialogues") as count_to:
@@ -123,11 +116,6 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
             anew = f"remove the folder {folder} to have the models talk anew"
             raise ConfigError(reworded(error, ANEW, anew)) from error
     return [file.path for file in made]
-
-
-def _folder_name(settings: str) -> str:
-    """The same for the same settings: a folder for each way to make dialogues."""
-    return hashlib.sha256(settings.encode()).hexdigest()[:12]
 
 
 def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
@@ -210,7 +198,6 @@ def _by_kind(items: list[Item], dialogues: Mapping[str, Dialogue]) -> list[Item]
 
 
 def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[str, str]]:
-    """The pairs of models as configured; none named: every two that have dialogues."""
     if config.model_names():
         return config.pairs()
     models = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))

@@ -16,7 +16,7 @@ from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.practice import ChooseItem, PairItem, Practice, PracticeItem, RateItem, SegmentItem
 from parlai_humaneval.schema.panels import Panel, PanelLine
 from parlai_humaneval.schema.records import AskedQuestion, ShownDialogue
-from parlai_humaneval.schema.steps import Card, ChooseStep
+from parlai_humaneval.schema.steps import ChooseStep
 from parlai_humaneval.techniques.criteria import dimensions_for
 
 
@@ -49,7 +49,10 @@ class JudgingPractice(PracticeLoop):
         self.page.clear()
         match item:
             case PairItem():
-                return self._pair(step_id, item)
+                self._show(shown_pair(item, "practice"), "pair")
+                answer = self.page.ask_form(asking.form_step(self.config, step_id, self._questions(), reasons=False))
+                given = answer.values[self.config.metric]
+                return given == right_side(item), given
             case SegmentItem():
                 return self._segment(step_id, item)
             case ChooseItem():
@@ -65,12 +68,6 @@ class JudgingPractice(PracticeLoop):
             return questions
         return [question.model_copy(update={"text": self.practice.question}) for question in questions]
 
-    def _pair(self, step_id: str, item: PairItem) -> tuple[bool, str]:
-        self._show(shown_pair(item, "practice"), "pair")
-        answer = self.page.ask_form(asking.form_step(self.config, step_id, self._questions(), reasons=False))
-        given = answer.values[self.config.metric]
-        return given == right_side(item), given
-
     def _segment(self, step_id: str, item: SegmentItem) -> tuple[bool, dict[str, str]]:
         self._show(shown_segment(item, "practice"), "segment")
         labels = [question for question in self._questions() if question.about is not None]
@@ -85,7 +82,12 @@ class JudgingPractice(PracticeLoop):
         cards, numbers = numbered_cards(item)
         self._said.append(item.next_line)
         if self.config.show == "turn":
-            return self._rank(step_id, item, cards, numbers)
+            question = asking.asked(self.config)[0].text
+            ranks = self.page.ask_ranking(asking.rank_step(self.config, step_id, question, cards)).ranks
+            places = {numbers[key]: place for key, place in ranks.items()}
+            good = [places[number] for number in item.right]
+            bad = [place for number, place in places.items() if number not in item.right]
+            return not good or not bad or max(good) < min(bad), [places[number] for number in sorted(places)]
         exactly_one = all(len(other.right) == 1 for other in self.practice.items if isinstance(other, ChooseItem))
         step = ChooseStep(
             step_id=step_id,
@@ -97,17 +99,6 @@ class JudgingPractice(PracticeLoop):
         )
         given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
         return given == sorted(item.right), given
-
-    def _rank(
-        self, step_id: str, item: ChooseItem, cards: list[Card], numbers: dict[str, int]
-    ) -> tuple[bool, list[int]]:
-        """Right where every right reply has a better place than every other; given: the places, reply by reply."""
-        question = asking.asked(self.config)[0].text
-        ranks = self.page.ask_ranking(asking.rank_step(self.config, step_id, question, cards)).ranks
-        places = {numbers[key]: place for key, place in ranks.items()}
-        good = [places[number] for number in item.right]
-        bad = [place for number, place in places.items() if number not in item.right]
-        return not good or not bad or max(good) < min(bad), [places[number] for number in sorted(places)]
 
     def _rate(self, step_id: str, item: RateItem) -> tuple[bool, dict[str, float]]:
         self._show_lines(item.lines)

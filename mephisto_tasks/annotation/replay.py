@@ -106,7 +106,7 @@ class Replay:
     def run(self, on_page: ItemPage) -> None:
         """Every question to its answer."""
         if self._turn is not None:
-            self._rank(on_page, self._turn_numbered(self._turn))
+            self._rank(on_page, next(turn for turn in self.rating.turns if turn.turn == self._turn))
             return
         kinds = {question.question_id for question in self.questions()}
         if "turn" in kinds:
@@ -121,11 +121,7 @@ class Replay:
         if "final" in kinds:
             self._ask_final(on_page)
 
-    def _turn_numbered(self, number: int) -> Turn:
-        return next(turn for turn in self.rating.turns if turn.turn == number)
-
     def _show(self, on_page: ItemPage, before: Turn | None) -> None:
-        """The dialogue up to the replies of a turn; all of it where ``before`` is None."""
         several = len(self._dialogues) > 1
         panels, speakers = [], []
         for shown in self._dialogues:

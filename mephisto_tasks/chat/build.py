@@ -137,7 +137,6 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
 def _course(
     config: InteractiveConfig, data_dir: Path, task_name: str, seed: int, closing: threading.Event
 ) -> Course | None:
-    """Where answers decide when the study ends: what they have decided so far. Raises ConfigError."""
     if not config.is_decided:
         refuse_to_go_on_without(data_dir, task_name)
         return None
@@ -160,7 +159,6 @@ def _course(
 
 
 def _take_up_left(study: Study, data_dir: Path, task_name: str, past: Sequence[PastDialogue]) -> None:
-    """Units that were cut off wait for their workers, as far as others have not been given them. Raises ConfigError."""
     config, done = study.config, Counter(dialogue.cell.key for dialogue in past if dialogue.complete)
 
     def gone(left: CutOff) -> list[Cell]:
@@ -214,7 +212,6 @@ def _planner(config: InteractiveConfig, seed: int) -> Planner:
 
 
 def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
-    """Contexts, where a setting asks for them: a file of one's own, a persona for a model, or an ice-breaker from one."""
     needed = bool(config.bot_persona) or config.topic == "icebreaker"
     if not needed and not config.context_file:
         return []
@@ -228,7 +225,6 @@ def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
 
 
 def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
-    """The practice items: a file of one's own, the task's for the one setting of this study, or that for the metric."""
     if not config.onboarding_qualification:
         return None
     of_setting = task_config / f"onboarding_{config.settings()[0]}.json"
@@ -259,10 +255,6 @@ def _values(config: InteractiveConfig, conversations: int, reward: float) -> dic
 
 
 def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[str]:
-    """What is true of the study, for lines of the instructions that hold only then.
-
-    ``begun``: lines stand there already. ``person``: one of the models is a person.
-    """
     configs = [config.of(setting) for setting in config.settings()]
     flags = {
         "persona": config.persona,

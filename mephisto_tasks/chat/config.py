@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.session.steps import RatingConfig
@@ -145,12 +145,15 @@ class InteractiveConfig(RatingConfig):
         _check_settings(names, data["variants"], str(data.get("technique")))
         if len(names) > 1 or names == ["all"]:
             return {**data, "onboarding_qualification": _name_of_several(data, names)}
-        variant = {key: value for key, value in data["variants"][names[0]].items() if not _was_set(cls, data, key)}
+        variant = {
+            key: value
+            for key, value in data["variants"][names[0]].items()
+            if not (key in data and data[key] != cls.model_fields[key].get_default(call_default_factory=True))
+        }
         return {**data, **variant, "setting": names[0], "variants": {}}
 
     @model_validator(mode="after")
     def _consistent(self) -> InteractiveConfig:
-        """Rules are for one setting. Each raises a sentence that names the setting and what to do, as ValueError."""
         if self.variants:
             for setting in self.settings():
                 self.of(setting)
@@ -200,10 +203,6 @@ class InteractiveConfig(RatingConfig):
         return self.bot_persona if isinstance(self.bot_persona, bool) else model in self.bot_persona
 
 
-def _was_set(model: type[BaseModel], data: dict[str, Any], name: str) -> bool:
-    return name in data and data[name] != model.model_fields[name].get_default(call_default_factory=True)
-
-
 def _name_of_several(data: dict[str, Any], names: Sequence[str]) -> Any:
     """The practice's qualification, where its name holds a list of settings: the same in whichever order they stand."""
     name = data.get("onboarding_qualification")
@@ -211,11 +210,6 @@ def _name_of_several(data: dict[str, Any], names: Sequence[str]) -> Any:
 
 
 def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, Any]], technique: str) -> None:
-    """Every named setting must be one of the technique's, once.
-
-    Raises:
-        ValueError: naming those that there are.
-    """
     if "all" in variants:
         raise InvalidValue("“all” stands for every setting", where="variants", try_="give this one another name")
     for name in names:

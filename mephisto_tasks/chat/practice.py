@@ -64,7 +64,11 @@ class PracticeWorld(PracticeLoop):
             case ChooseItem():
                 return self._choose(step_id, item)
             case TickItem():
-                return self._tick(step_id, item)
+                self.page.say("you", item.human)
+                step = tick_step(self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question)
+                given = self.page.ask_ticks(step).selected
+                self.page.say("partner", item.reply)
+                return set(item.must) <= set(given) and not set(item.must_not) & set(given), given
             case RateItem():
                 return self._rate(step_id, item)
             case VerdictItem():
@@ -80,13 +84,6 @@ class PracticeWorld(PracticeLoop):
         given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
         self.page.say("partner", item.next_line)
         return given == sorted(item.right), given
-
-    def _tick(self, step_id: str, item: TickItem) -> tuple[bool, list[str]]:
-        self.page.say("you", item.human)
-        step = tick_step(self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question)
-        given = self.page.ask_ticks(step).selected
-        self.page.say("partner", item.reply)
-        return set(item.must) <= set(given) and not set(item.must_not) & set(given), given
 
     def _rate(self, step_id: str, item: RateItem) -> tuple[bool, dict[str, float]]:
         self.page.clear()

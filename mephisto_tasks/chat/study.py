@@ -123,7 +123,6 @@ class Study(engine.Study):
         self.allocator.bar(worker, groups)
 
     def _open_of(self, worker: str) -> list[Cell] | None:
-        """What is left of a worker's unit that was cut off and can go on; None: there is none such."""
         left = self.left.get(worker)
         if left is None:
             return None

@@ -300,7 +300,6 @@ class PartnerRoom:
                 self._send(partner, ended())
 
     def _arrived(self) -> list[p.Packet]:
-        """All that has come; waits a moment when there is nothing."""
         arrived = []
         try:
             arrived.append(self._inbox.get(timeout=TICK_S))
@@ -379,7 +378,6 @@ class PartnerRoom:
             partner.sent, partner.errand = (errand, after_reply(state, text)), None
 
     def _show(self, partner: _Partner) -> None:
-        """Send the page what it is to show, where that has changed."""
         self._note_change(partner)
         state = self._state(partner)
         if partner.here and (partner.shown is None or _same(partner.shown) != _same(state)):

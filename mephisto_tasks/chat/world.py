@@ -157,7 +157,6 @@ class ConversationWorld:
         )
 
     def _set_scene(self) -> None:
-        """Who the rater is, what to talk about, and where two partners stand."""
         context = self.plan.context
         self._count(1)
         if self.config.verdict:
@@ -188,13 +187,10 @@ class ConversationWorld:
                 self.page.say("you", line.text)
             else:
                 speaker.accept(text=line.text)
-                self._say_for_partner(line.text)
+                columns: list[int | None] = list(range(len(self.page.columns))) or [None]
+                for column in columns:
+                    self.page.say("partner", line.text, column=column)
         return given
-
-    def _say_for_partner(self, text: str) -> None:
-        columns: list[int | None] = list(range(len(self.page.columns))) or [None]
-        for column in columns:
-            self.page.say("partner", text, column=column)
 
     def _converse(self, speaker: BotSpeakerAgent, rating: TurnRating, given: str | None) -> tuple[Verdict | None, bool]:
         """All turns. Returns the verdict, if it was given on the way, and whether the rater ended the conversation."""

@@ -168,12 +168,6 @@ def _who_rates(raters: int | None) -> str:
 
 
 def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequence[str]) -> None:
-    """What would be found only after all has been imported, as far as no setting says otherwise.
-
-    Raises:
-        PortInUse, CannotListen: another program has the port.
-        ZooError: a model is not known, or not trained yet.
-    """
     from mephisto_tasks.server.ports import listen
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
     from parlai_humaneval.models.zoo.files import check_trained
@@ -197,7 +191,6 @@ def _in_words_of_demo() -> Iterator[None]:
 
 
 def _how_many(entry: Technique, dialogues: int | None) -> list[str]:
-    """The setting of what is to be collected; none where that is all that there is."""
     amount = dialogues or entry.demo_amount
     return [] if amount is None else [f"{entry.amount}={amount}"]
 
@@ -216,7 +209,6 @@ def _simulate(
     seed: int,
     worst: str | None,
 ) -> None:
-    """Simulated raters until all units are done, or Ctrl-C; most of them notice how bad ``worst`` is, if there is one."""
     from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
 
     behaviour = Behaviour(

@@ -256,7 +256,13 @@ def invite(
         was_lost = lost_key(book, directory, task_name)
         people = people_of(names, name)
         file, codes_folder = _out(names, out), None if qr is None else Path(qr)
-        _make_ready(file, codes_folder, force)
+        if file is not None:
+            if file.exists() and not force:
+                raise click.ClickException(f"{file} is there already; --force replaces it, --out names another file")
+            if not file.absolute().parent.is_dir():
+                raise click.ClickException(f"{file.absolute().parent}: there is no such folder")
+        if codes_folder is not None:
+            codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if limit is None:
             made = book.invite(people, worker_namer(directory), expires)
         else:
@@ -368,23 +374,7 @@ def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: s
     return [link(base, {INVITATION: seal.signed(invitation.invitation_id)}) for invitation in made]
 
 
-def _make_ready(file: Path | None, codes_folder: Path | None, force: bool) -> None:
-    """See to it that what is to be written can be. Raises ClickException, OSError."""
-    if file is not None:
-        _check_free(file, force)
-    if codes_folder is not None:
-        codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
 def _out(names: str | None, out: str | None) -> Path | None:
     if out is not None:
         return Path(out)
     return None if names is None else Path(f"{Path(names).stem}-links.csv")
-
-
-def _check_free(path: Path, force: bool) -> None:
-    """Raises ClickException where something stands there that is not to be replaced, or nothing can."""
-    if path.exists() and not force:
-        raise click.ClickException(f"{path} is there already; --force replaces it, --out names another file")
-    if not path.absolute().parent.is_dir():
-        raise click.ClickException(f"{path.absolute().parent}: there is no such folder")

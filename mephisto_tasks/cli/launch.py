@@ -69,7 +69,6 @@ def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
 
 
 def _print_list(listed: Sequence[Setting], task: str) -> None:
-    """A line a setting, under headings; on a terminal cut where its edge is."""
     out = console()
     for topic, group in groupby(listed, key=lambda setting: setting.topic):
         settings = [(setting, on_one_line(setting.default, _MOST)) for setting in group]
@@ -403,7 +402,6 @@ def follow_on_screen(run: Launched, stop: threading.Event) -> None:
 
 
 def _on_bar(run: Launched) -> dict[str, Any]:
-    """What the bar shows: how much there is of how much, who is under way, and what is still open."""
     from mephisto_tasks.control.snapshot import done_words, so_far
 
     groups, deciding = run.study.progress(), run.study.deciding_now()

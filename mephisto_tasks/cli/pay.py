@@ -185,11 +185,6 @@ def pay(
 
 
 def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
-    """The books after everything was sent that they propose: shown first, and asked about.
-
-    Raises:
-        click.ClickException: nobody can be asked; or they said no.
-    """
     from mephisto_tasks.payments.ledger import Ledger
 
     if not as_json:
@@ -341,7 +336,6 @@ def show_remaining(books: Books) -> None:
 
 
 def _show_audit(books: Books, as_json: bool) -> None:
-    """Differences as sentences; exit code 1 where there are any."""
     differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
     paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
     if as_json:
@@ -359,7 +353,6 @@ def _show_audit(books: Books, as_json: bool) -> None:
 
 
 def _audited(books: Books, payer: Payer) -> list[str]:
-    """What a payer's site says otherwise than the ledger; that it cannot be asked, where it cannot."""
     from mephisto_tasks.crowds.base import CrowdError
 
     try:

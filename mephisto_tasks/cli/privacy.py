@@ -125,7 +125,12 @@ def forget(
             people = _people(directory, [name for name in who if name not in lifted], older_than, task_name)
             plans = [erasing.planned(directory, person) for person in [*cut_off, *people]]
         if not plans:
-            _nobody(lifted, as_json)
+            if as_json:
+                say_json({"planned": [], "forgotten": [], "let_in_again": list(lifted)}, indent=None)
+            elif lifted:
+                click.echo(f"May come again: {', '.join(lifted)}.")
+            else:
+                click.echo("There is nobody to forget.")
             return
         if not as_json:
             _print_plans(plans, lift_blocks)
@@ -153,7 +158,6 @@ def forget(
 
 
 def _people(data_dir: Path, who: Sequence[str], older_than: float | None, task_name: str | None) -> list[Going]:
-    """Who is to be forgotten. Raises UnknownWorker."""
     from mephisto_tasks.privacy.erasure_plan import all_going
     from mephisto_tasks.workers.roster import UnknownWorker, known_workers
 
@@ -187,14 +191,12 @@ def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
 
 
 def _lift(data_dir: Path, who: Sequence[str]) -> list[str]:
-    """Blocks of workers who were forgotten before: those of ``who`` who had some, and have none now."""
     from mephisto_tasks.storage.logs import unblock_erased
 
     return [name for name in who if unblock_erased(data_dir, name)]
 
 
 def _forget(data_dir: Path, people: Sequence[Going], total: int, lift_blocks: bool) -> list[Forgotten]:
-    """With a bar, where somebody sees it."""
     from rich.progress import Progress
 
     from mephisto_tasks.privacy import erase as erasing
@@ -207,17 +209,7 @@ def _forget(data_dir: Path, people: Sequence[Going], total: int, lift_blocks: bo
         return erasing.forget(data_dir, people, lift_blocks=lift_blocks, ticking=lambda _: bar.advance(task))
 
 
-def _nobody(lifted: Sequence[str], as_json: bool) -> None:
-    if as_json:
-        say_json({"planned": [], "forgotten": [], "let_in_again": list(lifted)}, indent=None)
-    elif lifted:
-        click.echo(f"May come again: {', '.join(lifted)}.")
-    else:
-        click.echo("There is nobody to forget.")
-
-
 def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
-    """A line a worker, and what one should know before."""
     out = console()
     for plan in plans:
         what = [counted(plan.units, "unit"), counted(plan.practices, "practice visit")]
@@ -250,7 +242,6 @@ def _is_logged(data_dir: Path, plans: Sequence[Planned]) -> bool:
 def _print_done(
     forgotten: Sequence[Forgotten], planned: Collection[Outside], remains: Sequence[tuple[str, str]]
 ) -> None:
-    """What was done with files otherwise than was said before, what is left, and what remains on purpose."""
     from rich.table import Table
 
     out = console()

@@ -162,7 +162,7 @@ def report(
         wanted = Wanted(
             page=page,
             leaderboard=board,
-            blind_in=_blind_in(folder, data_dir, tasks) if blind_names else None,
+            blind_in=(folder or study_folder(data_dir_of(data_dir), "\n".join(tasks))) if blind_names else None,
             as_json=as_json,
             seed=seed,
             draws=draws,
@@ -199,11 +199,6 @@ def report(
         wanted.report(tables, ", ".join(known.tasks), known, note)
 
 
-def _blind_in(folder: Path | None, data_dir: str | None, tasks: tuple[str, ...]) -> Path:
-    """Where blind names are kept: beside the tables, or in the folder of the study; of several together."""
-    return folder or study_folder(data_dir_of(data_dir), "\n".join(tasks))
-
-
 def _only_tables(
     tasks: tuple[str, ...],
     data_dir: str | None,
@@ -211,11 +206,6 @@ def _only_tables(
     exclude_scope: Scope,
     everywhere: bool,
 ) -> None:
-    """Refuse, beside ``--tables``, what needs the database of a task.
-
-    Raises:
-        ClickException: one of them was given.
-    """
     given = {
         "--task-name": bool(tasks),
         "--data-dir": data_dir is not None,

@@ -118,9 +118,12 @@ class Wanted:
             return build_report(tables, options, title=self.title or title, task=task, notes=notes)
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:
-        """Files of the page; none where none is wanted."""
         if self.leaderboard is not None:
-            self._write_leaderboard(document, self.leaderboard)
+            from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
+            from parlai_humaneval.report.render.leaderboard import write_leaderboard
+
+            blind = None if self.blind_in is None else kept_blind_names(self.blind_in, ranked_models(document))
+            write_leaderboard(leaderboard_of(document, title=self.title or "", blind=blind), self.leaderboard)
         if self.page is None:
             return []
         # Here, as a print needs nothing that draws pages.
@@ -129,13 +132,6 @@ class Wanted:
 
         with self._progress("Drawing figures", figure_count(document)) as advance:
             return write_document(document, self.page, tables, on_figure=advance)
-
-    def _write_leaderboard(self, document: Document, page: Path) -> None:
-        from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
-        from parlai_humaneval.report.render.leaderboard import write_leaderboard
-
-        blind = None if self.blind_in is None else kept_blind_names(self.blind_in, ranked_models(document))
-        write_leaderboard(leaderboard_of(document, title=self.title or "", blind=blind), page)
 
     def _tell(self, document: Document, written: list[Path]) -> None:
         if self.as_json:
@@ -156,7 +152,6 @@ class Wanted:
 
     @contextmanager
     def _progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """A bar while it lasts, where somebody sees it; none with ``--json``. Yields what moves it on."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         screen = console(stderr=True)
@@ -224,7 +219,6 @@ def _left(records: Sequence[Rated], kept: Sequence[Rated]) -> Left:
 
 
 def _id(record: Rated) -> tuple[str, str]:
-    """Of a dialogue or of a judgement; the two do not meet."""
     if isinstance(record, JudgementRecord):
         return "judgement", record.judgement_id
     return "dialogue", record.dialogue_id

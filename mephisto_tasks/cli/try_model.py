@@ -123,7 +123,6 @@ def try_model(
 
 
 def _check_settings(overrides: Sequence[str]) -> None:
-    """Raises UsageError where a setting is typed that a trial has by itself."""
     for name in (short_name(name_of(override)) for override in overrides):
         if name in OF_TRIAL:
             raise WrongUsage(
@@ -180,7 +179,6 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
 def _study_of(
     task: str, given: Given, opponent: str, data_dir: Path, task_name: str, limit: int, practice: bool
 ) -> dict[str, Any]:
-    """Settings of the study: both models, and a chat for each of the people who may come."""
     zoo_files = [str(_zoo_file(given, data_dir, task_name))] if given.options else []
     return {
         "models": [given.name, opponent],

@@ -83,8 +83,6 @@ class Wanted:
 
 @dataclass
 class _Pages:
-    """What is served beside the terminal."""
-
     watch: WatchPage | None = None
     public: LeaderboardPage | None = None
     links: tuple[str, ...] = ()
@@ -159,7 +157,6 @@ def watch(
 
 
 def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Observer, wanted: Wanted) -> _Pages:
-    """Serve what is wanted until ``stack`` is closed."""
     pages = _Pages()
     if not (wanted.page or wanted.public):
         return pages
@@ -194,7 +191,6 @@ def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> 
 
 
 def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
-    """Until Ctrl-C."""
     from mephisto_tasks.launch.launch import stop_on_signals
 
     stop = stop_on_signals()
@@ -205,7 +201,6 @@ def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
 
 
 def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
-    """Drawn again and again, in place, as much as the terminal holds; keys scroll."""
     from rich.live import Live
 
     from mephisto_tasks.monitoring.terminal import Window, pressed_keys, shown
@@ -228,7 +223,6 @@ def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading
 
 
 def _lines(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
-    """A plain line a minute, and one whenever the state is another."""
     from mephisto_tasks.monitoring.terminal import plain
     from mephisto_tasks.monitoring.view import line
 

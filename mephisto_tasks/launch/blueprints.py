@@ -40,7 +40,6 @@ def blueprint_of(task: str) -> type[StudyBlueprint]:
 
 
 def _settings_of(engine: Engine) -> type[TaskConfig]:
-    """Only the engine that is wanted is loaded."""
     if engine == "live":
         from mephisto_tasks.chat.config import InteractiveConfig
 

@@ -37,7 +37,6 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow
 
 
 def _further(group: GroupNow, orders: Sequence[Order]) -> int:
-    """So many more of a group; none where it is stopped."""
     return sum(
         order.number
         for order in orders
@@ -122,7 +121,6 @@ def _shown(value: JsonValue) -> str:
 
 
 def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[GroupNow]:
-    """The groups of the running launch that the settings name. Raises CannotChange for what is new, or if none is left."""
     named, models = _sets(now.get(_GROUPS)), _names(now.get(_MODELS))
     there = {model for group in groups for model in group.models}
     strange = sorted({*models, *(model for group in named for model in group)} - there)
@@ -160,7 +158,6 @@ def _names(value: JsonValue) -> list[str]:
 
 
 def _fewer(groups: Sequence[GroupNow], kept: Sequence[GroupNow]) -> list[Order]:
-    """A model of which nothing is kept is retired; other groups are stopped."""
     left = [group for group in groups if group not in kept and group.stopped is None]
     staying = {model for group in kept for model in group.models}
     retired = sorted({model for group in left for model in group.models} - staying)

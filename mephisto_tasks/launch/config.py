@@ -99,14 +99,23 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         conf, beneath = of_file.conf, [*of_file.overrides, *beneath]
     embedded = _wants_embedded([*beneath, *overrides])
     typed, given = (
-        in_full([override for override in part if not _is_about_embedded(override)], known, WORDS)
+        in_full(
+            [override for override in part if not (override in OLD_EMBEDDED or name_of(override) == EMBEDDED_WORD)],
+            known,
+            WORDS,
+        )
         for part in (overrides, beneath)
     )
     for override in (*given, *typed):
         _check_name(override, known, task)
     overrides = [*given, *typed]
     composed = _composed(task, conf, overrides, known)
-    _check_sections(composed, conf)
+    missing = [section for section in SECTIONS if OmegaConf.select(composed, f"mephisto.{section}") is None]
+    if missing:
+        raise ConfigError(
+            f"conf {conf!r} lacks mephisto.{missing[0]}",
+            try_="begin a file of yours with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
+        )
     if embedded:
         _check_embedded(typed)
         use_embedded(composed)
@@ -119,7 +128,11 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         raise ConfigError(f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
     _check_bounds(composed, task)
     _check_address(composed)
-    _check_sites(composed)
+    try:
+        for site in composed.mephisto.architect.get("frame_sites") or ():
+            origin(site)
+    except ValueError as error:
+        raise ConfigError(error) from error
     crowd_in(composed).check(dict(composed.mephisto.provider))
     return composed
 
@@ -191,16 +204,7 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
     return ConfigError(in_short(f"conf {conf!r}: {said}{why}"))
 
 
-def _is_about_embedded(override: str) -> bool:
-    return override in OLD_EMBEDDED or name_of(override) == EMBEDDED_WORD
-
-
 def _wants_embedded(overrides: Sequence[str]) -> bool:
-    """Whether embedded models are to speak; the last word counts.
-
-    Raises:
-        ConfigError: it is neither true nor false.
-    """
     for override in reversed(overrides):
         if override in OLD_EMBEDDED:
             return True
@@ -215,7 +219,6 @@ def _wants_embedded(overrides: Sequence[str]) -> bool:
 
 
 def _check_embedded(overrides: Sequence[str]) -> None:
-    """Raises ConfigError where models are named besides."""
     for override in overrides:
         if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
             raise ConfigError(
@@ -225,7 +228,6 @@ def _check_embedded(overrides: Sequence[str]) -> None:
 
 
 def _unreadable(overrides: Sequence[str]) -> str | None:
-    """The first setting that is written as hydra cannot read it, if one is."""
     parser = OverridesParser.create()
     for override in overrides:
         try:
@@ -310,14 +312,6 @@ def _check_address(config: DictConfig) -> None:
         )
 
 
-def _check_sites(config: DictConfig) -> None:
-    try:
-        for site in config.mephisto.architect.get("frame_sites") or ():
-            origin(site)
-    except ValueError as error:
-        raise ConfigError(error) from error
-
-
 def all_settings(config: type[BaseModel]) -> dict[str, str]:
     """Name → what it is, of every setting; those of a block by the block's name, a dot and their own."""
     found: dict[str, str] = {}
@@ -377,15 +371,6 @@ def _letter_by_letter(override: str) -> str:
     if is_value:
         name = f"++{plain}"
     return f"{name}={value if _QUOTED.fullmatch(value) else in_quotes('' if value == 'null' else value)}"
-
-
-def _check_sections(config: DictConfig, conf: str) -> None:
-    missing = [section for section in SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
-    if missing:
-        raise ConfigError(
-            f"conf {conf!r} lacks mephisto.{missing[0]}",
-            try_="begin a file of yours with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
-        )
 
 
 def use_embedded(config: DictConfig) -> None:

@@ -124,12 +124,7 @@ def _block(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _topic(name: str) -> str:
-    return next((topic for topic, names in TOPICS.items() if _block(name) in names), ELSE)
-
-
 def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iterator[Setting]:
-    """Those of a model and of its blocks; what is composed says the defaults, and the model where that is silent."""
     for name, info in model.model_fields.items():
         block = info.annotation
         if isinstance(block, type) and issubclass(block, BaseModel):
@@ -141,7 +136,7 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
         yield Setting(
             name=short_name(full),
             full_name=full,
-            topic=_topic(short_name(full)),
+            topic=next((topic for topic, names in TOPICS.items() if _block(short_name(full)) in names), ELSE),
             default=default,
             description=in_short((info.description or "").replace("``", "")),
             allowed=_allowed(info),
@@ -214,7 +209,6 @@ def _bound(rule: Any) -> float:
 
 
 def _parts(annotation: Any) -> list[Any]:
-    """Those of a union; anything else by itself."""
     if get_origin(annotation) in (None, list, dict, Literal):
         return [annotation]
     return list(get_args(annotation))

@@ -126,7 +126,6 @@ class Helm:
                     noted = noted or kind is not None
 
     def _state(self) -> tuple[int, int] | None:
-        """Of the file of orders: something else when there are new ones."""
         try:
             file = os.stat(ORDERS.path(self._data_dir, self._task_name))
         except FileNotFoundError:

@@ -413,7 +413,6 @@ def settings_of(config: DictConfig) -> Settings:
 
 
 def _partners_door(config: DictConfig, data_dir: Path, task_name: str, languages: Offered) -> SideDoor:
-    """The way in for the people who write replies. Raises ConfigError where the task is served from elsewhere."""
     if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
         raise ConfigError(
             f"a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too",
@@ -424,7 +423,6 @@ def _partners_door(config: DictConfig, data_dir: Path, task_name: str, languages
 
 
 def _check_server(config: DictConfig) -> None:
-    """Raises ConfigError where pages are to be served from a place that is not set up."""
     server = str(config.mephisto.architect._architect_type)
     if server not in hosting.SERVERS:
         return

@@ -156,7 +156,12 @@ class Observer:
 
     def _launch(self) -> tuple[Snapshot | None, bool]:
         snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
-        if snapshot is not None and alive and self._clock() - snapshot.at > QUIET_S and _is_full(self._data_dir):
+        if (
+            snapshot is not None
+            and alive
+            and self._clock() - snapshot.at > QUIET_S
+            and shutil.disk_usage(self._data_dir).free < LEAST_FREE
+        ):
             # The launch cannot write this down itself.
             snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
         return snapshot, alive
@@ -201,7 +206,6 @@ class Observer:
         return _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
 
     def _by_log(self) -> DecidingNow | None:
-        """None of a study that does not end when it is decided, or whose log does not say how it stands."""
         if read_snapshot(self._data_dir, self._task_name) is not None:
             return None
         try:
@@ -211,7 +215,6 @@ class Observer:
         return DecidingNow(standing=study.standing(), margin=study.rule.margin)
 
     def _books(self) -> Books:
-        """What is owed and what the ledger says was paid; no crowd's site is asked."""
         terms = terms_of(self._data_dir, self._task_name)
         dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
         return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
@@ -224,7 +227,6 @@ class Observer:
 
 
 def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:
-    """What changes of the log of decisions when it grows; None where there is none."""
     try:
         found = DECISIONS.path(data_dir, task_name).stat()
     except FileNotFoundError:
@@ -233,13 +235,11 @@ def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:
 
 
 def _stamp(record: Rated) -> tuple[object, ...]:
-    """What changes of a record whenever the numbers of a report may."""
     parts = len(record.answers) if isinstance(record, JudgementRecord) else len(record.complete_turns)
     return record.unit_id, record.started_at, record.status, record.finished_at, parts, record.interrupted
 
 
 def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStanding]:
-    """What the records alone tell of each group: how many are complete."""
     counts: Counter[Cell] = Counter()
     for record in records:
         if isinstance(record, DialogueRecord):
@@ -292,7 +292,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         door=None if snapshot is None else snapshot.door,
         drop_outs=_drop_outs(stored.work),
         practice=document.facts.raters.practice,
-        raters=_raters(document.facts),
+        raters=Raters(**{name: getattr(document.facts.raters, name) for name in Raters.model_fields}),
         pay=_pay(stored.books, remaining),
         end=estimated_end(
             now,
@@ -337,10 +337,6 @@ def _remarks(
     return [*first, *(snapshot.remarks if snapshot is not None else ()), *notes, *said]
 
 
-def _is_full(data_dir: Path) -> bool:
-    return shutil.disk_usage(data_dir).free < LEAST_FREE
-
-
 def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, str]:
     if snapshot is None:
         return (
@@ -382,7 +378,6 @@ def _groups(snapshot: Snapshot) -> list[GroupStanding]:
 
 
 def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:
-    """The p-values that the report has of the same pairs; none where a technique has no such test."""
     times = document.sections.get("crowd_time")
     if not isinstance(times, CrowdTime):
         return []
@@ -419,19 +414,7 @@ def _drop_outs(work: Sequence[Work]) -> DropOuts:
     )
 
 
-def _raters(facts: Facts) -> Raters:
-    raters = facts.raters
-    return Raters(
-        workers=raters.workers,
-        simulated=raters.simulated,
-        median_turn_seconds=raters.median_turn_seconds,
-        median_dialogue_seconds=raters.median_dialogue_seconds,
-        median_judgement_seconds=raters.median_judgement_seconds,
-    )
-
-
 def _pay(books: Books, remaining: int | None) -> Pay | None:
-    """None where nobody is paid: no person worked, or the task pays nothing."""
     rewards = [one.work.reward for one in books.dues if not one.work.simulated and one.work.reward]
     if not rewards:
         return None

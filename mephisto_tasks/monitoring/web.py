@@ -176,7 +176,6 @@ def _is_from_page(request: web.Request) -> bool:
 
 
 def _read_order(body: bytes) -> tuple[Order, str]:
-    """The order, and what was agreed to. Raises ValueError, with what is wrong."""
     try:
         said: Any = json.loads(body)
     except ValueError:

@@ -136,7 +136,7 @@ def _pause_or_resume(standing: Standing) -> Button | None:
     Whoever paused the study before its launch ended can still take that back: it holds for the next launch.
     """
     if standing.state == "paused" or (not standing.is_alive and _was_paused(standing)):
-        return _resume()
+        return Button("resume", "Resume", "New workers may come in again.", _json(Resume()))
     is_over = standing.deciding is not None and standing.deciding.standing.ended is not None
     is_needed = standing.is_alive and standing.state != "ending" and standing.remaining != 0 and not is_over
     return _pause() if is_needed else None
@@ -152,10 +152,6 @@ def _pause() -> Button:
         "Nobody new may come in until you resume. Who is inside goes on and finishes. It holds for later launches, too."
     )
     return Button("pause", "Pause", asks, _json(Pause()))
-
-
-def _resume() -> Button:
-    return Button("resume", "Resume", "New workers may come in again.", _json(Resume()))
 
 
 def _group(standing: Standing, group: GroupStanding, number: int) -> GroupView:

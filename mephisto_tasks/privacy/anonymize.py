@@ -215,7 +215,9 @@ class Anonymizer:
     def _json(self, data: Any, table: str, column: str, row: str, key: str = "") -> Any:
         if isinstance(data, dict):
             return {
-                self._key(name, key): self._json(item, table, column, row, name)
+                (self._names.of("candidate", name) if key in _CANDIDATES_AS_KEYS else name): self._json(
+                    item, table, column, row, name
+                )
                 for name, item in data.items()
                 if not name.endswith("_at")
                 and name not in (_SETTINGS_DROPPED if column == "settings" else _KEYS_DROPPED)
@@ -232,9 +234,6 @@ class Anonymizer:
         if kind is not None:
             return self._names.of(kind, data)
         return self._text(table, column, data, row)
-
-    def _key(self, name: str, of: str) -> str:
-        return self._names.of("candidate", name) if of in _CANDIDATES_AS_KEYS else name
 
     def _text(self, table: str, column: str, text: str, row: str) -> str:
         if text not in self._cleaned:

@@ -89,7 +89,6 @@ def planned(data_dir: Path, person: Going) -> Planned:
 
 
 def _check_not_being_paid(data_dir: Path, person: Going) -> list[Payment]:
-    """Their payments. Raises ForgetError: one of them is under way."""
     payments = [one for task in person.tasks for one in Ledger(data_dir, task).payments()]
     theirs = [one for one in payments if one.worker == person.pseudonym]
     if any(one.state in OPEN for one in theirs):
@@ -147,11 +146,22 @@ def forget(
     tasks = {task for person in [*again, *people] for task in person.tasks}
     with _alone(data_dir, sorted(tasks | _judging(data_dir, tasks))):
         # Somebody may have taken long to agree, and what was cut off may be long ago.
-        _check_none_came(people, as_they_are_now(data_dir, people))
+        for before, after in zip(people, as_they_are_now(data_dir, people), strict=True):
+            if (before.tasks, before.parts) != (after.tasks, after.parts):
+                raise ForgetError(
+                    f"{before.pseudonym} took part meanwhile: nothing was deleted",
+                    try_="run it once more, and see what would go now",
+                )
         everybody = [*as_they_are_now(data_dir, again), *people]
         for person in everybody:
             _check_not_being_paid(data_dir, person)
-            _check_locked(person, tasks)
+            # Nobody looked whether a launch is alive of a task that they have just begun.
+            others = sorted({*person.tasks} - {*tasks})
+            if others:
+                raise ForgetError(
+                    f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted",
+                    try_="run it once more",
+                )
         everybody = [person.model_copy(update={"blocks": [] if lift_blocks else person.blocks}) for person in everybody]
         content = _PEOPLE.dump_json(everybody)
         write_private(data_dir / BEGUN_FILE, content, outlasts_power=True)
@@ -174,25 +184,6 @@ def _judging(data_dir: Path, tasks: Collection[str]) -> set[str]:
     }
 
 
-def _check_none_came(people: Sequence[Going], now: Sequence[Going]) -> None:
-    """Raises ForgetError: somebody did more than was agreed that it goes."""
-    for before, after in zip(people, now, strict=True):
-        if (before.tasks, before.parts) != (after.tasks, after.parts):
-            raise ForgetError(
-                f"{before.pseudonym} took part meanwhile: nothing was deleted",
-                try_="run it once more, and see what would go now",
-            )
-
-
-def _check_locked(person: Going, tasks: Collection[str]) -> None:
-    """Raises ForgetError: nobody looked whether a launch is alive of a task that somebody has just begun."""
-    others = sorted({*person.tasks} - {*tasks})
-    if others:
-        raise ForgetError(
-            f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted", try_="run it once more"
-        )
-
-
 def _forget(data_dir: Path, person: Going) -> Forgotten:
     called = traces.invited_as(data_dir, person)
     if person.blocks:
@@ -213,11 +204,6 @@ def _forget(data_dir: Path, person: Going) -> Forgotten:
 
 @contextmanager
 def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
-    """No launch, and nobody who pays, has these tasks meanwhile.
-
-    Raises:
-        ForgetError: somebody has.
-    """
     with ExitStack() as stack:
         for task in tasks:
             try:

@@ -147,7 +147,6 @@ _WORDS = frozenset({"reason", "written", "message", "feedback", "note", "withdra
 
 
 def _blanked(data: Any, person: Going, inside: bool = False) -> Any:
-    """``data`` in which the worker's dialogues have no words any more."""
     if isinstance(data, list):
         return [_blanked(item, person, inside) for item in data]
     if not isinstance(data, dict):
@@ -217,7 +216,6 @@ def payments(data_dir: Path, person: Going, called: Sequence[str]) -> int:
 
 
 def _renamed(path: Path, names: Collection[str], units: Collection[str], stands_for: str) -> bool:
-    """In a file of payments, cells that are a worker's name get another, and units in their rows go; nothing else does."""
     rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
     clean = []
     for row in rows:

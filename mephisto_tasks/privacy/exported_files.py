@@ -65,7 +65,8 @@ def _one(data_dir: Path, file: WrittenFile, person: Going, called: Sequence[str]
     if file.kind == "report":
         if not dry:
             path.unlink()
-            _remove_empty(path.parent)
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()
             note_deleted(data_dir, file)
         return Outside(path=file.path, done="deleted")
     if file.kind == "links" and path.suffix != ".csv" and any(_plain(name) in _plain(path.stem) for name in called):
@@ -87,13 +88,7 @@ def _plain(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
 
 
-def _remove_empty(folder: Path) -> None:
-    if not any(folder.iterdir()):
-        folder.rmdir()
-
-
 def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | None, int]:
-    """The file without the worker's rows, None where it has none of them; and how many rows went."""
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     elif path.suffix == ".csv":
@@ -102,7 +97,13 @@ def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | No
     else:
         return None, 0
     mine = {person.pseudonym, person.name, *called}
-    staying = [row for row in rows if not any(isinstance(cell, str) and cell in mine for cell in _who(row))]
+    staying = [
+        row
+        for row in rows
+        if not any(
+            isinstance(cell, str) and cell in mine for cell in map(row.get, ("worker_id", "worker", "name", "email"))
+        )
+    ]
     clean = [_cleaned(row, person) for row in staying]
     if clean == rows:
         return None, 0
@@ -114,12 +115,7 @@ def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | No
     return text.getvalue(), len(rows) - len(staying)
 
 
-def _who(row: Mapping[str, Any]) -> list[Any]:
-    return [row.get(column) for column in ("worker_id", "worker", "name", "email")]
-
-
 def _cleaned(row: Mapping[str, Any], person: Going) -> dict[str, Any]:
-    """Somebody else's row: the worker's pseudonym goes, and what was said in their dialogues."""
     ids = {name for name in person.dialogues if name}
     told = " ".join(str(row.get(column) or "") for column in ("dialogue_id", "dialogues", "dialogue_a", "dialogue_b"))
     judged = any(name in told for name in ids)

@@ -208,7 +208,6 @@ def _ours(folder: Path) -> list[Path]:
 
 
 def _only_covered(records: Sequence[Rated], found: Agreed) -> tuple[list[Rated], list[str]]:
-    """The records of people who agreed, in which nobody else's dialogue was judged; and what was left out, in words."""
     kept = [record for record in records if record.simulated or not people_of([record]) & set(found.uncovered)]
     gone = len(records) - len(kept)
     words = f"{counted(gone, 'record')} with words or answers of people who did not agree to a release."
@@ -222,7 +221,6 @@ def _cleaner(data_dir: Path, wanted: Wanted) -> Cleaner:
 
 
 def _listed(reviews: Sequence[Review]) -> str:
-    """What was found, for whoever reads it once more; each time it stands in the release."""
     text = io.StringIO(newline="")
     rows = (
         (found.mark, found.text, review.table, review.column, review.row, found.before, found.after)

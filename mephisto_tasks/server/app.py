@@ -98,7 +98,6 @@ class PageSockets:
             self._refuse(connection, NEVER_ALIVE, WSCloseCode.POLICY_VIOLATION)
 
     def _take(self, connection: Connection, text: str) -> float:
-        """Deals with a message; for how many seconds the next one of this connection has to wait."""
         if len(text) > p.MAX_BODY or len(text.encode("utf-8", "surrogatepass")) > p.MAX_BODY:
             self._refuse(connection, TOO_LONG, WSCloseCode.MESSAGE_TOO_BIG)
         elif not self._limit(connection).allows():
@@ -139,7 +138,10 @@ class PageSockets:
             raise p.BadPacket("This connection does not speak for that agent; send “alive” with its token first.")
         agent.last_seen = self._router.awake.now()
         if packet.packet_type == p.HEARTBEAT:
-            self._heartbeat(connection, agent, packet)
+            if "agent_token" in packet.data and not agent.admits(packet.token()):
+                self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
+            else:
+                self._router.heartbeat(connection, agent)
         elif packet.packet_type == p.ACK:
             agent.outbox.confirm(packet.last_seq())
         elif packet.packet_type == p.MEPHISTO_BOUND:
@@ -159,12 +161,6 @@ class PageSockets:
         else:
             connection.page_id = packet.page_id()
             self._router.attach(connection, agent, packet.last_seq())
-
-    def _heartbeat(self, connection: Connection, agent: Agent, packet: p.PagePacket) -> None:
-        if "agent_token" in packet.data and not agent.admits(packet.token()):
-            self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
-        else:
-            self._router.heartbeat(connection, agent)
 
     def _answer(self, agent: Agent, packet: p.PagePacket) -> None:
         p.check_answer(packet.data)
@@ -235,7 +231,15 @@ def create_app(
         client_max_size=p.MAX_REQUEST,
         middlewares=middlewares,
     )
-    _add_headers(app, security_headers(page, frame_sites))
+
+    headers = security_headers(page, frame_sites)
+
+    async def add(_: web.Request, response: web.StreamResponse) -> None:
+        for name, value in headers.items():
+            response.headers.setdefault(name, value)  # a page may have a stricter policy of its own
+        response.headers.popall(hdrs.SERVER, None)
+
+    app.on_response_prepare.append(add)
     routers = [router]
     if side_door is not None:
         routers.append(side_door.router)
@@ -258,15 +262,6 @@ def create_app(
     app.cleanup_ctx.append(life)
     app.on_shutdown.append(say_goodbye)
     return app
-
-
-def _add_headers(app: web.Application, headers: dict[str, str]) -> None:
-    async def add(_: web.Request, response: web.StreamResponse) -> None:
-        for name, value in headers.items():
-            response.headers.setdefault(name, value)  # a page may have a stricter policy of its own
-        response.headers.popall(hdrs.SERVER, None)
-
-    app.on_response_prepare.append(add)
 
 
 def _speaking(languages: Offered) -> Middleware:

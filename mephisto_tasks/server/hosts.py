@@ -102,7 +102,6 @@ class Hosts:
         return name in self._given or any(name == host and host_port in (None, port) for host, host_port in hosts)
 
     def _tell(self, name: str, words: str) -> str:
-        """The words with the name; they are written to the log once."""
         is_name = name != _NO_SITE and (_NAME.fullmatch(name) or _is_address(name))
         shown = name if is_name else "another name"
         sentence = words.format(name=shown) + (_HOW.format(name=shown) if shown == name else "")

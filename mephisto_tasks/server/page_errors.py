@@ -69,7 +69,6 @@ class PageErrors:
 
 
 def _words(report: Mapping[str, Any]) -> str:
-    """The report on one line: its text where it has one, else all of it, cut."""
     kind, text = report.get("error_type"), report.get("text")
     if isinstance(text, str):
         said = f"{kind[:100]}: {text[:LONGEST]}" if isinstance(kind, str) else text

@@ -162,15 +162,12 @@ class LiveAgentState(AgentState):
         with self._lock:
             self.current_update = update
             if _step(update).get("kind") == "end":
-                self._save_if_possible()
-
-    def _save_if_possible(self) -> None:
-        try:
-            self._save_data()
-        except OSError as error:
-            if passing(error) is None:
-                raise
-            self._unsaved = True
+                try:
+                    self._save_data()
+                except OSError as error:
+                    if passing(error) is None:
+                        raise
+                    self._unsaved = True
 
     def flush(self) -> None:
         """What could not be written before, or came from elsewhere than the world, is."""

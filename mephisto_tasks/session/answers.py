@@ -183,12 +183,10 @@ def check_ticks(step: TickStep, answer: TickAnswer) -> str | None:
 
 
 def _none(step: ChooseStep | TickStep) -> str:
-    """The explicit “none” of a choice, as it is shown."""
     return t(step.none_label) if step.none_label else ""
 
 
 def _check_said(step: ChooseStep | TickStep, answer: ChooseAnswer | TickAnswer) -> str | None:
-    """Where nothing was chosen, that must have been said; and the reason must be there."""
     if not answer.selected and not answer.none:
         return t("Please choose, or say that none fits: “{none}”.", none=_none(step))
     if step.reason is not None and step.reason.required:

@@ -316,7 +316,10 @@ class PageSession:
                 self._taken.append(update_id[:100])
             if answer is not None and problem is None:
                 return answer
-            self._store_refusal(problem or "", packet)
+            self._refused_stored += 1
+            if self._refused_stored <= MAX_REFUSED_STORED:
+                excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
+                self.state.note(Refused(at=time.time(), reason=problem or "", excerpt=excerpt))
             self.show(step, Notice(level="error", text=problem or ""))
 
     def _next_packet(self) -> dict[str, Any]:
@@ -384,9 +387,3 @@ class PageSession:
             raise AgentDisconnectedError(self._agent.db_id)
         if self._agent.db_status == "returned":
             raise AgentReturnedError(self._agent.db_id)
-
-    def _store_refusal(self, reason: str, packet: dict[str, Any]) -> None:
-        self._refused_stored += 1
-        if self._refused_stored <= MAX_REFUSED_STORED:
-            excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
-            self.state.note(Refused(at=time.time(), reason=reason, excerpt=excerpt))

@@ -15,7 +15,7 @@ from functools import partial
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.stopping import refused_change
 from mephisto_tasks.storage.retry import Saving
-from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated, Turn
+from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.stopping.events import Answered, Arrived, Chose, Event, Outcome, Returned
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
 from parlai_humaneval.stopping.status import Forecast, Standing
@@ -172,7 +172,11 @@ class Course:
         """
         with self._lock:
             began = {self._name_of(worker): at for worker, at in last_seen.items()}
-            newest = _newest_of(self._study.log)
+            newest = {
+                event.worker: event.at
+                for event in self._study.log
+                if isinstance(event, (Arrived, Chose, Answered, Returned))
+            }
             under_way = self._study.under_way()
             self._absent = Absent({name: max(newest[name], began.get(name, 0.0)) for name in under_way}, silence_s)
             self._unbegun = set(under_way) - set(began)
@@ -259,7 +263,6 @@ class Course:
             return len(self._answered[name].intersection(self._about(name, models)))
 
     def _next(self, name: str, models: Iterable[str]) -> int | None:
-        """The place of a worker's first dialogue about these models that is not noted yet."""
         return next((place for place in self._about(name, models) if place not in self._answered[name]), None)
 
     def _about(self, name: str, models: Iterable[str]) -> list[int]:
@@ -340,7 +343,6 @@ class Course:
 
 
 def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, ...]], dict[str, set[int]]]:
-    """Worker → models of each dialogue that was drawn for them; and the places of those that were answered."""
     drawn: dict[str, tuple[Models, ...]] = {}
     answered: dict[str, set[int]] = defaultdict(set)
     for event in log:
@@ -349,10 +351,6 @@ def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, .
         elif isinstance(event, Answered):
             answered[event.worker].add(event.dialogue)
     return drawn, answered
-
-
-def _newest_of(log: Sequence[Event]) -> dict[str, float]:
-    return {event.worker: event.at for event in log if isinstance(event, (Arrived, Chose, Answered, Returned))}
 
 
 def course_of(
@@ -454,22 +452,14 @@ def outcome_of(record: Rated, models: Models) -> Outcome | None:
         return _of_judgement(record, models)
     if record.verdict is not None:
         return Outcome(picks=tuple(int(model == record.verdict_model) for model in models), turns=1)
-    return _of_turns(record, models)
-
-
-def _of_turns(record: DialogueRecord, models: Models) -> Outcome | None:
-    chosen = [_chosen(turn) for turn in record.complete_turns if _chooses(turn)]
+    chosen = [
+        {candidate.model for candidate in turn.candidates if candidate.candidate_id in turn.selected}
+        for turn in record.complete_turns
+        if turn.ticks is None and not turn.continued_each and not any(candidate.failed for candidate in turn.candidates)
+    ]
     if not chosen:
         return None
     return Outcome(picks=tuple(sum(model in of_turn for of_turn in chosen) for model in models), turns=len(chosen))
-
-
-def _chooses(turn: Turn) -> bool:
-    return turn.ticks is None and not turn.continued_each and not any(candidate.failed for candidate in turn.candidates)
-
-
-def _chosen(turn: Turn) -> set[str]:
-    return {candidate.model for candidate in turn.candidates if candidate.candidate_id in turn.selected}
 
 
 def _of_judgement(record: JudgementRecord, models: Models) -> Outcome | None:

@@ -210,10 +210,7 @@ class Answers:
     def _agreement(self, scale: Scale, liking: float) -> float:
         known = CRITERIA["slider"].get(scale.scale_id)
         bad = scale.style == "slider" and known is not None and known.reversed
-        return self._shaken(1 - liking if bad else liking)
-
-    def _shaken(self, share: float) -> float:
-        return min(1.0, max(0.0, self._chance.gauss(share, 0.12)))
+        return min(1.0, max(0.0, self._chance.gauss(1 - liking if bad else liking, 0.12)))
 
     def form(self, step: FormStep, state: PageState) -> dict[str, Any]:
         """All questions about one or two finished dialogues."""
@@ -237,7 +234,6 @@ class Answers:
         return {"kind": "feedback", "text": COMMENT}
 
     def _practised(self, state: PageState) -> PracticeItem | None:
-        """The practice item in view; None in the task."""
         if state.phase != "practice" or self.behaviour.practice is None or state.progress is None:
             return None
         return self.behaviour.practice.items[state.progress.current - 1]
@@ -273,7 +269,7 @@ def rank_answer(
 def _value(question: FormQuestion, panels: list[Panel], behaviour: Behaviour, chance: random.Random) -> str:
     options = [option.option_id for option in question.options]
     if options == ["first", "second"]:
-        likes = [behaviour.liking_of(_judged(panel)) for panel in panels]
+        likes = [behaviour.liking_of([line for line in panel.lines if line.judged]) for panel in panels]
         return _which(likes, chance)
     if question.question_id.startswith("label_"):
         return _label(_said_by(panels[0], int(question.question_id[-1])), behaviour, chance)
@@ -297,10 +293,6 @@ def _label(lines: list[PanelLine], behaviour: Behaviour, chance: random.Random) 
     if drawn < passes:
         return "human"
     return "unsure" if drawn < passes + 0.15 else "bot"
-
-
-def _judged(panel: Panel) -> list[PanelLine]:
-    return [line for line in panel.lines if line.judged]
 
 
 def _said_by(panel: Panel, speaker: int) -> list[PanelLine]:

@@ -106,24 +106,17 @@ class SimulatedRater:
         if isinstance(step, WaitStep):
             return await self._client.next_state(after_version=state.version, timeout=STATE_TIMEOUT_S)
         assert not isinstance(step, EndStep)
-        self._note_wait()
+        if self._sent_at is not None:
+            self.outcome.waits_s.append(asyncio.get_running_loop().time() - self._sent_at)
+            self._sent_at = None
         if self._behaviour.think_s:
-            await asyncio.sleep(self._pause_s(self._behaviour.think_s))
+            await asyncio.sleep(self._random.expovariate(1 / self._behaviour.think_s))
         answer = {"step_id": step.step_id, **self._make[step.kind](step, state)}
         if state.phase == "task":
             self._note(answer)
         if answer["kind"] == "message":
             self._sent_at = asyncio.get_running_loop().time()
         return await self._answer(answer)
-
-    def _pause_s(self, mean_s: float) -> float:
-        """How long the rater thinks before the next answer."""
-        return self._random.expovariate(1 / mean_s)
-
-    def _note_wait(self) -> None:
-        if self._sent_at is not None:
-            self.outcome.waits_s.append(asyncio.get_running_loop().time() - self._sent_at)
-            self._sent_at = None
 
     def _note(self, answer: dict[str, Any]) -> None:
         self.outcome.answers.append(answer)

@@ -30,9 +30,8 @@ from mephisto_tasks.admission.browsers import BookUnusable, Shown
 from mephisto_tasks.admission.consent import CONSENT
 from mephisto_tasks.admission.refusal import Refusal, Stage, Visitor
 from mephisto_tasks.crowds.link.reception import Reception
-from mephisto_tasks.server.cookies import SECRETS, usable_secrets
-from mephisto_tasks.server.page_errors import PageErrors
 from mephisto_tasks.server.router import BUSY
+from mephisto_tasks.server.security import SECRETS, PageErrors, usable_secrets
 from mephisto_tasks.session.answers import EARLY_SUBMIT
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.crowd_errors import NotYetKnown

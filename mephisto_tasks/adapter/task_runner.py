@@ -40,8 +40,7 @@ from mephisto_tasks.control.snapshot import Phase
 from mephisto_tasks.session.agent_state import LANGUAGE_KEY, PAGE_KEY
 from mephisto_tasks.session.page import PageSession, SubmittedEarly
 from mephisto_tasks.session.resume import Recorded
-from mephisto_tasks.session.study import Study
-from mephisto_tasks.session.unit import HeldUnit
+from mephisto_tasks.session.study import HeldUnit, Study
 from mephisto_tasks.storage.unfinished import CutOff
 from mephisto_tasks.workers.blocks import block_if_failed
 from mephisto_tasks.workers.practice import fail_practice

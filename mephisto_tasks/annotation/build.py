@@ -1,21 +1,27 @@
-"""Settings → a study of finished dialogues. Everything that can go wrong with the settings goes wrong here."""
+"""Settings → a study of finished dialogues. Everything that can go wrong with the settings goes wrong here.
+
+Items of a study of finished dialogues that no rater has judged: a judge can be asked about them as well.
+"""
 
 from __future__ import annotations
 
+import random
 import secrets
 import threading
+import time
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from mephisto_tasks.annotation import steps as asking
-from mephisto_tasks.annotation.attention_checks import PREFIX, GoldDeck, load_golds
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
-from mephisto_tasks.annotation.display import shown_dialogue
+from mephisto_tasks.annotation.display import masked, shown_dialogue, shown_item
 from mephisto_tasks.annotation.items import Gathered, gather, own_dialogues
-from mephisto_tasks.annotation.practice import unfit
+from mephisto_tasks.annotation.practice import PREFIX, GoldDeck, load_golds, unfit
 from mephisto_tasks.annotation.replay import CannotReplay, own_settings
 from mephisto_tasks.annotation.study import Study, compared, open_items, the_kind
 from mephisto_tasks.config.files import task_dir
@@ -42,16 +48,19 @@ from mephisto_tasks.session.stopping_build import already_over, refuse_to_go_on_
 from mephisto_tasks.storage.results import past_judgements
 from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
 from parlai_humaneval.allocation.adaptive_items import DrawnItemAllocator
+from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.practice import Practice, load_practice
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.planning.inputs import ONE_DIALOGUE_MINUTES
+from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.techniques.registry import techniques
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import Course
+
 
 THIRD_PARTY_SECONDS: dict[Show, float] = {"replay": 60 * ONE_DIALOGUE_MINUTES, "whole": 120, "turn": 40}
 """Of an item, where no plan knows its technique's: a replay takes as long as the dialogue did, the others are assumed."""
@@ -337,3 +346,75 @@ def _flags(config: StaticConfig, items: int) -> set[str]:
         "ties": config.ties and config.show == "turn",
     }
     return {name for name, true in flags.items() if true}
+
+
+FORMS = ("pair", "segment")
+
+
+def unjudged(
+    records: Sequence[Rated], data_dir: Path, task_name: str, number: int, known: Collection[str], seed: int
+) -> list[JudgementRecord]:
+    """``number`` items of the study that stand in none of ``records``, drawn by ``seed``, as records without answers.
+
+    Args:
+        records: of the study's raters; the newest has its settings.
+        data_dir: of the study.
+        task_name: of the study.
+        number: how many; fewer where there are no more.
+        known: items that were drawn before.
+        seed: of the draw.
+
+    Raises:
+        ConfigError: the study has no items, as its raters talked to the models; or its settings are of another version.
+        DataError: its dialogues are not there any more.
+    """
+    judgements = [record for record in records if isinstance(record, JudgementRecord)]
+    config = _settings(judgements[-1] if judgements else None)
+    gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
+    judged = {record.item_id for record in judgements} | {*known}
+    open_items = [item for item in gathered.items if item.item_id not in judged]
+    drawn = random.Random(f"unjudged:{seed}").sample(open_items, min(number, len(open_items)))
+    return _as_records(config, gathered, drawn, task_name)
+
+
+def _settings(newest: JudgementRecord | None) -> StaticConfig:
+    if newest is None:
+        raise ConfigError("--unjudged is of studies of finished dialogues: here each dialogue was rated by who held it")
+    known = {name: value for name, value in newest.settings.items() if name in StaticConfig.model_fields}
+    try:
+        config = StaticConfig.model_validate(known)
+    except ValidationError as error:
+        raise ConfigError(
+            f"the settings of this study are not those of this version ({error.errors()[0]['msg']})"
+        ) from error
+    if config.show not in FORMS:
+        raise ConfigError("--unjudged is of studies that compare two dialogues, or spot the bot")
+    return config
+
+
+def _as_records(
+    config: StaticConfig, gathered: Gathered, items: Sequence[Item], task_name: str
+) -> list[JudgementRecord]:
+    models = sorted({name for item in gathered.items for name in item.cell.models})
+    options = [spec.options for spec in known_specs(config, models)]
+    presenter = study_presenter(config.replies, options, compared=config.hides_ai_talk)
+    dialogues = {dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues}
+    return [
+        JudgementRecord(
+            judgement_id=f"unjudged:{item.item_id}",
+            item_id=item.item_id,
+            task_name=task_name,
+            technique=config.technique,
+            setting=item.cell.setting if config.show == "pair" else config.setting,
+            metric=config.metric,
+            group=list(item.cell.models),
+            dialogues=[
+                masked(shown, models, presenter) for shown in shown_item(item, dialogues, config.seed_exchanges)
+            ],
+            questions=asking.asked(config),
+            seed=0,
+            status="complete",
+            started_at=time.time(),
+        )
+        for item in items
+    ]

@@ -12,17 +12,16 @@ from functools import cached_property
 from typing import Any
 
 from mephisto_tasks.admission.wording import UnitWords
-from mephisto_tasks.annotation.attention_checks import GoldDeck, right_side, shown_pair, shown_segment
 from mephisto_tasks.annotation.config import Pair, StaticConfig, check_cap
 from mephisto_tasks.annotation.display import masked, shown_item
 from mephisto_tasks.annotation.plans import BatchPlan, ItemToJudge, PlannedItem, plan_batch
-from mephisto_tasks.annotation.practice import JudgingPractice
+from mephisto_tasks.annotation.practice import GoldDeck, JudgingPractice, right_side, shown_pair, shown_segment
 from mephisto_tasks.annotation.world import JudgingWorld
 from mephisto_tasks.control.snapshot import ModelNow
 from mephisto_tasks.control.steering import Field
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
-from mephisto_tasks.session.unit import HeldUnit
+from mephisto_tasks.session.study import HeldUnit
 from mephisto_tasks.storage.unfinished import CutOff
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.allocation.groups import Cell

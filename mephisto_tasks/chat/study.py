@@ -19,7 +19,7 @@ from mephisto_tasks.control.steering import Field, Steered
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.steps import check_practice
-from mephisto_tasks.session.unit import HeldUnit
+from mephisto_tasks.session.study import HeldUnit
 from mephisto_tasks.storage.unfinished import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnAllocator
 from parlai_humaneval.allocation.groups import Allocator, Cell, PastDialogue

@@ -15,8 +15,7 @@ from typing import Literal, cast
 from mephisto_tasks.chat import turn as asking
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import Plan, UnitPlan
-from mephisto_tasks.chat.turn import TurnRating
-from mephisto_tasks.chat.waiting import Waiting, typing_seconds
+from mephisto_tasks.chat.turn import TurnRating, Waiting, typing_seconds
 from mephisto_tasks.session.display import ShownModels
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.steps import SIDES, final_question, rate_step, verdict_step

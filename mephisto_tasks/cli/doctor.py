@@ -1,23 +1,49 @@
-"""``parlai-humaneval doctor``: what is wrong with this installation, and how to mend it."""
+"""``parlai-humaneval doctor``: checks of this installation. Each says what it found, and how to mend what is wrong."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
+import logging
+import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import click
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from rich.markup import escape
 
 from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option, waiting_for
+from parlai_humaneval._util.files import open_to_strangers
+from parlai_humaneval._util.installing import (
+    DISTRIBUTION,
+    ENGINES,
+    NAMES,
+    SETUP,
+    UntestedRelease,
+    check_release,
+    installed,
+)
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import WrongUsage
+from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
-    from mephisto_tasks.cli.doctor_checks import Finding, Status
     from mephisto_tasks.launch.hosting import Server
-    from parlai_humaneval.models.check import Checked
+    from mephisto_tasks.launch.recovery import Statuses
+    from parlai_humaneval.models.check import Checked, State
+    from parlai_humaneval.models.zoo.entries import ModelSpec
+
 
 EPILOG = """\b
 Examples:
@@ -78,28 +104,26 @@ def doctor(
     """
     if profile and server != "ec2":
         raise WrongUsage("--profile is of --server ec2", try_="add that, or leave --profile out")
-    from mephisto_tasks.cli import doctor_checks as health
-
     directory = data_dir_of(data_dir)
     checked: list[Checked] | None = None
     with clear_errors():
-        wanted = health.named_models([name.strip() for name in load.split(",") if name.strip()]) if load else []
+        wanted = named_models([name.strip() for name in load.split(",") if name.strip()]) if load else []
         with waiting_for("Looking at this installation…"):
-            findings = health.examine(directory, host, port)
-            of_statuses, statuses = health.statuses(directory, repair=repair)
+            findings = examine(directory, host, port)
+            of_statuses, rewritten = statuses(directory, repair=repair)
             findings += of_statuses
-            findings += health.server(server, profile) if server else []
+            findings += other_server(server, profile) if server else []
         if with_models:
             with waiting_for("Looking what every model lacks…"):
-                checked = health.check_models()
-            findings.append(health.other_models(checked))
+                checked = check_models()
+            findings.append(other_models(checked))
         for spec in wanted:
             with waiting_for(f"Loading {spec.name}…"):
-                findings.append(health.load_model(spec))
+                findings.append(load_model(spec))
     wrong = [finding for finding in findings if finding.status == "error"]
     if as_json:
         said = {"ok": not wrong, "verdict": closing_sentence(findings), "findings": [asdict(each) for each in findings]}
-        told = {"statuses": None if statuses is None else statuses.model_dump()}
+        told = {"statuses": None if rewritten is None else rewritten.model_dump()}
         say_json({**said, **told, "models": None if checked is None else [one.as_json() for one in checked]})
     else:
         _print(findings, checked)
@@ -148,3 +172,287 @@ def closing_sentence(findings: Sequence[Finding]) -> str:
     if any(finding.status == "warning" for finding in findings):
         return "All is right; lines marked “look” matter only if you want what they name."
     return "All is right. To see it at work: parlai-humaneval demo"
+
+
+OLDEST_NODE = 18
+
+
+Status = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. ``mend``: what to do, empty where there is nothing to do."""
+
+    what: str
+    status: Status
+    found: str
+    mend: str = ""
+
+
+@contextlib.contextmanager
+def nothing_said() -> Iterator[None]:
+    """What libraries print, log and warn of within goes nowhere: what matters of it is a finding."""
+    nowhere, before = io.StringIO(), logging.root.manager.disable
+    with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        warnings.simplefilter("ignore")
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(before)
+
+
+def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
+    """Every check that needs no model in memory; of the models, only those that a demo starts with."""
+    first = [python_version(), *packages()]
+    if any(finding.what == "Packages" and finding.status == "error" for finding in first):
+        return first  # the rest imports what is missing or wrong
+    checks: list[Callable[[], list[Finding]]] = [
+        lambda: [plain_parlai()],
+        lambda: [mephisto_imports()],
+        lambda: [page()],
+        lambda: [node()],
+        lambda: [port_free(host, port)],
+        lambda: [data_directory(data_dir)],
+        lambda: [private_data(data_dir)],
+        lambda: providers(data_dir),
+        lambda: [packaged_models()],
+    ]
+    with nothing_said():
+        return [*first, *(finding for check in checks for finding in check())]
+
+
+def python_version() -> Finding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    wanted = metadata.metadata(DISTRIBUTION)["Requires-Python"] if installed(DISTRIBUTION) else ""
+    if SpecifierSet(wanted).contains(version):
+        return Finding("Python", "ok", version)
+    return Finding("Python", "error", version, f"make a new environment with a Python {wanted}")
+
+
+def packages() -> list[Finding]:
+    """Installed packages against the ranges that the distribution asks for; ParlAI and Mephisto, which it cannot ask for."""
+    if not installed(DISTRIBUTION):
+        return [
+            Finding("Packages", "error", f"{DISTRIBUTION} is not installed", "run `make install`, or pip install it")
+        ]
+    wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or []]
+    mend = "run `make install`, or: pip install --upgrade parlai-humaneval"
+    findings = [Finding("Packages", "error", problem, mend) for line in wanted if (problem := _package_problem(line))]
+    for name in ENGINES:
+        try:
+            check_release(name)
+        except UntestedRelease as error:
+            findings.append(Finding("Packages", "error", str(error).partition(";")[0], f"run `{SETUP}`"))
+        if importlib.util.find_spec(name) is None:
+            findings.append(Finding("Packages", "error", f"{NAMES[name]} is not installed", f"run `{SETUP}`"))
+    there = [f"{name} {version}" for name in (*ENGINES, "torch") if (version := installed(name))]
+    return findings or [Finding("Packages", "ok", ", ".join(there))]
+
+
+def _package_problem(wanted: Requirement) -> str | None:
+    there = installed(wanted.name)
+    if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+        return None
+    if there is None:
+        return f"{wanted.name} is missing (wanted: {wanted})"
+    if wanted.specifier.contains(there, prereleases=True):
+        return None
+    return f"{wanted.name} {there} does not fit {wanted.specifier}"
+
+
+def plain_parlai(python: str = sys.executable) -> Finding:
+    """Whether the start of Python has told ParlAI's commands of this package."""
+    known = subprocess.run(
+        [python, "-c", "import sys; sys.exit('parlai_humaneval_hook' not in sys.modules)"], check=False
+    )
+    if known.returncode == 0:
+        return Finding("Plain parlai", "ok", "finds this package's agents, presets and scripts")
+    return Finding(
+        "Plain parlai",
+        "warning",
+        "does not find this package (`parlai-humaneval parlai …` does)",
+        "install it again, so that its path file is there: `make install`, or pip install",
+    )
+
+
+def mephisto_imports() -> Finding:
+    from mephisto_tasks._util import compat
+
+    began = time.perf_counter()
+    try:
+        compat.prepare()
+        from mephisto_tasks.launch import launch as launching  # noqa: F401  (the import is the check)
+    except Exception as error:  # noqa: BLE001  (whatever stops the import is the finding)
+        return Finding(
+            "Mephisto", "error", f"cannot be imported: {type(error).__name__}: {error}", "run `make install`"
+        )
+    return Finding("Mephisto", "ok", f"imports in {time.perf_counter() - began:.1f} s")
+
+
+def page() -> Finding:
+    from mephisto_tasks.adapter.blueprint import WebAppMissing, webapp_dist
+
+    try:
+        folder = webapp_dist()
+    except WebAppMissing as error:
+        return Finding("Rater's page", "error", "not built", str(error))
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Finding("Rater's page", "ok", f"built, {size / 1000:.0f} kB")
+
+
+def node() -> Finding:
+    """Node is needed to build the page, never to launch."""
+    found = shutil.which("node")
+    if found is None:
+        return Finding("Node.js", "ok", f"not found (only needed to change the page: {OLDEST_NODE} or newer)")
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    digits = version.removeprefix("v").partition(".")[0]
+    if digits.isdigit() and int(digits) >= OLDEST_NODE:
+        return Finding("Node.js", "ok", f"{version} (only needed to change the page)")
+    return Finding("Node.js", "ok", f"{version or 'does not run'} (to change the page, install {OLDEST_NODE} or newer)")
+
+
+def port_free(host: str, port: int) -> Finding:
+    from mephisto_tasks.server.ports import CannotListen, PortInUse, listen
+
+    try:
+        listen(host, port).close()
+    except (PortInUse, CannotListen) as error:
+        why = getattr(error.__cause__, "strerror", None) or type(error).__name__
+        mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
+        return Finding("Port", "error", f"{host}:{port} cannot be listened on ({why})", mend)
+    return Finding("Port", "ok", f"{host}:{port} is free")
+
+
+def data_directory(data_dir: Path) -> Finding:
+    from mephisto_tasks.storage.results import ResultsError, task_names
+
+    parent = next((folder for folder in (data_dir, *data_dir.parents) if folder.exists()), data_dir)
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        return Finding("Data directory", "error", f"{data_dir} cannot be written", "name another one with --data-dir")
+    if not (data_dir / "database.db").exists():
+        return Finding("Data directory", "ok", f"{data_dir} (empty: nothing was launched from it yet)")
+    try:
+        names = task_names(data_dir)
+    except ResultsError as error:
+        return Finding(
+            "Data directory", "error", str(error), "restore database.db from a copy, or use another --data-dir"
+        )
+    return Finding("Data directory", "ok", f"{data_dir} ({counted(len(names), 'task')})")
+
+
+def private_data(data_dir: Path) -> Finding:
+    """Whether other users of this machine can read what raters said; a directory that a group shares is meant so."""
+    from mephisto_tasks.launch.launch import shut
+
+    if data_dir.is_dir() and open_to_strangers(data_dir):
+        return Finding("Privacy", "warning", f"everybody on this machine can read {data_dir}", shut(data_dir))
+    return Finding("Privacy", "ok", "strangers on this machine cannot read the answers")
+
+
+def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses | None]:
+    """Whether Mephisto's statuses say of each unit what its record says; ``repair``: they are made to."""
+    from mephisto_tasks.launch.recovery import all_statuses
+    from mephisto_tasks.storage.results import ResultsError
+
+    what = "Statuses"
+    try:
+        seen = all_statuses(data_dir, set_them=repair)
+    except ResultsError as error:
+        return [Finding(what, "error" if repair else "warning", str(error))], None
+    left = [f"{task} is running, and was left alone" for task in seen.running]
+    if not seen.behind:
+        return [Finding(what, "ok", "; ".join(["every unit's status is what its record says", *left]))], seen
+    found = "; ".join([*(f"task {one.task_name}, {one}" for one in seen.behind), *left])
+    if repair:
+        return [Finding(what, "ok", f"set to completed: {found}")], seen
+    return [Finding(what, "warning", found, "parlai-humaneval doctor --repair sets them to completed")], seen
+
+
+def providers(data_dir: Path) -> list[Finding]:
+    """What each crowd says of itself."""
+    from mephisto_tasks.crowds.registry import crowds
+    from mephisto_tasks.storage.results import ResultsError
+
+    found: dict[str, list[Finding]] = {}
+    for crowd in crowds():
+        try:
+            seen = crowd.health(data_dir)
+        except ResultsError:
+            continue  # said under “Data directory”
+        found.setdefault(crowd.provider_type, [Finding(one.what, one.status, one.text, one.advice) for one in seen])
+    return [finding for of_type in found.values() for finding in of_type]
+
+
+def other_server(name: Server, profile: str) -> list[Finding]:
+    """Whether pages can be served from Heroku or EC2; ``profile`` is AWS's."""
+    from mephisto_tasks.launch import hosting
+
+    missing = hosting.lacks(name, {"profile_name": profile})
+    what = f"Server {name}"
+    return [Finding(what, "error", lack) for lack in missing] or [Finding(what, "ok", f"ready for server={name}")]
+
+
+MODELS_ARE: dict[State, str] = {
+    "ready": "ready",
+    "to download": "to download, by their first load",
+    "to train": "to train on this machine",
+    "to serve": "to serve, by a server that you start",
+    "in a launch": "in a launch only",
+    "cannot": "not to be used here as it is",
+}
+
+
+def packaged_models() -> Finding:
+    """Whether the models that come with this package are ready; nothing is loaded."""
+    from parlai_humaneval.models.check import check
+    from parlai_humaneval.models.zoo.entries import load_zoo
+
+    zoo = load_zoo()
+    checked = [check(spec) for spec in zoo.values() if spec.origin == "packaged"]
+    ready = [one.spec.name for one in checked if one.state == "ready"]
+    lacking = [f"{one.spec.name}: {one.reason}" for one in checked if one.state == "cannot"]
+    if lacking:
+        return Finding(
+            "Models", "error", "; ".join(lacking), "run `make install`, or pip install parlai-humaneval again"
+        )
+    return Finding("Models", "ok", f"ready: {', '.join(ready)} (--models: all {len(zoo)})")
+
+
+def check_models() -> list[Checked]:
+    """The state of every model of the zoo, as `models check --all` tells it."""
+    from parlai_humaneval.models.check import check
+    from parlai_humaneval.models.zoo.entries import load_zoo
+
+    with nothing_said():
+        return [check(spec) for spec in load_zoo().values()]
+
+
+def other_models(checked: Sequence[Checked]) -> Finding:
+    """How many models are not ready, by what they need."""
+    states = [one.state for one in checked]
+    counts = [f"{states.count(state)} {MODELS_ARE[state]}" for state in MODELS_ARE if state in states]
+    return Finding("All models", "ok", "; ".join(counts))
+
+
+def named_models(names: Sequence[str]) -> list[ModelSpec]:
+    """The models of these names, or ``all``. Raises ZooError for a name that nobody knows."""
+    from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+
+    zoo = load_zoo()
+    return list(zoo.values()) if list(names) == ["all"] else resolve(names, zoo)
+
+
+def load_model(spec: ModelSpec) -> Finding:
+    """Load a model and ask it one thing."""
+    from parlai_humaneval.models.check import check, try_out
+
+    what = f"Model {spec.name}"
+    with nothing_said():
+        tried = try_out(check(spec))
+    if tried["ok"]:
+        return Finding(what, "ok", f"answers “{tried['reply']}” ({tried['load_s']} s to load)")
+    why, *todo = tried["missing"]
+    return Finding(what, "error", why[:500], " ".join(todo) or "see `parlai-humaneval models check`")

@@ -169,7 +169,7 @@ class Study:
         drawn = [line.record for line in lines if isinstance(line, UnjudgedItem)]
         new: list[JudgementRecord] = []
         if unjudged > len(drawn):
-            from mephisto_tasks.annotation.unjudged import unjudged as draw
+            from mephisto_tasks.annotation.build import unjudged as draw
 
             known = {record.item_id for record in drawn}
             new = draw(rated, data_dir, task_name, unjudged - len(drawn), known, spec.seed)

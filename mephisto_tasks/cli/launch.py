@@ -179,7 +179,7 @@ def launch(
             split_settings(chosen)  # what is wrong there is told before seconds of imports
             click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
         with waiting_for(LOADING), collector_off():
-            from mephisto_tasks.cli.orders import change_running
+            from mephisto_tasks.cli.steer import change_running
             from mephisto_tasks.control.snapshot import is_alive
             from mephisto_tasks.crowds.registry import crowd_in, crowds
             from mephisto_tasks.launch import config as settings

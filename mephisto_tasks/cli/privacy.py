@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from mephisto_tasks.privacy.anonymize import Coarse
     from mephisto_tasks.privacy.erase import Forgotten, Planned
+    from mephisto_tasks.privacy.erase_traces import Outside
     from mephisto_tasks.privacy.erasure_plan import Going
-    from mephisto_tasks.privacy.exported_files import Outside
     from mephisto_tasks.privacy.release import Released
     from mephisto_tasks.workers.roster import KnownWorker
 

@@ -1,6 +1,7 @@
 """Where a worker leaves traces, a function for each place. Each may be run again after it was cut off, and ends the same.
 
-Rows taken out of SQLite files so that nothing of them is left in the files' bytes.
+Rows go from SQLite files so that nothing of them is left in the files' bytes; files that commands wrote outside of the data
+directory are rewritten without the worker, or deleted.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import io
 import json
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.admission.browsers import FILE as BROWSERS
 from mephisto_tasks.admission.browsers import names_of
@@ -21,11 +24,13 @@ from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import erase_lines
+from mephisto_tasks.storage.logs import WrittenFile, erase_lines, note_deleted, note_written, written_files
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, rows_of
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import names_of as names_of_worker
+from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.files import write_private
+from parlai_humaneval.statistics.core.formatting import counted
 
 Statement = tuple[str, Sequence[object]]
 
@@ -244,3 +249,112 @@ def left_over(data_dir: Path, person: Going, called: Sequence[str], others: Sequ
             if any(mark in content for mark in marks):
                 found.append(str(path.relative_to(data_dir)))
     return found
+
+
+WORDS = ("text", "raw_text", "human_text", "written_text", "withdrawn", "thoughts", "shown", "prompt", "reply")
+"""Columns that hold what was said in a dialogue, which others than its own rater, or models, may have judged."""
+FORGOTTEN = "forgotten"
+
+Done = Literal["rewritten", "deleted", "nothing of theirs", "changed since", "not there", "stays"]
+
+
+class Outside(BaseModel):
+    """What becomes of a file; ``rows``: so many went."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    done: Done
+    rows: int = 0
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return {
+            "rewritten": f"rewritten without {counted(self.rows, 'row')}"
+            if self.rows
+            else "rewritten without their words",
+            "deleted": "deleted (the command that wrote it makes a new one)",
+            "nothing of theirs": "holds nothing of theirs",
+            "changed since": "somebody changed it since it was written: LOOK YOURSELF",
+            "not there": "is not there any more: if it was moved or copied, LOOK YOURSELF",
+            "stays": "stays: it names nobody, and nobody can tell which of its rows are whose",
+        }[self.done]
+
+
+def outside(data_dir: Path, person: Going, called: Sequence[str], *, dry: bool) -> list[Outside]:
+    """Every file that was written of the worker's tasks, and what became of it; ``dry``: what would."""
+    concerned = [file for file in written_files(data_dir) if set(file.tasks) & set(person.tasks)]
+    return [_one(data_dir, file, person, called, dry) for file in concerned]
+
+
+def _one(data_dir: Path, file: WrittenFile, person: Going, called: Sequence[str], dry: bool) -> Outside:
+    path = Path(file.path)
+    if file.kind in ("release", "aggregate"):
+        return Outside(path=file.path, done="stays")
+    if not path.is_file():
+        return Outside(path=file.path, done="not there")
+    if not file.is_unchanged:
+        return Outside(path=file.path, done="changed since")
+    if file.kind == "report":
+        if not dry:
+            path.unlink()
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()
+            note_deleted(data_dir, file)
+        return Outside(path=file.path, done="deleted")
+    if file.kind == "links" and path.suffix != ".csv" and any(_plain(name) in _plain(path.stem) for name in called):
+        if not dry:
+            path.unlink()
+            note_deleted(data_dir, file)
+        return Outside(path=file.path, done="deleted")
+    new, rows = _without(path, person, called)
+    if new is None:
+        return Outside(path=file.path, done="nothing of theirs")
+    if not dry:
+        write_private(path, new.encode(), outlasts_power=True)
+        note_written(data_dir, file.tasks, file.kind, [path])
+    return Outside(path=file.path, done="rewritten", rows=rows)
+
+
+def _plain(text: str) -> str:
+    """As files are named after people."""
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | None, int]:
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    elif path.suffix == ".csv":
+        reader = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
+        rows = [{name: unguarded(cell) for name, cell in row.items()} for row in reader]
+    else:
+        return None, 0
+    mine = {person.pseudonym, person.name, *called}
+    staying = [
+        row
+        for row in rows
+        if not any(
+            isinstance(cell, str) and cell in mine for cell in map(row.get, ("worker_id", "worker", "name", "email"))
+        )
+    ]
+    clean = [_cleaned(row, person) for row in staying]
+    if clean == rows:
+        return None, 0
+    text = io.StringIO(newline="")
+    if path.suffix == ".jsonl":
+        text.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in clean)
+    else:
+        write_rows(text, list(reader.fieldnames or []), (list(row.values()) for row in clean))
+    return text.getvalue(), len(rows) - len(staying)
+
+
+def _cleaned(row: Mapping[str, Any], person: Going) -> dict[str, Any]:
+    ids = {name for name in person.dialogues if name}
+    told = " ".join(str(row.get(column) or "") for column in ("dialogue_id", "dialogues", "dialogue_a", "dialogue_b"))
+    judged = any(name in told for name in ids)
+    return {name: "" if judged and name in WORDS else _unnamed(cell, person.pseudonym) for name, cell in row.items()}
+
+
+def _unnamed(cell: Any, pseudonym: str) -> Any:
+    return cell.replace(pseudonym, FORGOTTEN) if isinstance(cell, str) else cell

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from mephisto_tasks.crowds.registry import crowds
-from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse, Review
+from mephisto_tasks.privacy.anonymize import Anonymizer, Cleaner, Coarse, Review
 from mephisto_tasks.privacy.data_card import JSON_FILE, PAGE, SUMS, Card, card_of, write_card
-from mephisto_tasks.privacy.pii import Cleaner
 from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of

@@ -18,15 +18,17 @@ from aiohttp.typedefs import Handler, Middleware
 from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.agents import Agent
 from mephisto_tasks.server.connection import Connection
-from mephisto_tasks.server.cookies import SECRETS, Browsers
 from mephisto_tasks.server.hosts import Hosts
-from mephisto_tasks.server.page_errors import NOT_OF_A_PAGE, TOO_MANY_ERRORS
 from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from mephisto_tasks.server.router import OperatorSilent, Router
 from mephisto_tasks.server.security import (
     ALL_ANSWERS_BURST,
     ALL_ANSWERS_PER_SECOND,
     LONG,
+    NOT_OF_A_PAGE,
+    SECRETS,
+    TOO_MANY_ERRORS,
+    Browsers,
     RateLimit,
     Visitors,
     new_token,

@@ -21,7 +21,7 @@ from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.agents import Agent, AgentBook
 from mephisto_tasks.server.connection import AwakeTime, Connection
 from mephisto_tasks.server.packets import Packet
-from mephisto_tasks.server.page_errors import PageErrors
+from mephisto_tasks.server.security import PageErrors
 from parlai_humaneval.i18n.translate import phrase
 
 logger = logging.getLogger(__name__)

@@ -1,24 +1,35 @@
-"""Tokens, response headers and rate limits.
+"""What strangers may do: tokens, headers, rate limits by where a request comes from, cookies, and reports of pages.
 
-Where a request comes from, through proxies that are trusted, and how much may come from there.
+A browser shows that it is the one of before by a secret in a cookie, or by one that its page keeps itself; either is enough.
+A page in the frame of another site may be allowed no cookie, and a cookie outlives a change of the port. The operator gets
+what was shown beside the registration, and decides what it is worth.
+
+Reports of pages on their own faults are cut, few, and written where nobody waits for it: Mephisto would write them in the
+loop in which every rater's answer is taken up, and a flood of them would stop the study.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import json
 import logging
+import queue
 import re
 import secrets
+import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.i18n.translate import phrase
 
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?")
@@ -258,3 +269,135 @@ def household(address: Address) -> str:
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
     return str(ipaddress.ip_network((address, IPV6_NETWORK), strict=False))
+
+
+SECRETS = "browser_secrets"
+"""Key in a registration's ``provider_data``: a list of what the browser shows."""
+COOKIE = "humaneval_browser"
+COOKIE_S = 400 * 24 * 60 * 60
+"""As long as browsers keep one."""
+MOST_SECRETS = 3
+_SECRET = re.compile(r"[A-Za-z0-9_-]{32,128}")
+"""Shorter ones could be guessed."""
+
+
+@dataclass
+class Browser:
+    """The browser of somebody who has none, as simulated raters: whose pages share it are one browser's."""
+
+    secret: str = field(default_factory=new_token, repr=False)
+
+
+def usable_secrets(shown: object) -> list[str]:
+    """Those of a list that are secrets at all."""
+    if not isinstance(shown, list):
+        return []
+    secrets = (one for one in shown if isinstance(one, str) and _SECRET.fullmatch(one))
+    return list(dict.fromkeys(secrets))[:MOST_SECRETS]
+
+
+class Browsers:
+    """Gives each browser its cookie, and reads it again.
+
+    Args:
+        framed: the page stands in frames of other sites, where a cookie has to be marked as theirs.
+        secure: the study is reached by https only.
+    """
+
+    def __init__(self, *, framed: bool = False, secure: bool = False) -> None:
+        self._framed = framed
+        self._secure = secure
+
+    def remember(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Give a browser its cookie, if it has none; before the page asks for anything."""
+        if _cookie(request) is None and not response.prepared:
+            self._give(request, response, new_token())
+
+    def shown(self, request: web.Request, provider_data: Mapping[str, Any]) -> list[str]:
+        """What the browser shows with a registration; empty: nothing at all."""
+        cookie = _cookie(request)
+        by_page = usable_secrets(provider_data.get(SECRETS))
+        return usable_secrets([*([] if cookie is None else [cookie]), *by_page])
+
+    def introduce(self, request: web.Request, response: web.StreamResponse, secret: str) -> None:
+        """Give a browser that showed nothing the secret by which its registration is known from now on."""
+        self._give(request, response, secret)
+
+    def _give(self, request: web.Request, response: web.StreamResponse, secret: str) -> None:
+        response.set_cookie(
+            COOKIE,
+            secret,
+            max_age=COOKIE_S,
+            httponly=True,
+            # Browsers take a cookie in another site's frame only so; without https, on the machine itself alone.
+            samesite="None" if self._framed else "Lax",
+            secure=self._framed or self._secure or request.secure,
+        )
+        if self._framed:  # the word is unknown to Python before 3.14
+            cookie = response.cookies.pop(COOKIE).OutputString()
+            response.headers.add(hdrs.SET_COOKIE, f"{cookie}; Partitioned")
+
+
+def _cookie(request: web.Request) -> str | None:
+    cookie = request.cookies.get(COOKIE)
+    return cookie if cookie is not None and _SECRET.fullmatch(cookie) else None
+
+
+LONGEST = 2000
+"""Letters of one report."""
+OF_ALL_PER_SECOND = 1.0
+OF_ALL_BURST = 30.0
+"""Of all pages together: a fault of the page itself shows on each of them, and a few reports tell of it."""
+WAITING = 30
+"""Most reports that wait to be written, where a terminal stands still or a disk is slow."""
+TOO_MANY_ERRORS = "Too many errors were reported; this one was not written down."
+NOT_OF_A_PAGE = "Only a page that takes part in the study may report an error, with its agent's token."
+
+
+class PageErrors:
+    """Takes reports from the loop of the router (or of the operator), and writes them in a thread of its own."""
+
+    def __init__(self, limit: RateLimit | None = None) -> None:
+        self._limit = limit or RateLimit(OF_ALL_PER_SECOND, OF_ALL_BURST)
+        self._waiting: queue.Queue[str | None] = queue.Queue(WAITING)
+        self._thread: threading.Thread | None = None
+        self._left_out = 0
+
+    def take(self, who: str, report: Mapping[str, Any]) -> bool:
+        """Has ``report`` written down; False where too many came, of which only the number is written. Never waits."""
+        if not self._limit.allows():
+            self._left_out += 1
+            return False
+        lost = f" ({self._left_out:,} more were left out before it)" if self._left_out else ""
+        try:
+            self._waiting.put_nowait(f"The page of {who} reports an error: {_words(report)}{lost}")
+        except queue.Full:
+            self._left_out += 1
+            return False
+        self._left_out = 0
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write, name="page-errors", daemon=True)
+            self._thread.start()
+        return True
+
+    def close(self) -> None:
+        """Ends the thread once it has written what waits; what does not find room is lost, as nobody looks on."""
+        if self._thread is not None:
+            try:
+                self._waiting.put_nowait(None)
+            except queue.Full:
+                return
+            self._thread = None
+
+    def _write(self) -> None:
+        while (text := self._waiting.get()) is not None:
+            logger.warning("%s", text)
+
+
+def _words(report: Mapping[str, Any]) -> str:
+    kind, text = report.get("error_type"), report.get("text")
+    if isinstance(text, str):
+        said = f"{kind[:100]}: {text[:LONGEST]}" if isinstance(kind, str) else text
+    else:
+        said = json.dumps(dict(report), ensure_ascii=False)
+    return on_one_line(said, LONGEST)

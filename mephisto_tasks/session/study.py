@@ -1,4 +1,7 @@
-"""What the raters of one launch share, whichever engine it is of."""
+"""What the raters of one launch share, whichever engine it is of.
+
+One rater's unit of work: its parts, one after another, and the comment box. Parts are dialogues, or items to judge.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from mephisto_tasks.admission.wording import UnitWords
 from mephisto_tasks.config.task import TaskConfig
@@ -20,20 +23,134 @@ from mephisto_tasks.session.display import ShownModels
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.practice import PracticeLoop
 from mephisto_tasks.session.stopping_build import why_decided
-from mephisto_tasks.session.unit import HeldUnit
 from mephisto_tasks.storage.retry import Saving
 from mephisto_tasks.storage.unfinished import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.i18n.languages import Offered
-from parlai_humaneval.i18n.translate import spoken
+from parlai_humaneval.i18n.translate import phrase, spoken
 from parlai_humaneval.materials.instructions import Instructions
 from parlai_humaneval.materials.practice import Practice
-from parlai_humaneval.schema.events import parse_events
+from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
+from parlai_humaneval.schema.steps import FeedbackStep, Notice, Progress
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import Course
     from parlai_humaneval.stopping.status import Standing as SequentialStanding
+
+
+P = TypeVar("P")
+
+WHERE_YOU_WERE = Notice(
+    level="info", text=phrase("Welcome back! You go on where you were: nothing that you did is lost.")
+)
+"""Said to a rater who comes back in the middle of something."""
+
+
+class World(Protocol):
+    """What holds one part with the rater."""
+
+    @property
+    def name(self) -> str:
+        """The part is called so in logs."""
+
+    def run(self) -> None:
+        """Hold the part to its end; what the page raises when the rater leaves goes on to the caller."""
+
+
+class HeldUnit(ABC, Generic[P]):
+    """Holds the parts of a unit in order; an engine says how a part is held, and what becomes of those that are left.
+
+    Args:
+        page: the rater's page.
+        parts: what is still to be held.
+        name: of the unit in logs, before any part began.
+        go_on: said above the first question of a rater who did some parts of the unit earlier.
+        between: said above the first question of every part but the first.
+        over: says that nothing else comes, and asks for a comment.
+    """
+
+    greeting: Notice | None = None
+    """Said above the first question of somebody whose earlier unit was cut off by the end of a launch."""
+
+    def __init__(
+        self,
+        page: PageSession,
+        parts: Sequence[P],
+        *,
+        name: str,
+        over: str,
+        go_on: Notice | None = None,
+        between: Notice | None = None,
+    ) -> None:
+        self.page = page
+        self.parts = parts
+        self.done: list[P] = []
+        self.world: World | None = None
+        """The part that runs, or ran last."""
+        self._name = name
+        self._over = over
+        self._go_on = go_on
+        self._between = between
+
+    @property
+    def name(self) -> str:
+        """What runs, or ran last, for logs."""
+        return self._name if self.world is None else self.world.name
+
+    def run(self) -> None:
+        """Hold every part to its end.
+
+        Raises:
+            mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the launch ends.
+        """
+        held = False
+        for part in self.parts:
+            name = self.part_id(part)
+            if not self.page.recorded.finished(name):
+                notice = self._between if held else self._welcome(name)
+                if notice is not None:
+                    self.page.notice = notice
+                self.hold(part)
+                held = True
+            else:
+                self.page.progress = self.progress_at(part)
+            self.done.append(part)
+
+    def _welcome(self, part: str) -> Notice | None:
+        if self.page.recorded.begun(part):
+            return WHERE_YOU_WERE
+        return self._go_on
+
+    @abstractmethod
+    def part_id(self, part: P) -> str:
+        """The part is called so in records."""
+
+    @abstractmethod
+    def hold(self, part: P) -> None:
+        """One part to its end; :attr:`world` is what holds it."""
+
+    @abstractmethod
+    def progress_at(self, part: P) -> Progress | None:
+        """What the page counts at the end of a part, of those that an earlier visit did; None: nothing is known."""
+
+    @abstractmethod
+    def leave(self, worker: str, agent: str) -> None:
+        """The rater went away: what is left is given out again."""
+
+    def ask_feedback(self) -> None:
+        """The comment box at the end; the unit is complete whatever happens here."""
+        if self.page.recorded.has_feedback:
+            return
+        text = self.page.ask_feedback(FeedbackStep(step_id="feedback", label=self._over)).text
+        if text.strip():
+            self.page.state.append(FeedbackGiven(at=time.time(), text=text))
+
+    def fail(self, reason: str) -> None:
+        """Write down that the part could not go on through no fault of the rater."""
+        if self.world is not None:
+            self.page.state.append(Failed(at=time.time(), reason=reason))
+
 
 Standing = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
 """Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a model's

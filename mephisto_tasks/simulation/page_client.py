@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 import aiohttp
 
 from mephisto_tasks.server import packets as p
-from mephisto_tasks.server.cookies import SECRETS, Browser
 from mephisto_tasks.server.packets import Packet
+from mephisto_tasks.server.security import SECRETS, Browser
 from mephisto_tasks.storage.provider_names import LINK, LOCAL
 from parlai_humaneval.schema.steps import EndStep, PageState
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
 from mephisto_tasks.simulation.page_client import PageClient
 from parlai_humaneval.schema.steps import EndStep, PageState, WaitStep

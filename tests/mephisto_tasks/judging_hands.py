@@ -16,8 +16,8 @@ from live import REASON, browser_of, composed, eventually, launch, records, rows
 
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.server.cookies import Browser
 from mephisto_tasks.server.packets import Packet
+from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation import raters as simulated_raters
 from mephisto_tasks.simulation.page_client import Details, PageClient
 from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters

@@ -20,7 +20,7 @@ from typing_extensions import Self
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.materials.practice import ChooseItem

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from mephisto_tasks.cli.doctor import closing_sentence, lines
-from mephisto_tasks.cli.doctor_checks import Finding
+from mephisto_tasks.cli.doctor import Finding, closing_sentence, lines
 from mephisto_tasks.cli.options import report_and_export
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo.entries import load_zoo

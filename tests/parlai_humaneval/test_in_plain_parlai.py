@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.cli.doctor_checks import plain_parlai
+from mephisto_tasks.cli.doctor import plain_parlai
 
 REPOSITORY = Path(__file__).parents[2]
 PARLAI = Path(sys.executable).with_name("parlai")

@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from mephisto_tasks.cli.doctor_checks import examine
+from mephisto_tasks.cli.doctor import examine
 from parlai_humaneval._util import installing
 from parlai_humaneval._util.installing import UntestedRelease, check_code, check_release, has_gpu, lacking
 from parlai_humaneval.models.pool.loading import load_agent

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
 from mephisto_tasks.simulation.page_client import PageClient, PageError
 from parlai_humaneval.schema.steps import EndStep, PageState, WaitStep

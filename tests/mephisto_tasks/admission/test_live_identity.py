@@ -22,7 +22,7 @@ from mephisto_tasks.crowds.link.crowd import GO_ON_THERE_BY_LINK
 from mephisto_tasks.crowds.link.reception import GIVEN_BACK, RETURNED_NOW
 from mephisto_tasks.crowds.mturk.crowd import GO_ON_THERE_ON_MTURK
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.server.cookies import COOKIE, Browser
+from mephisto_tasks.server.security import COOKIE, Browser
 from mephisto_tasks.simulation.page_client import PageClient
 from parlai_humaneval.schema.steps import ChooseStep
 

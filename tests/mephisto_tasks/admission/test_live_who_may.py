@@ -25,7 +25,7 @@ from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
 from mephisto_tasks.config.task import read_config
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.server.security import Browser
 from mephisto_tasks.storage.logs import REFUSALS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main

@@ -13,7 +13,7 @@ from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
 from mephisto_tasks.admission.wording import STOPPED
 from mephisto_tasks.admission.work import PAUSED
-from mephisto_tasks.chat.waiting import PARTNER_SLOW
+from mephisto_tasks.chat.turn import PARTNER_SLOW
 from mephisto_tasks.launch.launch import StudyBroken
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.models.zoo.entries import ZooError

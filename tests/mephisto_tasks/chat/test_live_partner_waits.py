@@ -11,7 +11,7 @@ import pytest
 from live import Launch, Rater, eventually, records
 from partner_hands import Partner, choose_reply, say, settings
 
-from mephisto_tasks.chat import waiting
+from mephisto_tasks.chat import turn as waiting
 from mephisto_tasks.chat import wizard as room
 from mephisto_tasks.chat import wizard as words
 from mephisto_tasks.launch.launch import Launched

@@ -33,7 +33,7 @@ from mephisto_tasks.adapter.operator import REGISTERING_AT_ONCE
 from mephisto_tasks.admission.wording import PAUSED
 from mephisto_tasks.launch.launch import NothingToDo, launched
 from mephisto_tasks.server.ports import PortInUse
-from mephisto_tasks.session.unit import WHERE_YOU_WERE
+from mephisto_tasks.session.study import WHERE_YOU_WERE
 from mephisto_tasks.storage.locks import AlreadyRunning
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.schema.steps import EndStep

@@ -17,7 +17,7 @@ from mephisto_tasks.admission.wording import AWAY, PAUSED, STOPPED, conversation
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.unit import WHERE_YOU_WERE
+from mephisto_tasks.session.study import WHERE_YOU_WERE
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.records import DialogueRecord
 from parlai_humaneval.schema.steps import EndStep, PageState

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.chat.waiting import JITTER, THINKING_S, typing_seconds
+from mephisto_tasks.chat.turn import JITTER, THINKING_S, typing_seconds
 from parlai_humaneval.display.settings import ReplySettings
 
 NATURAL = ReplySettings(typing="natural", typing_seconds=8)

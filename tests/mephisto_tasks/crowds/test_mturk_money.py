@@ -16,7 +16,7 @@ from stored_study import StoredStudy, choices
 
 import mephisto_tasks
 from mephisto_tasks.cli import options as agreeing
-from mephisto_tasks.cli.doctor_checks import providers
+from mephisto_tasks.cli.doctor import providers
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.cli.requester import requester
 from mephisto_tasks.crowds.mturk.cost import fee_share, quote

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from live import TASK, config_of, rows
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.cli import doctor_checks as health
-from mephisto_tasks.cli.doctor_checks import Finding
+from mephisto_tasks.cli import doctor as health
+from mephisto_tasks.cli.doctor import Finding
 from mephisto_tasks.launch import recovery as statuses
 from mephisto_tasks.launch.launch import launched
 from mephisto_tasks.launch.recovery import Statuses

@@ -14,9 +14,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.cli.orders import price_of
 from mephisto_tasks.cli.report import report
-from mephisto_tasks.cli.steer import steer
+from mephisto_tasks.cli.steer import price_of, steer
 from mephisto_tasks.cli.watch import given_by_page, watch
 from mephisto_tasks.control.orders import ORDERS, More, RetireModel
 from mephisto_tasks.control.snapshot import GroupNow, OrderResult, Snapshot, write_snapshot
@@ -24,8 +23,7 @@ from mephisto_tasks.monitoring import web as served
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, GroupStanding, kept_blind_names
 from mephisto_tasks.monitoring.terminal import plain, steering
-from mephisto_tasks.monitoring.web import LeaderboardPage, Told
-from mephisto_tasks.monitoring.web_view import Drawer
+from mephisto_tasks.monitoring.web import Drawer, LeaderboardPage, Told
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.run_settings import RunSettings, flat, note_settings
 from parlai_humaneval.report.render.leaderboard import to_fragment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mephisto_tasks.privacy.pii import Cleaner
+from mephisto_tasks.privacy.anonymize import Cleaner
 
 CLEANER = Cleaner(["Grace Hopper", "grace@example.org", "李雷"], ["prolific-kim", "A1FORGETME77"], ["US", "GB"])
 

@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stored_study import StoredStudy, choices, rated
 
-from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse
-from mephisto_tasks.privacy.pii import Cleaner
+from mephisto_tasks.privacy.anonymize import Anonymizer, Cleaner, Coarse
 from mephisto_tasks.privacy.release import agreed
 from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
 from mephisto_tasks.storage.results import read_dialogues, read_records

@@ -20,8 +20,7 @@ from aiohttp.test_utils import make_mocked_request
 from fake_operator import Served
 
 from mephisto_tasks.server.hosts import Hosts, public_names
-from mephisto_tasks.server.page_errors import LONGEST, PageErrors
-from mephisto_tasks.server.security import RateLimit
+from mephisto_tasks.server.security import LONGEST, PageErrors, RateLimit
 from mephisto_tasks.simulation.page_client import PageClient, PageError
 
 Pages = Callable[..., PageClient]

@@ -15,8 +15,7 @@ from fake_operator import Served
 from reverse_proxy import ReverseProxy
 
 from mephisto_tasks.adapter.architect import address_of_page
-from mephisto_tasks.server.page_errors import NOT_OF_A_PAGE
-from mephisto_tasks.server.security import TOO_MANY, Visitors, trusted_networks
+from mephisto_tasks.server.security import NOT_OF_A_PAGE, TOO_MANY, Visitors, trusted_networks
 from mephisto_tasks.simulation.page_client import PageClient
 
 NGINX = trusted_networks(["127.0.0.1"])

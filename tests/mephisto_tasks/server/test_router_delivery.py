@@ -12,7 +12,7 @@ from chaos import ChaosProxy
 from fake_operator import Served
 from live import eventually
 
-from mephisto_tasks.server.cookies import Browser
+from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation.page_client import PageClient, PageError, PageSocket
 from parlai_humaneval.schema.steps import MessageStep, PageState
 

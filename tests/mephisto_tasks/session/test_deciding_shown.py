@@ -20,7 +20,7 @@ from mephisto_tasks.monitoring.forecast import estimated_end
 from mephisto_tasks.monitoring.observe import WHENEVER, Observer
 from mephisto_tasks.monitoring.status import GroupStanding
 from mephisto_tasks.monitoring.view import decided_table, line, progress_words
-from mephisto_tasks.monitoring.web_view import Drawer
+from mephisto_tasks.monitoring.web import Drawer
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.locks import task_lock
 from mephisto_tasks.storage.logs import DECISIONS

@@ -44,7 +44,7 @@ from mephisto_tasks.session.build import (
 from mephisto_tasks.session.display import settled
 from mephisto_tasks.session.resume import Difference, going_on, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
-from mephisto_tasks.session.stopping_build import already_over, refuse_to_go_on_without
+from mephisto_tasks.session.stopping_build import already_over, build_course, refuse_to_go_on_without
 from mephisto_tasks.storage.results import past_judgements
 from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
 from parlai_humaneval.allocation.adaptive_items import DrawnItemAllocator
@@ -148,8 +148,6 @@ def _course(
     if not config.is_decided:
         refuse_to_go_on_without(data_dir, task_name)
         return None
-    from mephisto_tasks.session.stopping_build import build_course  # its statistics take a while to load
-
     groups = list(dict.fromkeys(item.cell.models for item in gathered.items))
     try:
         kind = the_kind(gathered.items)
@@ -161,12 +159,9 @@ def _course(
         task_name,
         models=compared(config, groups),
         groups=groups,
-        technique=config.technique,
         setting=kind,
-        metric=config.metric,
         seed=seed,
         closing=closing,
-        silence_s=config.answer_timeout_s,
     )
 
 

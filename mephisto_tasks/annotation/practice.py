@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,7 +16,6 @@ from uuid import uuid4
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.display import REPLAYED, panel, shown_dialogue
-from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.dialogue import Dialogue, SaidLine
@@ -132,19 +131,8 @@ def _dialogue(lines: list[str], name: str) -> Dialogue:
 class JudgingPractice(PracticeLoop):
     """Pairs with a clearly better side, segments with explained labels, or what a recorded dialogue is asked about."""
 
-    def __init__(
-        self,
-        practice: Practice,
-        config: StaticConfig,
-        page: PageSession,
-        *,
-        begins: str,
-        used: int,
-        on_verdict: Callable[[bool], None],
-    ) -> None:
-        super().__init__(practice, config, page, begins=begins, used=used, on_verdict=on_verdict)
-        self.config = config
-        self._said: list[str] = []
+    config: StaticConfig
+    _said: Sequence[str] = ()
 
     def place(self, number: int, item: PracticeItem) -> str:
         """Which of the items it was."""
@@ -186,10 +174,10 @@ class JudgingPractice(PracticeLoop):
     def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
         """The replies to a line; in a replay the items are the turns of one chat, so that it grows."""
         goes_on = self.config.show == "replay" and item is not self.practice.items[0]
-        self._said = [*(self._said if goes_on else []), item.human]
-        self._show_lines(self._said)
+        said = [*(self._said if goes_on else []), item.human]
+        self._show_lines(said)
         cards, numbers = numbered_cards(item)
-        self._said.append(item.next_line)
+        self._said = [*said, item.next_line]
         if self.config.show == "turn":
             question = asking.asked(self.config)[0].text
             ranks = self.page.ask_ranking(asking.rank_step(self.config, step_id, question, cards)).ranks

@@ -6,8 +6,6 @@ replies to one context). What the own rater answered is not shown; which reply w
 
 from __future__ import annotations
 
-import time
-
 from pydantic import ValidationError
 
 from mephisto_tasks.annotation import steps as asking
@@ -28,7 +26,6 @@ from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.cards import shown_cards, standing_for
 from parlai_humaneval.schema.records import (
     AskedQuestion,
-    GivenAnswer,
     ReplayedRating,
     ShownDialogue,
     ShownLine,
@@ -158,20 +155,8 @@ class Replay:
             chosen = page.ask_choice(choose_step(self._own, step_id, cards, self.rating.question))
             selected = [name for chosen_id in chosen.selected for name in standing_for(turn.candidates, chosen_id)]
             none, reason = chosen.none, chosen.reason
-        now = time.time()
-        on_page.store(
-            [
-                GivenAnswer(
-                    question_id="turn",
-                    turn=number,
-                    selected=selected,
-                    none_said=none,
-                    reason=reason or None,
-                    seconds=now - page.shown_at,
-                    at=now,
-                )
-            ]
-        )
+        answer = {"selected": selected, "none_said": none, "reason": reason or None}
+        on_page.store({"question_id": "turn", "turn": number, **answer})
 
     def _rank(self, on_page: ItemPage, turn: Turn) -> None:
         if on_page.is_answered():
@@ -180,29 +165,17 @@ class Replay:
         question = self.questions()[0].text
         step = asking.rank_step(self._config, on_page.step_id("rank"), question, self._cards(on_page, turn))
         ranks = on_page.page.ask_ranking(step).ranks
-        now = time.time()
         everybody = {name: place for card, place in ranks.items() for name in standing_for(turn.candidates, card)}
-        on_page.store(
-            [
-                GivenAnswer(
-                    question_id="rank", turn=turn.turn, ranks=everybody, seconds=now - on_page.page.shown_at, at=now
-                )
-            ]
-        )
+        on_page.store({"question_id": "rank", "turn": turn.turn, "ranks": everybody})
 
     def _ask_verdict(self, on_page: ItemPage) -> None:
         if on_page.is_answered():
             return
         answer = on_page.page.ask_ticks(verdict_step(self._own, on_page.step_id("verdict"), self.rating.question))
-        now = time.time()
-        on_page.store(
-            [GivenAnswer(question_id="verdict", selected=answer.selected, seconds=now - on_page.page.shown_at, at=now)]
-        )
+        on_page.store({"question_id": "verdict", "selected": answer.selected})
 
     def _ask_final(self, on_page: ItemPage) -> None:
         if on_page.is_answered():
             return
         step = rate_step(self._own, on_page.step_id("final"), self._own.scales(), final_question(self._own))
-        values = on_page.page.ask_ratings(step).values
-        now = time.time()
-        on_page.store([GivenAnswer(question_id="final", ratings=values, seconds=now - on_page.page.shown_at, at=now)])
+        on_page.store({"question_id": "final", "ratings": on_page.page.ask_ratings(step).values})

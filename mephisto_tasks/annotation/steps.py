@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.plans import ItemToJudge
@@ -146,6 +147,8 @@ class ItemPage:
         """True, once for each step, where it was answered in an earlier visit."""
         return self.page.recorded.take(Judged) is not None
 
-    def store(self, answers: list[GivenAnswer]) -> None:
-        """Write answers down, now."""
-        self.page.state.append(Judged(at=time.time(), answers=answers))
+    def store(self, *answers: Mapping[str, Any]) -> None:
+        """Write answers down, now: the fields of each, without its time."""
+        now = time.time()
+        timed = [GivenAnswer(**answer, seconds=now - self.page.shown_at, at=now) for answer in answers]
+        self.page.state.append(Judged(at=time.time(), answers=timed))

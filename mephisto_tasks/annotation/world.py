@@ -17,7 +17,7 @@ from mephisto_tasks.session.display import ShownModels
 from mephisto_tasks.session.page import PageSession
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.schema.events import Finished, JudgingStarted
-from parlai_humaneval.schema.records import SCHEMA_VERSION, AskedQuestion, GivenAnswer
+from parlai_humaneval.schema.records import SCHEMA_VERSION, AskedQuestion
 
 
 class JudgingWorld:
@@ -121,19 +121,12 @@ class JudgingWorld:
         titles = (t("Conversation 1"), t("Conversation 2")) if pair else (t("Conversation"),)
         self._show_whole("pair" if pair else "segment", titles)
         answer = self.page.ask_form(asking.form_step(self.config, self._item_page.step_id("form"), questions))
-        now = time.time()
-        seconds = now - self.page.shown_at
+        names = [question.question_id for question in questions]
         self._item_page.store(
-            [
-                GivenAnswer(
-                    question_id=question.question_id,
-                    option=answer.values[question.question_id],
-                    reason=answer.reasons.get(question.question_id) or None,
-                    seconds=seconds,
-                    at=now,
-                )
-                for question in questions
-            ]
+            *(
+                {"question_id": name, "option": answer.values[name], "reason": answer.reasons.get(name) or None}
+                for name in names
+            )
         )
 
     def _ask_scales(self, question: AskedQuestion) -> None:
@@ -141,8 +134,4 @@ class JudgingWorld:
             return
         self._show_whole("replay", (t("Conversation"),), context=True)
         step = asking.scales_step(self.config, self._item_page.step_id("rate"), question.text)
-        values = self.page.ask_ratings(step).values
-        now = time.time()
-        self._item_page.store(
-            [GivenAnswer(question_id="rate", ratings=values, seconds=now - self.page.shown_at, at=now)]
-        )
+        self._item_page.store({"question_id": "rate", "ratings": self.page.ask_ratings(step).values})

@@ -35,7 +35,7 @@ from mephisto_tasks.session.build import (
 from mephisto_tasks.session.display import settled
 from mephisto_tasks.session.resume import Difference, going_on, options_that_differ, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
-from mephisto_tasks.session.stopping_build import already_over, refuse_to_go_on_without
+from mephisto_tasks.session.stopping_build import already_over, build_course, refuse_to_go_on_without
 from mephisto_tasks.session.study import steer
 from mephisto_tasks.storage.results import past_dialogues
 from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
@@ -140,8 +140,6 @@ def _course(
     if not config.is_decided:
         refuse_to_go_on_without(data_dir, task_name)
         return None
-    from mephisto_tasks.session.stopping_build import build_course  # its statistics take a while to load
-
     (setting,) = config.settings()
     return build_course(
         config,
@@ -149,12 +147,9 @@ def _course(
         task_name,
         models=config.model_names(),
         groups=config.model_groups(),
-        technique=config.technique,
         setting=setting,
-        metric=config.metric,
         seed=seed,
         closing=closing,
-        silence_s=config.answer_timeout_s,
     )
 
 

@@ -147,7 +147,8 @@ class Planner:
 
     def plan(self, unit: str, cells: Sequence[Cell]) -> UnitPlan:
         """The unit called ``unit`` with one dialogue for each of ``cells``; the quality-control model's comes among them."""
-        cells = [*cells, *self._control(cells)]
+        name = self._config.quality_control_model
+        cells = [*cells, *([Cell(models=(name,), metric=cells[0].metric, setting=cells[0].setting)] if name else [])]
         random.Random(f"unit:{self._seed}:{unit}").shuffle(cells)
         several = len(cells) > 1
         plans = tuple(
@@ -155,10 +156,6 @@ class Planner:
             for number, cell in enumerate(cells, start=1)
         )
         return UnitPlan(session=unit, conversations=len(plans), plans=plans)
-
-    def _control(self, cells: Sequence[Cell]) -> list[Cell]:
-        name = self._config.quality_control_model
-        return [Cell(models=(name,), metric=cells[0].metric, setting=cells[0].setting)] if name else []
 
     def _plan_one(self, dialogue_id: str, cell: Cell, number: int) -> Plan:
         seed = random.Random(f"{self._seed}:{dialogue_id}").getrandbits(31)

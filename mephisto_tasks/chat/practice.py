@@ -34,6 +34,8 @@ class PracticeWorld(PracticeLoop):
         on_verdict: told whether it was passed, before the rater is.
     """
 
+    config: InteractiveConfig
+
     def __init__(
         self,
         practice: Practice,
@@ -45,7 +47,6 @@ class PracticeWorld(PracticeLoop):
         on_verdict: Callable[[bool], None],
     ) -> None:
         super().__init__(practice, config, page, begins=UnitWords().begins, used=used, on_verdict=on_verdict)
-        self.config = config
         self.question = practice.question or config.question
         if any(isinstance(item, ChooseItem) for item in practice.items):
             self.again = phrase("The replies may stand in another order.")

@@ -124,19 +124,14 @@ def label(turns: int, queue: Queue) -> str:
     what = t("Write your reply") if turns else t("Write the first message")
     if queue.waiting == 0:
         return what
+    minutes = int(queue.oldest_s // 60)  # whole ones, lest the page change every second
     return tn(
         "{what} (1 more message waits, for {time})",
         "{what} ({n} more messages wait, the oldest for {time})",
         queue.waiting,
         what=what,
-        time=_minutes(queue.oldest_s),
+        time=t("less than a minute") if minutes == 0 else tn("1 minute", "{n} minutes", minutes),
     )
-
-
-def _minutes(seconds: float) -> str:
-    """In whole minutes, lest the page change every second."""
-    minutes = int(seconds // 60)
-    return t("less than a minute") if minutes == 0 else tn("1 minute", "{n} minutes", minutes)
 
 
 FIRST_VERSION = 0

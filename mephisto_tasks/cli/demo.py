@@ -137,7 +137,8 @@ def demo(
             from mephisto_tasks.launch import config as settings
             from mephisto_tasks.launch import launch as launching
 
-        how_many = _how_many(entry, dialogues)
+        amount = dialogues or entry.demo_amount
+        how_many = [] if amount is None else [f"{entry.amount}={amount}"]
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides, beneath=[*how_many, *settings_of_demo])
         blueprint = config.mephisto.blueprint
@@ -188,11 +189,6 @@ def _in_words_of_demo() -> Iterator[None]:
         yield
     except HumanevalError as error:
         raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
-
-
-def _how_many(entry: Technique, dialogues: int | None) -> list[str]:
-    amount = dialogues or entry.demo_amount
-    return [] if amount is None else [f"{entry.amount}={amount}"]
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:

@@ -160,13 +160,9 @@ def pseudonymous(
 
     judges = judge_tables(records, [line for task in tasks for line in JUDGE_ANSWERS.read(data_dir, task)])
     whole = replace(tables(records, repeats=repeats), judges=judges, stopping=stopping_logs(data_dir, tasks))
-    return without_names(whole, _pseudonyms(data_dir, tasks))
-
-
-def _pseudonyms(data_dir: Path, tasks: Sequence[str]) -> dict[str, str]:
     from mephisto_tasks.storage.results import PSEUDONYM_KEY, stored_agents
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
     names = {agent.worker_name for task in tasks for agent in stored_agents(data_dir, task)}
     made = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
-    return {name: made.worker(name) for name in names}
+    return without_names(whole, {name: made.worker(name) for name in names})

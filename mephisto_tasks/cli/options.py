@@ -10,10 +10,11 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.text import Text
@@ -55,9 +56,6 @@ def must_agree(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
 def at_a_terminal() -> bool:
     """Whether somebody can answer."""
     return sys.stdin.isatty()
-
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 ENGINES: dict[Engine, str] = {
@@ -127,20 +125,14 @@ class TechniqueCommand(click.Command):
         """The examples stand above."""
 
 
-def data_dir_option(function: F) -> F:
-    """``--data-dir``: where Mephisto's database and the answers are."""
-    return click.option(
-        "--data-dir",
-        type=click.Path(file_okay=False, path_type=str),
-        default=None,
-        help="Directory of Mephisto's database and the answers. "
-        "Default: $PARLAI_HUMANEVAL_DATA_DIR, or a folder in your user data.",
-    )(function)
-
-
-def json_option(function: F) -> F:
-    """``--json``: for programs."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of tables.")(function)
+data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=str),
+    default=None,
+    help="Directory of Mephisto's database and the answers. "
+    "Default: $PARLAI_HUMANEVAL_DATA_DIR, or a folder in your user data.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of tables.")
 
 
 def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:
@@ -219,8 +211,5 @@ def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
     return f"{program} report {task}", f"{program} export {task} --out tables"
 
 
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Expected errors become one message and exit code 1; anything else keeps its traceback."""
-    with cli_errors(*FOREIGN):
-        yield
+clear_errors = partial(cli_errors, *FOREIGN)
+"""Expected errors become one message and exit code 1; anything else keeps its traceback."""

@@ -198,16 +198,10 @@ def which_workers(function: F) -> F:
     return click.argument("pseudonyms", nargs=-1, metavar="[PSEUDONYM]...")(by_id(function))
 
 
-def task_option(function: F) -> F:
-    return click.option("--task-name", default=None, help="Of one study (`parlai-humaneval report` lists them).")(
-        function
-    )
-
-
-def all_tasks_option(function: F) -> F:
-    return click.option("--all-tasks", is_flag=True, help="In all studies of the data directory, later ones too.")(
-        function
-    )
+task_option = click.option("--task-name", help="Of one study (`parlai-humaneval report` lists them).")
+all_tasks_option = click.option(
+    "--all-tasks", is_flag=True, help="In all studies of the data directory, later ones too."
+)
 
 
 @workers.command(

@@ -121,7 +121,8 @@ def _shown(value: JsonValue) -> str:
 
 
 def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[GroupNow]:
-    named, models = _sets(now.get(_GROUPS)), _names(now.get(_MODELS))
+    value, models = now.get(_GROUPS), _names(now.get(_MODELS))
+    named = [set(_names(group)) for group in value] if isinstance(value, list) else []
     there = {model for group in groups for model in group.models}
     strange = sorted({*models, *(model for group in named for model in group)} - there)
     if strange:
@@ -147,10 +148,6 @@ def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[Gro
             f"with these models nothing is left of the running launch of {task_name!r}", try_="stop it instead"
         )
     return kept
-
-
-def _sets(value: JsonValue) -> list[set[str]]:
-    return [set(_names(group)) for group in value] if isinstance(value, list) else []
 
 
 def _names(value: JsonValue) -> list[str]:

@@ -133,13 +133,16 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
         full = prefix + name
         there = OmegaConf.select(composed, full, default=info.get_default(call_default_factory=True))
         default = as_text(None if OmegaConf.is_missing(composed, full) else there)
+        parts = _parts(info.annotation)
+        words = " or ".join(dict.fromkeys(_kind(part) for part in parts if part is not NoneType))
+        bounds = [f" {_BOUNDS[type(rule)]} {_bound(rule):g}" for rule in info.metadata if type(rule) in _BOUNDS]
         yield Setting(
             name=short_name(full),
             full_name=full,
             topic=next((topic for topic, names in TOPICS.items() if _block(short_name(full)) in names), ELSE),
             default=default,
             description=in_short((info.description or "").replace("``", "")),
-            allowed=_allowed(info),
+            allowed=words + "".join(bounds) + (", or null" if NoneType in parts else ""),
             example=_example(short_name(full), info, default),
         )
 
@@ -195,13 +198,6 @@ def as_text(value: object) -> str:
         .removesuffix("...\n")
         .strip()
     )
-
-
-def _allowed(info: FieldInfo) -> str:
-    parts = _parts(info.annotation)
-    words = " or ".join(dict.fromkeys(_kind(part) for part in parts if part is not NoneType))
-    bounds = [f" {_BOUNDS[type(rule)]} {_bound(rule):g}" for rule in info.metadata if type(rule) in _BOUNDS]
-    return words + "".join(bounds) + (", or null" if NoneType in parts else "")
 
 
 def _bound(rule: Any) -> float:

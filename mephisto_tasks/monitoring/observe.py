@@ -47,7 +47,7 @@ from mephisto_tasks.storage.work import Work, work_done
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.conclusions import DECIDED
-from parlai_humaneval.report.document import Document, Facts, PracticeCount, TaskFacts
+from parlai_humaneval.report.document import Document, Facts, TaskFacts
 from parlai_humaneval.report.facts_text import qualifying
 from parlai_humaneval.report.section import Options, Summary
 from parlai_humaneval.report.sections.crowd_time import CrowdTime
@@ -152,9 +152,6 @@ class Observer:
         """
         now = self._clock()
         stored = self._read(now)
-        return _standing(now, self._task_name, stored, *self._launch())
-
-    def _launch(self) -> tuple[Snapshot | None, bool]:
         snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
         if (
             snapshot is not None
@@ -164,7 +161,7 @@ class Observer:
         ):
             # The launch cannot write this down itself.
             snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
-        return snapshot, alive
+        return _standing(now, self._task_name, stored, snapshot, alive)
 
     def _read(self, now: float) -> _Stored:
         if self._stored is not None and now < self._not_before:
@@ -183,7 +180,16 @@ class Observer:
     def _again(self, now: float) -> _Stored:
         signs = self._signs()
         if self._stored is None or signs != self._seen:
-            self._stored = self._anew(now)
+            records = read_records(self._data_dir, self._task_name, self._files)
+            practice = practice_count(self._data_dir, [self._task_name], self._files)
+            stamp = ([_stamp(record) for record in records], practice, _log_stamp(self._data_dir, self._task_name))
+            if self._document is None or stamp != self._stamp:
+                technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
+                facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
+                whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
+                self._document = build_report(whole, self._options, title=self._task_name, task=facts)
+                self._stamp = stamp
+            self._stored = _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
             self._seen = signs
         return replace(self._stored, read_at=now, problem=None)
 
@@ -197,13 +203,10 @@ class Observer:
         run = running_task_run(self._data_dir, self._task_name)
         return agents, practised, self._files.changes, payments, decided, run
 
-    def _anew(self, now: float) -> _Stored:
-        records = read_records(self._data_dir, self._task_name, self._files)
-        practice = practice_count(self._data_dir, [self._task_name], self._files)
-        stamp = ([_stamp(record) for record in records], practice, _log_stamp(self._data_dir, self._task_name))
-        if self._document is None or stamp != self._stamp:
-            self._document, self._stamp = self._estimated(records, practice), stamp
-        return _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
+    def _books(self) -> Books:
+        terms = terms_of(self._data_dir, self._task_name)
+        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
+        return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
 
     def _by_log(self) -> DecidingNow | None:
         if read_snapshot(self._data_dir, self._task_name) is not None:
@@ -213,17 +216,6 @@ class Observer:
         except ReplayError:
             return None
         return DecidingNow(standing=study.standing(), margin=study.rule.margin)
-
-    def _books(self) -> Books:
-        terms = terms_of(self._data_dir, self._task_name)
-        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
-        return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
-
-    def _estimated(self, records: Sequence[Rated], practice: PracticeCount | None) -> Document:
-        technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
-        facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
-        whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
-        return build_report(whole, self._options, title=self._task_name, task=facts)
 
 
 def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:

@@ -157,13 +157,14 @@ class Window:
         for line in lines[self._top : self._top + self._room]:
             yield from (*line, end)
         if self._room < self._lines:
-            yield Text(self._foot(console.width), style="reverse", no_wrap=True, overflow="ellipsis", end="")
-
-    def _foot(self, width: int) -> str:
-        above, below = self._top, self._lines - self._top - self._room
-        hidden = ", ".join(f"{count} more {where}" for count, where in ((above, "above"), (below, "below")) if count)
-        how = "↑ ↓ PgUp PgDn scroll, q quits" if self._keys else "a taller terminal or --once shows them"
-        return f" Lines: {hidden}. {how} "[:width]
+            above, below = self._top, self._lines - self._top - self._room
+            hidden = ", ".join(
+                f"{count} more {where}" for count, where in ((above, "above"), (below, "below")) if count
+            )
+            how = "↑ ↓ PgUp PgDn scroll, q quits" if self._keys else "a taller terminal or --once shows them"
+            yield Text(
+                f" Lines: {hidden}. {how} "[: console.width], style="reverse", no_wrap=True, overflow="ellipsis", end=""
+            )
 
 
 def _parts(standing: Standing, width: int, links: Sequence[str], once: bool) -> Iterator[RenderableType]:

@@ -287,7 +287,9 @@ class Anonymizer:
 
     def tables(self, tables: Tables) -> Tables:
         """The tables as they may be published."""
-        began = _began(tables)
+        times = pd.concat([tables.dialogues["started"], tables.judgements["started"]]).dropna()
+        read = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601").dropna()
+        began = None if read.empty else read.min().floor("D")
         for name in get_args(TableName):  # dialogues are named before the items that are made of them
             frame = getattr(tables, name)
             for column in ("dialogue_id", "dialogue_a", "dialogue_b"):
@@ -403,9 +405,3 @@ class Anonymizer:
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     return change(value) if isinstance(value, str) and value else value
-
-
-def _began(tables: Tables) -> pd.Timestamp | None:
-    times = pd.concat([tables.dialogues["started"], tables.judgements["started"]]).dropna()
-    read = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601").dropna()
-    return None if read.empty else read.min().floor("D")

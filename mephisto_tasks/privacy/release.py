@@ -154,13 +154,20 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     found = agreed(data_dir, wanted.tasks, people)
     left_out: list[str] = []
     if wanted.only_who_agreed:
-        records, left_out = _only_covered(records, found)
+        kept = [record for record in records if record.simulated or not people_of([record]) & set(found.uncovered)]
+        if gone := len(records) - len(kept):
+            left_out.append(
+                f"{counted(gone, 'record')} with words or answers of people who did not agree to a release."
+            )
+        records = kept
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
     if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
         left_out.append(LOG_LEFT_OUT)
     check_covered(found, people, wanted.without_text)
-    anonymizer = Anonymizer(_cleaner(data_dir, wanted), wanted.coarse)
+    workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
+    invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
+    anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse)
     clean = anonymizer.tables(tables(records))
     card = card_of(
         clean,
@@ -204,19 +211,6 @@ def _ours(folder: Path) -> list[Path]:
         for path in folder.iterdir()
         if path.is_file() and (path.name in names or path.suffix in (".csv", ".jsonl"))
     ]
-
-
-def _only_covered(records: Sequence[Rated], found: Agreed) -> tuple[list[Rated], list[str]]:
-    kept = [record for record in records if record.simulated or not people_of([record]) & set(found.uncovered)]
-    gone = len(records) - len(kept)
-    words = f"{counted(gone, 'record')} with words or answers of people who did not agree to a release."
-    return kept, [words] if gone else []
-
-
-def _cleaner(data_dir: Path, wanted: Wanted) -> Cleaner:
-    workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
-    invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
-    return Cleaner(invited, workers, wanted.regions)
 
 
 def _listed(reviews: Sequence[Review]) -> str:

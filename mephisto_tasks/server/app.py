@@ -16,8 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
 from mephisto_tasks.server import packets as p
-from mephisto_tasks.server.agents import Agent
-from mephisto_tasks.server.connection import Connection
+from mephisto_tasks.server.agents import Agent, Connection
 from mephisto_tasks.server.hosts import Hosts
 from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from mephisto_tasks.server.router import OperatorSilent, Router

@@ -18,8 +18,7 @@ from typing import Any, Protocol
 from aiohttp import WSCloseCode
 
 from mephisto_tasks.server import packets as p
-from mephisto_tasks.server.agents import Agent, AgentBook
-from mephisto_tasks.server.connection import AwakeTime, Connection
+from mephisto_tasks.server.agents import Agent, AgentBook, AwakeTime, Connection
 from mephisto_tasks.server.packets import Packet
 from mephisto_tasks.server.security import PageErrors
 from parlai_humaneval.i18n.translate import phrase

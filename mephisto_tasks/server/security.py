@@ -311,7 +311,7 @@ class Browsers:
     def remember(self, request: web.Request, response: web.StreamResponse) -> None:
         """Give a browser its cookie, if it has none; before the page asks for anything."""
         if _cookie(request) is None and not response.prepared:
-            self._give(request, response, new_token())
+            self.introduce(request, response, new_token())
 
     def shown(self, request: web.Request, provider_data: Mapping[str, Any]) -> list[str]:
         """What the browser shows with a registration; empty: nothing at all."""
@@ -321,9 +321,6 @@ class Browsers:
 
     def introduce(self, request: web.Request, response: web.StreamResponse, secret: str) -> None:
         """Give a browser that showed nothing the secret by which its registration is known from now on."""
-        self._give(request, response, secret)
-
-    def _give(self, request: web.Request, response: web.StreamResponse, secret: str) -> None:
         response.set_cookie(
             COOKIE,
             secret,

@@ -131,7 +131,9 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
     """
     of_metric = task_config / f"instructions_{config.metric}.yaml"
     of_task = of_metric if of_metric.is_file() else task_config / "instructions.yaml"
-    all_flags = flags | _of_all_tasks(config) | _of_pay(config, values["pay"])
+    of_part = {"pro_rata": {"part_paid"}, "full": {"left_paid"}, "none": set[str]()}
+    of_pay = {"unpaid"} if values["pay"] == t(UNPAID) else of_part[config.payment.partial]
+    all_flags = flags | _of_all_tasks(config) | of_pay
     words = load_instructions(resolve_file(config.instructions_file, of_task), values, all_flags)
     if words.guide is None and config.instructions_file and of_task.is_file():
         return words.model_copy(update={"guide": load_instructions(of_task, values, all_flags).guide})
@@ -145,11 +147,6 @@ def _of_all_tasks(config: TaskConfig) -> set[str]:
         "own_consent": bool(config.consent_file),
     }
     return {name for name, true in flags.items() if true}
-
-
-def _of_pay(config: TaskConfig, pay: str) -> set[str]:
-    of_part = {"pro_rata": {"part_paid"}, "full": {"left_paid"}, "none": set[str]()}
-    return {"unpaid"} if pay == t(UNPAID) else of_part[config.payment.partial]
 
 
 def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:

@@ -52,6 +52,7 @@ class PracticeLoop(ABC):
         used: int,
         on_verdict: Callable[[bool], None],
     ) -> None:
+        self.config = config
         self._begins = begins
         self.practice = practice.model_copy(update={"items": [in_language(item) for item in practice.items]})
         self.page = page

@@ -1,8 +1,6 @@
 """Settings → the course of a launch that ends when its answer is reached, with what earlier launches decided.
 
-Whether a task that was launched before can be launched as it is asked for now.
-
-What a study that ends when it is decided says of what it gives out no more.
+And what such a study says: why it cannot be launched so, and what it gives out no more.
 """
 
 from __future__ import annotations
@@ -10,10 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mephisto_tasks.config.errors import ConfigError, NothingToDo
-from mephisto_tasks.config.stopping import StoppingSettings
-from mephisto_tasks.session.stopping import PATIENCE_S, Course, course_of, note_missing, unknown_workers
+from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker
 from mephisto_tasks.storage.retry import Saving
@@ -23,37 +21,38 @@ from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.stopping.events import Began
 from parlai_humaneval.stopping.status import Standing
 
+if TYPE_CHECKING:
+    from mephisto_tasks.session.stopping import Course
+
 
 def build_course(
-    config: StoppingSettings,
+    config: TaskConfig,
     data_dir: Path,
     task_name: str,
     *,
     models: Sequence[str],
     groups: Collection[Sequence[str]],
-    technique: str,
     setting: str,
-    metric: str,
     seed: int,
     closing: threading.Event,
-    silence_s: float,
 ) -> Course:
     """The course of a task; of one that was launched before, where that left it.
 
     Args:
-        config: when it ends.
+        config: when it ends, and what is asked.
         data_dir, task_name: where it is stored.
         models: that are compared.
         groups: of them, that a dialogue can be about.
-        technique, setting, metric: what is asked.
+        setting: of the technique.
         seed: of what is drawn, where the task begins.
         closing: is set when the launch ends.
-        silence_s: after how long a silence a rater is gone.
 
     Raises:
         ConfigError: the task did not begin as a study that ends when it is decided, or began with another rule; or
             its log is not that of its answers.
     """
+    from mephisto_tasks.session import stopping  # its statistics take a while to load
+
     events = DECISIONS.read(data_dir, task_name)
     finished = finished_by_worker(data_dir, task_name)
     if finished and not events:
@@ -63,7 +62,7 @@ def build_course(
             try_="leave stop out, or begin another study: task_name=…",
         )
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
-    course = course_of(
+    course = stopping.course_of(
         events,
         config.rule(models, groups),
         lambda more: DECISIONS.append(data_dir, *more, task=task_name),
@@ -71,19 +70,19 @@ def build_course(
         lambda worker: pseudonyms.worker(f"deciding:{task_name}:{worker}"),
         closing,
         seed=seed,
-        technique=technique,
+        technique=config.technique,
         setting=setting,
-        metric=metric,
+        metric=config.metric,
     )
-    if unknown := unknown_workers(course, finished):
+    if unknown := stopping.unknown_workers(course, finished):
         raise ConfigError(
             f"the log of this study's decisions says nothing of {counted(unknown, 'worker')} whose dialogues "
             f"are finished: it was cut, or {PSEUDONYM_KEY} is another one",
             try_="put both files back as they were, or begin another study: task_name=…",
         )
-    note_missing(course, finished)  # a launch that was killed may not have counted its last ones
+    stopping.note_missing(course, finished)  # a launch that was killed may not have counted its last ones
     if course.missing > course.free:
-        course.expect(last_seen(data_dir, task_name), silence_s)
+        course.expect(last_seen(data_dir, task_name), config.answer_timeout_s)
     course.look()
     return course
 
@@ -130,6 +129,8 @@ def waits_for(raters: int) -> list[str]:
     """What whoever launches should know of raters whom an earlier launch cut off, where there are any."""
     if not raters:
         return []
+    from mephisto_tasks.session.stopping import PATIENCE_S
+
     return [
         f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for anyone "
         "who comes back, and then goes on without the others."

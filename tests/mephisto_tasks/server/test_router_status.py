@@ -12,7 +12,7 @@ from fake_operator import Served
 from live import eventually
 
 from mephisto_tasks.server import agents
-from mephisto_tasks.server.connection import ASLEEP_S, AwakeTime
+from mephisto_tasks.server.agents import ASLEEP_S, AwakeTime
 from mephisto_tasks.simulation.page_client import PageClient
 
 Pages = Callable[..., PageClient]

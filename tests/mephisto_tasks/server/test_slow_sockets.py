@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from fake_operator import Served
 
+from mephisto_tasks.server import agents as connection
 from mephisto_tasks.server import app as server
-from mephisto_tasks.server import connection, sockets
+from mephisto_tasks.server import sockets
 from mephisto_tasks.server.sockets import Connections
 from mephisto_tasks.simulation.page_client import PageClient
 

@@ -19,7 +19,8 @@ from mephisto_tasks.payments.ledger import OPEN, PAID, SETTLED, Kind, Ledger, Pa
 from mephisto_tasks.payments.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_checks
 from mephisto_tasks.storage.crowd_errors import CrowdError
-from mephisto_tasks.storage.results import blueprint_of_newest, query, read_records
+from mephisto_tasks.storage.results import query, read_records
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.work import CENT, Work, work_done
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -198,7 +199,6 @@ class Books:
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
-        """Every payment once, but for those that were refused."""
         proposed = [
             payment for account in self.accounts for payment in (*account.proposal.found, *account.proposal.payments)
         ]
@@ -292,7 +292,6 @@ def _first_problem(error: ValueError) -> str:
 
 
 def _requesters(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
-    """(Provider, requester) → the runs that they launched."""
     rows = query(
         data_dir,
         """SELECT task_runs.provider_type, requesters.requester_name, task_runs.task_run_id

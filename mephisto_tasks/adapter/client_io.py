@@ -141,7 +141,6 @@ class StudyIOHandler(ClientIOHandler):
         return Visitor(self, data, stage=stage, worker=worker)
 
     def _language_of(self, request_id: str) -> Language:
-        """In which the page of a request speaks."""
         packet = self.request_id_to_packet.get(request_id)
         return self._study.languages.named(None if packet is None else packet.data.get(LANGUAGE))
 

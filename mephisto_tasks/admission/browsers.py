@@ -123,7 +123,6 @@ class BrowserBook:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The one connection, which no other thread uses meanwhile."""
         with self._lock, self._database.checked():
             if self._connection is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)

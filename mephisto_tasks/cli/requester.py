@@ -45,7 +45,6 @@ class Place(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
 
 
 def _places() -> dict[str, Accounts]:
-    """Place → its accounts, of those crowds that have any."""
     from mephisto_tasks.crowds.registry import crowds
 
     found = {crowd.place: crowd.accounts() for crowd in crowds()}

@@ -108,7 +108,6 @@ class FilePayer:
         return None
 
     def _text(self, name: str, payments: Sequence[Payment]) -> str:
-        """What a file holds."""
         text = io.StringIO(newline="")
         columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
         write_rows(text, columns, map(self._row, payments))

@@ -199,7 +199,6 @@ class Books:
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
-        """Every payment once, but for those that were refused."""
         proposed = [
             payment for account in self.accounts for payment in (*account.proposal.found, *account.proposal.payments)
         ]
@@ -293,7 +292,6 @@ def _first_problem(error: ValueError) -> str:
 
 
 def _requesters(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
-    """(Provider, requester) → the runs that they launched."""
     rows = query(
         data_dir,
         """SELECT task_runs.provider_type, requesters.requester_name, task_runs.task_run_id

@@ -217,7 +217,6 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
 
 
 def _settings(data_dir: Path, task: str) -> list[Any]:
-    """The qualifications with which the launches of a task block."""
     found = (blueprint.get("block_qualification") for blueprint in blueprints(data_dir, task))
     return [name for name in found if name]
 

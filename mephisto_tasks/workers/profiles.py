@@ -127,7 +127,6 @@ def _line(
 
 
 def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
-    """Worker id → how the practice stands now."""
     resets = resets_by_id(data_dir, practice_of_task(data_dir, task))
     states: dict[str, PracticeState] = dict.fromkeys(resets, "reset")
     for worker_id, past in past_practices(data_dir, task, resets).items():

@@ -179,7 +179,6 @@ def _fitting(
     criteria: str | None,
     keep_failed: bool,
 ) -> None:
-    """Refuse options that would do nothing."""
     chats, pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
     uses: list[tuple[str, bool, tuple[str, ...]]] = [
         ("--table", bool(table), ("tables",)),

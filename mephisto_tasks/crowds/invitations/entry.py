@@ -165,7 +165,6 @@ class InvitationDoor:
 
 
 def _bare(token: str) -> str:
-    """Without the end of the sentence in which a link stood."""
     return token.rstrip(MAILED)
 
 

@@ -14,8 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import Self
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
 from mephisto_tasks.config.task import ConfigError
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.translate import phrase, t

@@ -95,3 +95,23 @@ def test_every_exception_is_needed() -> None:
     for name in STORED:
         path = next(root / name for root in ROOTS if (root / name).is_file())
         assert list(names_in(path.read_text(encoding="utf-8"))), name
+
+
+COMMANDS_OF_A_CROWD = {
+    "cli/invite.py": "invitations",
+    "cli/pay.py": "panels",
+    "cli/try_model.py": "invitations",
+    "cli/workers.py": "panels",
+}
+"""Commands for something that only these crowds have: links for people, and a panel's list of submissions."""
+
+
+def test_only_commands_of_a_crowd_import_its_folder() -> None:
+    imported = re.compile(rf"from mephisto_tasks\.crowds\.({'|'.join(FOLDERS)})\b")
+    importing = {
+        path.relative_to(ROOTS[0]).as_posix(): folder
+        for path in sorted(ROOTS[0].rglob("*.py"))
+        if not path.relative_to(ROOTS[0]).as_posix().startswith("crowds/")
+        for folder in imported.findall(path.read_text(encoding="utf-8"))
+    }
+    assert importing == COMMANDS_OF_A_CROWD

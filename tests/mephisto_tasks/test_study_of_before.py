@@ -1,7 +1,7 @@
 """A study that version 0.1 stored: it is reported, gone on with and paid by the version of today.
 
-``tests/data/study_0_1.tar.gz`` holds the data of a study by a panel's link, made with version 0.1: ann was done and sent back, bob
-was cut off in his first turn as the launch ended, and both had been paid by file. ``report.json`` is its report.
+``tests/data/study_0_1.tar.gz`` holds the data of a study by a panel's link, made with version 0.1: ann was done, and
+sent back; bob was cut off in his first turn as the launch ended; both had been paid by file. ``report.json`` is its report.
 """
 
 from __future__ import annotations

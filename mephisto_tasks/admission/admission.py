@@ -15,7 +15,7 @@ from mephisto_tasks.admission.refusal import Refusal, Rule, StudyState, Visitor
 from mephisto_tasks.admission.visits import ClaimPolicy, Signer
 from mephisto_tasks.admission.work import PracticeRule, WorkRule
 from mephisto_tasks.control.presence import Floor
-from mephisto_tasks.storage.logs import TurnedAway, note_turned_away
+from mephisto_tasks.storage.logs import REFUSALS, RefusalLine
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
@@ -62,8 +62,8 @@ class Admission:
         logger.info("worker %s is turned away: %s", visitor.pseudonym, refusal.why)
         if (visitor.pseudonym, refusal.kind) not in self._logged:
             self._logged.add((visitor.pseudonym, refusal.kind))
-            line = TurnedAway(worker=visitor.pseudonym, kind=refusal.kind, why=refusal.why)
-            note_turned_away(self._data_dir, self._task_name, line)
+            line = RefusalLine(worker=visitor.pseudonym, kind=refusal.kind, why=refusal.why)
+            REFUSALS.append(self._data_dir, line, task=self._task_name)
 
 
 def study_admission(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mephisto_tasks.admission.refusal import Refusal, Rule, Stage, Visitor
-from mephisto_tasks.storage.logs import Agreement, agreements, keep_text, note_agreement
+from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
 from mephisto_tasks.storage.provider_names import stored_names
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.i18n.translate import phrase
@@ -40,7 +40,7 @@ class ConsentRule(Rule):
             return
         self._pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
         keep_text(data_dir, task_name, consent)
-        for line in agreements(data_dir, task_name):
+        for line in CONSENTS.read(data_dir, task_name):
             self._versions[line.worker] = line.version
             if line.digest == consent.digest:
                 self._agreed.add(line.worker)
@@ -74,6 +74,6 @@ class ConsentRule(Rule):
             if pseudonym in self._agreed:
                 return
             agreement = Agreement(worker=pseudonym, version=consent.version, digest=consent.digest)
-            note_agreement(self._data_dir, self._task_name, agreement)
+            CONSENTS.append(self._data_dir, agreement, task=self._task_name)
             self._agreed.add(pseudonym)
             self._versions[pseudonym] = agreement.version

@@ -12,7 +12,7 @@ from typing import Any
 from mephisto_tasks.admission.refusal import Refusal, Rule, StudyState, Visitor
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here, kept_out
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, blocked_here
 from mephisto_tasks.storage.results import ResultsError, query, task_names, worker_records
 from mephisto_tasks.storage.work import Work, work_done
 from mephisto_tasks.workers.lists import FollowedList, WorkerListError
@@ -152,7 +152,7 @@ class BlockRule(Rule):
         for name, place in self._places.items():
             if visitor.worker.get_granted_qualification(name) is not None:
                 return Refusal("blocked", f"blocked {place} (parlai-humaneval workers show says why)", BLOCKED)
-        erased = kept_out(self._data_dir)
+        erased = ERASED_BUT_BLOCKED.read(self._data_dir)
         if any(line.worker == visitor.pseudonym and line.qualification in self._places for line in erased):
             return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
         return None

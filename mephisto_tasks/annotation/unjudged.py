@@ -37,7 +37,7 @@ def unjudged(
 
     Raises:
         ConfigError: the study has no items, as its raters talked to the models; or its settings are of another version.
-        MaterialError: its dialogues are not there any more.
+        DataError: its dialogues are not there any more.
     """
     judgements = [record for record in records if isinstance(record, JudgementRecord)]
     config = _settings(judgements[-1] if judgements else None)

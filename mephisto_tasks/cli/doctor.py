@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option, waiting_for
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import WrongUsage
 
 if TYPE_CHECKING:
     from mephisto_tasks.cli.doctor_checks import Finding, Status
@@ -76,7 +77,7 @@ def doctor(
     verdict. Exit code 1 when something is wrong.
     """
     if profile and server != "ec2":
-        raise click.UsageError("--profile is of --server ec2: add that, or leave --profile out")
+        raise WrongUsage("--profile is of --server ec2", try_="add that, or leave --profile out")
     from mephisto_tasks.cli import doctor_checks as health
 
     directory = data_dir_of(data_dir)

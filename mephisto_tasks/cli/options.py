@@ -19,9 +19,9 @@ import click
 from rich.text import Text
 
 from mephisto_tasks.config.names import name_of, short_name
-from parlai_humaneval._util.errors import told_plainly
 from parlai_humaneval._util.terminal import PlainConsole, yielding
 from parlai_humaneval._util.text import nearest, on_one_line
+from parlai_humaneval.cli.errors import CommandError, WrongUsage, cli_errors
 from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.techniques.registry import Engine, techniques
 
@@ -37,19 +37,19 @@ def must_agree(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
         otherwise: what is true when nobody agrees.
 
     Raises:
-        click.ClickException: nobody did.
+        CommandError: nobody did.
     """
     if yes:
         return
     if not at_a_terminal():
-        raise click.ClickException(f"{why}there is no terminal to ask at: add --yes to agree. {otherwise}")
+        raise CommandError(f"{why}there is no terminal to ask at", try_=f"add --yes to agree. {otherwise}")
     before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
     try:
         agreed = click.confirm("Go on?", default=False)
     finally:
         signal.signal(signal.SIGINT, before)
     if not agreed:
-        raise click.ClickException(otherwise)
+        raise CommandError(otherwise)
 
 
 def at_a_terminal() -> bool:
@@ -102,8 +102,8 @@ class TechniqueCommand(click.Command):
         except click.NoSuchOption as error:
             if nearest(error.option_name, (option for parameter in self.params for option in parameter.opts)) is None:
                 setting = error.option_name.lstrip("-").replace("-", "_")
-                raise click.UsageError(
-                    f"no such option: {error.option_name}; write a setting without dashes: {setting}=…", ctx
+                raise WrongUsage(
+                    f"no such option: {error.option_name}", try_=f"write a setting without dashes: {setting}=…"
                 ) from error
             raise
 
@@ -149,7 +149,7 @@ def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:
     typed = {short_name(name_of(setting)) for setting in chosen}
     for name, value in options.items():
         if value is not None and name in typed:
-            raise click.UsageError(f"--{name} and {name}=… are the same setting: leave one of them out")
+            raise WrongUsage(f"--{name} and {name}=… are the same setting", try_="leave one of them out")
 
 
 def data_dir_of(value: str | None) -> Path:
@@ -196,41 +196,8 @@ LOADING = "Loading ParlAI and Mephisto…"
 
 PROGRAM = "parlai-humaneval"
 
-EXPECTED = (
-    "ConfigError",
-    "CrowdError",
-    "CheckError",
-    "MaterialError",
-    "ZooError",
-    "ResultsError",
-    "PortInUse",
-    "CannotBegin",
-    "CannotListen",
-    "WebAppMissing",
-    "AlreadyRunning",
-    "CannotChange",
-    "NothingToDo",
-    "StudyBroken",
-    "StoppedBefore",
-    "ModelFailed",
-    "PseudonymKeyError",
-    "TableError",
-    "SelfChatError",
-    "NotEnough",
-    "EntryDoesNotExistException",
-    "PluginError",
-    "UnknownTechnique",
-    "BlindNamesError",
-    "PayError",
-    "CrowdError",
-    "NamesError",
-    "BookUnusable",
-    "InvitationError",
-    "JudgeError",
-    "CannotJudge",
-    "JudgingElsewhere",
-)
-"""Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
+FOREIGN = ("EntryDoesNotExistException",)
+"""Mephisto's errors that are printed without a traceback."""
 
 
 def task_options(task_name: str, data_dir: Path) -> str:
@@ -256,5 +223,5 @@ def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Expected errors become one message and exit code 1; anything else keeps its traceback."""
-    with told_plainly(EXPECTED):
+    with cli_errors(*FOREIGN):
         yield

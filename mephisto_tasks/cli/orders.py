@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from mephisto_tasks.cli.options import console, must_agree, task_options
-from mephisto_tasks.control.orders import Order, give, in_words, orders
+from mephisto_tasks.control.orders import ORDERS, Order, give, in_words
 from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
 from mephisto_tasks.control.steering import Field, Group, fold
 from mephisto_tasks.launch.changes import CannotChange, changes, price
@@ -39,7 +39,7 @@ def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> lis
     now = [] if snapshot is None else snapshot.groups
     groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
     about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
-    return list(fold([*orders(data_dir, task_name), *new], about).results)
+    return list(fold([*ORDERS.read(data_dir, task_name), *new], about).results)
 
 
 def price_of(data_dir: Path, task_name: str, new: Sequence[Order]) -> str | None:

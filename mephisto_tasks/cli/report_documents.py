@@ -17,6 +17,7 @@ from mephisto_tasks.cli.options import console
 from mephisto_tasks.monitoring.status import BLIND_NAMES, kept_blind_names
 from mephisto_tasks.storage.results import read_records, task_names
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
 from parlai_humaneval.report.build import default_title, make_document, tables_of
@@ -59,27 +60,20 @@ class Wanted:
         """Refuse a place that is taken before any work is done.
 
         Raises:
-            ClickException: the message says why, and what to do.
+            CommandError, OutputError: the place is taken.
         """
         if self.leaderboard is not None:
-            from parlai_humaneval.report.render.files import OutputError
             from parlai_humaneval.report.render.leaderboard import check_leaderboard
 
-            try:
-                check_leaderboard(self.leaderboard, force=force)
-            except OutputError as error:
-                raise click.ClickException(str(error)) from error
+            check_leaderboard(self.leaderboard, force=force)
         if self.page is not None:
-            from parlai_humaneval.report.render.files import OutputError, check_output
+            from parlai_humaneval.report.render.files import check_output
 
             parent = self.page.absolute().parent
             if not parent.is_dir():
-                raise click.ClickException(f"{parent}: there is no such folder. Make it first, or name another page.")
+                raise CommandError("there is no such folder", where=parent, try_="make it first, or name another page")
 
-            try:
-                check_output(self.page, force=force, tables=tables)
-            except OutputError as error:
-                raise click.ClickException(str(error)) from error
+            check_output(self.page, force=force, tables=tables)
 
     def report_folder(self, folder: Path, repeats: Repeats | None = None) -> None:
         """All that is to be said of a folder of tables.
@@ -183,7 +177,7 @@ def wanted_checks(text: str, of_paper: str) -> tuple[str, ...] | None:
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise CheckError(f"--exclude names no check: give names with commas between, or {of_paper!r}")
+        raise CheckError("--exclude names no check", try_=f"give names with commas between, or {of_paper!r}")
     return None if names == [of_paper] else known_checks(names)
 
 

@@ -11,6 +11,7 @@ import click
 
 from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option
 from parlai_humaneval._util.terminal import say, say_json
+from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.cli.options import SuggestingGroup
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,11 +78,9 @@ class _More(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, unless one of them is a negative number."""
         if negative := next((each for each in args if re.fullmatch(r"-\d+", each)), None):
-            raise click.BadParameter(
-                f"{negative} is not in the valid range of 1 to 100000. To collect fewer, stop the pairs that have enough "
-                "(`parlai-humaneval steer stop-pair`), or the launch.",
-                ctx,
-                param_hint="'NUMBER'",
+            raise WrongUsage(
+                f"NUMBER takes a number from 1 to 100000, not {negative}",
+                try_="to collect fewer, stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",
             )
         return super().parse_args(ctx, args)
 
@@ -191,7 +190,7 @@ def _give(order: Any, task_name: str, data_dir: str | None, as_json: bool, *, ye
         from mephisto_tasks.control.snapshot import is_alive
 
         for refused in refusals(directory, task_name, [order]):
-            raise click.ClickException(refused)
+            raise CommandError(refused)
         if (sentence := price_of(directory, task_name, [order])) is not None:
             click.echo(sentence, err=as_json)
             must_agree(yes)

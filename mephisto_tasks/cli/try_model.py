@@ -27,6 +27,7 @@ from mephisto_tasks.cli.options import (
 )
 from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ def _check_settings(overrides: Sequence[str]) -> None:
     """Raises UsageError where a setting is typed that a trial has by itself."""
     for name in (short_name(name_of(override)) for override in overrides):
         if name in OF_TRIAL:
-            raise click.UsageError(
-                f"{name}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people; "
-                f"leave {name}=… out"
+            raise WrongUsage(
+                f"{name}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people",
+                try_=f"leave {name}=… out",
             )
 
 
@@ -140,7 +141,7 @@ def given_model(model: str, opponent: str, served_model: str | None, api_key_env
     resolve([opponent], zoo)
     given = model_given(model, zoo, served_model=served_model, key_variable=api_key_env)
     if given.name == opponent:
-        raise ZooError(f"{opponent} cannot be its own opponent; name another one: --opponent eliza")
+        raise ZooError(f"{opponent} cannot be its own opponent", try_="name another one: --opponent eliza")
     return given
 
 

@@ -35,7 +35,8 @@ from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
-    from mephisto_tasks.workers.blocks import Block, Lifted
+    from mephisto_tasks.storage.logs import Block
+    from mephisto_tasks.workers.blocks import Lifted
     from mephisto_tasks.workers.lists import SiteBlocks
     from mephisto_tasks.workers.profiles import WorkerLine, WorkerProfile, WorkerTask
     from mephisto_tasks.workers.roster import KnownWorker
@@ -354,10 +355,10 @@ def note(pseudonym: str, text: str, data_dir: str | None) -> None:
         raise click.UsageError("the note is empty")
     directory = data_dir_of(data_dir)
     with clear_errors():
-        from mephisto_tasks.storage.logs import Note, write_note
+        from mephisto_tasks.storage.logs import NOTES, Note
 
         (known,) = chosen(directory, (pseudonym,), ())
-        write_note(directory, Note(worker=known.pseudonym, text=text.strip()))
+        NOTES.append(directory, Note(worker=known.pseudonym, text=text.strip()))
     click.echo(f"Noted on {known.pseudonym}.")
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from mephisto_tasks.config.errors import ConfigError
 from parlai_humaneval.stopping.rule import (
     MOST_RISK,
     Change,
@@ -143,13 +144,13 @@ class StoppingSettings(BaseModel):
         return f"take as many as `parlai-humaneval plan {asked}` says"
 
 
-def change_in_words(changed: RuleChanged, models: Collection[str]) -> str:
-    """Why a launch cannot go on with other settings than those with which its study began, and what to do.
+def refused_change(changed: RuleChanged, models: Collection[str]) -> ConfigError:
+    """A launch cannot go on with other settings than those with which its study began.
 
     ``models``: of the launch.
     """
     settings = [_as_setting(change, len(models)) for change in changed.changes]
-    return f"{why_refused(settings)}. Leave that as it was, or begin another study: task_name=…"
+    return ConfigError(why_refused(settings), try_="leave that as it was, or begin another study: task_name=…")
 
 
 def _as_setting(change: Change, models: int) -> Change:

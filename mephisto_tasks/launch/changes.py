@@ -15,6 +15,7 @@ from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupNow
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.run_settings import Settings
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import units_needed
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -71,7 +72,7 @@ _OF_THE_LAUNCH_ALONE = {"log_level"}
 """What says nothing of the study."""
 
 
-class CannotChange(ValueError):
+class CannotChange(HumanevalError, ValueError):
     """A setting that a running launch cannot change; the message names it."""
 
 
@@ -105,14 +106,15 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupNow], task_na
 def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> CannotChange:
     if name in _OF_THE_RULE:
         return CannotChange(
-            f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: "
-            "no launch can change by what a study ends once it has begun, as its error rates would no longer hold. Leave it "
-            "as it is, or begin another study: task_name=…"
+            f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and "
+            f"{_shown(now)} here: no launch can change by what a study ends once it has begun, as its error "
+            "rates would no longer hold",
+            try_="leave it as it is, or begin another study: task_name=…",
         )
     return CannotChange(
-        f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: a "
-        "launch that runs cannot change that. Stop it and launch again (it goes on with its counts), or give this one "
-        "another task_name=…"
+        f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and "
+        f"{_shown(now)} here: a launch that runs cannot change that",
+        try_="stop it and launch again (it goes on with its counts), or give this one another task_name=…",
     )
 
 
@@ -127,21 +129,26 @@ def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[Gro
     strange = sorted({*models, *(model for group in named for model in group)} - there)
     if strange:
         raise CannotChange(
-            f"{', '.join(strange)}: the running launch of {task_name!r} has no such model, and cannot take in any. Stop it "
-            "and launch again: it goes on with its counts."
+            f"the running launch of {task_name!r} has no such model, and cannot take in any",
+            where=f"{', '.join(strange)}",
+            try_="stop it and launch again: it goes on with its counts",
         )
     new = [group for group in named if group not in [set(known.models) for known in groups]]
     if new:
         raise CannotChange(
-            f"groups: {' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that "
-            "runs, and it cannot take in any. Stop it and launch again: it goes on with its counts."
+            f"{' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that runs, and it "
+            "cannot take in any",
+            where="groups",
+            try_="stop it and launch again: it goes on with its counts",
         )
     if named:
         kept = [group for group in groups if set(group.models) in named]
     else:
         kept = [group for group in groups if not models or set(group.models) <= set(models)]
     if not kept:
-        raise CannotChange(f"with these models nothing is left of the running launch of {task_name!r}: stop it instead")
+        raise CannotChange(
+            f"with these models nothing is left of the running launch of {task_name!r}", try_="stop it instead"
+        )
     return kept
 
 
@@ -170,8 +177,9 @@ def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupNo
         raise _unchangeable(name, before, now, task_name)
     if now < before:
         raise CannotChange(
-            f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: it "
-            "cannot ask for fewer. Stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch."
+            f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: "
+            "it cannot ask for fewer",
+            try_="stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",
         )
     orders = []
     for group in groups:

@@ -10,6 +10,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from mephisto_tasks._util import compat
+from parlai_humaneval._util.errors import misspelt
 
 compat.prepare()
 
@@ -49,7 +50,6 @@ from mephisto_tasks.launch.config_options import (
 )
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
-from parlai_humaneval._util.text import choose_of
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -116,7 +116,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     if needed:
         place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
         lacking = " ".join(f"{short_name(key)}=…" for key in needed)
-        raise ConfigError(f"conf {conf!r}{place} needs more settings: add {lacking}")
+        raise ConfigError(f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
     _check_bounds(composed, task)
     _check_address(composed)
     _check_sites(composed)
@@ -157,7 +157,8 @@ def _file_of(task: str, conf: str) -> tuple[Path, str]:
         return own.parent, own.stem
     names = conf_names(task)
     if conf not in names:
-        raise ConfigError(f"{task} has no conf {conf!r}{choose_of(conf, names)}, or a .yaml file")
+        known = f"choose one of: {', '.join(names)}, or a .yaml file"
+        raise ConfigError(f"{task} has no conf {conf!r}", misspelt=misspelt(conf, names), try_=known)
     return (confs if (confs / f"{conf}.yaml").is_file() else SHARED_CONFS), conf
 
 
@@ -167,14 +168,15 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
         where = where_it_goes(unknown[1])
         if unknown[1] in known and where:
             return ConfigError(
-                f"{short_name(unknown[1])} is no setting of this place: add {' or '.join(where)}, or leave it out"
+                f"{short_name(unknown[1])} is no setting of this place",
+                try_=f"add {' or '.join(where)}, or leave it out",
             )
         return no_setting(unknown[1], [name for name in known if name != unknown[1]])
     for override in overrides:
         name, value = short_name(name_of(override)), override.partition("=")[2]
         if override in str(error) and "Ambiguous value" in str(error):
             return ConfigError(
-                f"{name}={value} is read as no list: put it into brackets, and quote it: '{name}=[{value}]'"
+                f"{name}={value} is read as no list", try_=f"put it into brackets, and quote it: '{name}=[{value}]'"
             )
         if override in str(error) and str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
             return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
@@ -182,8 +184,9 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
             return ConfigError(f"{name}={value}: {_KINDS.get(wanted[1], wanted[1])} is expected, not {value!r}")
     if (unreadable := _unreadable(overrides)) is not None:
         return ConfigError(
-            f"{in_short(unreadable)} cannot be read: close all brackets, and put a value with signs beyond letters, digits "
-            "and _ - . : / in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'"
+            f"{in_short(unreadable)} cannot be read",
+            try_="close all brackets, and put a value with signs beyond letters, digits and _ - . : / in double "
+            "quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
         )
     said = " ".join(str(error).strip().splitlines()[:3])
     why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
@@ -206,7 +209,9 @@ def _wants_embedded(overrides: Sequence[str]) -> bool:
         if name_of(override) == EMBEDDED_WORD:
             value = override.partition("=")[2]
             if value.lower() not in ("true", "false"):
-                raise ConfigError(f"embedded is true or false, not {value!r}: write embedded=true, or leave it out")
+                raise ConfigError(
+                    f"embedded is true or false, not {value!r}", try_="write embedded=true, or leave it out"
+                )
             return value.lower() == "true"
     return False
 
@@ -216,8 +221,8 @@ def _check_embedded(overrides: Sequence[str]) -> None:
     for override in overrides:
         if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
             raise ConfigError(
-                f"embedded=true puts embedded models in the place of others, and {short_name(override)} names some: "
-                "leave one of them out"
+                f"embedded=true puts embedded models in the place of others, and {short_name(override)} names some",
+                try_="leave one of them out",
             )
 
 
@@ -293,7 +298,7 @@ def _check_address(config: DictConfig) -> None:
         trusted_networks(architect.get("trusted_proxies") or ())
         public_names(architect.get("public_names") or ())
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
     if _is_local(config):
         public = str(architect.get("public_url") or "")
         if public and not is_web_address(public):
@@ -304,8 +309,8 @@ def _check_address(config: DictConfig) -> None:
         return
     if not str(architect.public_url).startswith("https://"):
         raise ConfigError(
-            "crowd workers need an https address that reaches this machine: set "
-            f"public_url=https://… (now {str(architect.public_url)!r})"
+            "crowd workers need an https address that reaches this machine",
+            try_=f"set public_url=https://… (now {str(architect.public_url)!r})",
         )
 
 
@@ -314,7 +319,7 @@ def _check_sites(config: DictConfig) -> None:
         for site in config.mephisto.architect.get("frame_sites") or ():
             origin(site)
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
 
 
 def all_settings(config: type[BaseModel]) -> dict[str, str]:
@@ -336,7 +341,11 @@ def _check_name(override: str, known: Sequence[str], task: str) -> None:
         words = choices(name)
         if value not in words:
             more = "" if name != "workers" else ", or say more by the rules workers.…"
-            raise ConfigError(f"there is no {name} {value!r}{choose_of(value, words)}{more}")
+            raise ConfigError(
+                f"there is no {name} {value!r}",
+                misspelt=misspelt(value, words),
+                try_=f"choose one of: {', '.join(words)}{more}",
+            )
         return
     open_ended = name.startswith(tuple(f"{part}." for part in OPEN))
     if open_ended or name in known or (name.startswith(ROOT) and not name.startswith(BLUEPRINT)):
@@ -351,8 +360,9 @@ def of_another_technique(task: str, name: str) -> ConfigError | None:
         if entry.engine != engine and meanings(name, blueprint_names(blueprint_of(other).CONFIG)):
             whose = "talk to models" if entry.engine == "live" else "judge finished dialogues"
             return ConfigError(
-                f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as {other}; "
-                f"see `parlai-humaneval launch {task} --list-settings`"
+                f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as "
+                f"{other}",
+                try_=f"see `parlai-humaneval launch {task} --list-settings`",
             )
     return None
 
@@ -377,8 +387,8 @@ def _check_sections(config: DictConfig, conf: str) -> None:
     missing = [section for section in SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
     if missing:
         raise ConfigError(
-            f"conf {conf!r} lacks mephisto.{missing[0]}. A file of yours begins with a conf of the task:\n"
-            "  #@package _global_\n  defaults: [local, _self_]"
+            f"conf {conf!r} lacks mephisto.{missing[0]}",
+            try_="begin a file of yours with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
         )
 
 

@@ -33,6 +33,7 @@ from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.consent import ConsentRule
 from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
+from mephisto_tasks.config.errors import NothingToDo
 from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.control.steering import BY
 from mephisto_tasks.crowds.base import Agree, Waiting
@@ -44,7 +45,6 @@ from mephisto_tasks.launch.helm import Helm
 from mephisto_tasks.launch.recovery import repair
 from mephisto_tasks.server.hosts import openable
 from mephisto_tasks.server.side_door import SideDoor
-from mephisto_tasks.session.build import NothingToDo
 from mephisto_tasks.session.stopping_build import waits_for
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import StudyDB
@@ -53,6 +53,7 @@ from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, task_nam
 from mephisto_tasks.storage.retry import Beginning
 from mephisto_tasks.storage.run_settings import RunSettings, Settings, flat, note_settings
 from mephisto_tasks.workers.practice import fail_who_was_cut_off
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
 from parlai_humaneval.i18n.languages import Offered
@@ -76,8 +77,8 @@ def data_directory(data_dir: Path) -> Iterator[None]:
     except OSError as error:
         why = "a file of that name is in the way" if data_dir.is_file() else error.strerror
         raise ConfigError(
-            f"the data directory {data_dir} cannot be made ({why}): name another one with --data-dir, or in "
-            "$PARLAI_HUMANEVAL_DATA_DIR"
+            f"the data directory {data_dir} cannot be made ({why})",
+            try_="name another one with --data-dir, or in $PARLAI_HUMANEVAL_DATA_DIR",
         ) from error
     try:
         yield
@@ -120,11 +121,11 @@ __all__ = ["Launched", "NothingToDo", "StoppedBefore", "StudyBroken", "launched"
 logger = logging.getLogger(__name__)
 
 
-class StoppedBefore(RuntimeError):
+class StoppedBefore(HumanevalError, RuntimeError):
     """Somebody ended a launch before anything was offered to raters."""
 
 
-class StudyBroken(RuntimeError):
+class StudyBroken(HumanevalError, RuntimeError):
     """Dialogues failed one after another; the message says with what."""
 
 
@@ -362,9 +363,11 @@ def launched(
             helm.stop()
     if study.broken is not None:
         raise StudyBroken(
-            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "
-            "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
-            "goes on."
+            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}",
+            try_=(
+                "pay their raters",
+                "mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it goes on",
+            ),
         )
 
 
@@ -413,8 +416,9 @@ def _partners_door(config: DictConfig, data_dir: Path, task_name: str, languages
     """The way in for the people who write replies. Raises ConfigError where the task is served from elsewhere."""
     if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
         raise ConfigError(
-            f"mephisto.architect: a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too; leave the "
-            "human model out, or do not change the architect"
+            f"a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too",
+            where="mephisto.architect",
+            try_="leave the human model out, or do not change the architect",
         )
     return partners_door(data_dir, task_name, languages)
 

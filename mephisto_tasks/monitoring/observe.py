@@ -30,7 +30,7 @@ from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due
 from mephisto_tasks.payments.statement import Books, terms_of
 from mephisto_tasks.storage.locks import running_task_run
-from mephisto_tasks.storage.logs import deciding_events, log_file, stopping_logs
+from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.results import (
     ONBOARDINGS,
     ResultsError,
@@ -205,7 +205,7 @@ class Observer:
         if read_snapshot(self._data_dir, self._task_name) is not None:
             return None
         try:
-            study = replay(deciding_events(self._data_dir, self._task_name), cut_off=True)
+            study = replay(DECISIONS.read(self._data_dir, self._task_name), cut_off=True)
         except ReplayError:
             return None
         return DecidingNow(standing=study.standing(), margin=study.rule.margin)
@@ -226,7 +226,7 @@ class Observer:
 def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:
     """What changes of the log of decisions when it grows; None where there is none."""
     try:
-        found = log_file(data_dir, task_name).stat()
+        found = DECISIONS.path(data_dir, task_name).stat()
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns

@@ -14,11 +14,10 @@ for writing. The way back to a program that knows version 1 only is ``PRAGMA use
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -27,11 +26,10 @@ from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.payments.quote import DOLLARS
-from mephisto_tasks.storage.locks import only_one, study_folder
-from mephisto_tasks.storage.sqlite import open_to_read
+from mephisto_tasks.storage.locks import exclusive_lock, study_folder
+from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import CENT
 
-VERSION = 2
 LEDGER = "ledger.db"
 LOCK = "ledger.lock"
 
@@ -67,11 +65,21 @@ _ADDED = {
     "batch": "TEXT NOT NULL DEFAULT ''",
 }
 """Column of version 2 → what it is; rows of version 1 have the defaults."""
-_OF_VERSION_1 = (
+_COLUMNS = (
     "token, account, kind, worker, worker_id, session, agent_id, assignment, cents, why, state, words, file, "
-    "intended_at, changed_at"
+    "intended_at, changed_at, currency, batch"
 )
-_COLUMNS = ", ".join([_OF_VERSION_1, *_ADDED])
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    known = {name for _, name, *_ in connection.execute("PRAGMA table_info(payments)")}
+    for name, kind in _ADDED.items():
+        if name not in known:  # the file may have gone back to version 1
+            connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
+
+
+_MIGRATIONS = (_TABLE, _add_columns)
+VERSION = len(_MIGRATIONS)
 
 
 class Payment(BaseModel):
@@ -119,16 +127,12 @@ def only_payer(data_dir: Path, task_name: str) -> Iterator[None]:
 
     def refusal(holder: str) -> PayError:
         return PayError(
-            f"task {task_name!r} is being paid already (process {holder}). Wait until that has ended, and look again"
+            f"task {task_name!r} is being paid already (process {holder})",
+            try_="wait until that has ended, and look again",
         )
 
-    with only_one(study_folder(data_dir, task_name) / LOCK, refusal):
+    with exclusive_lock(study_folder(data_dir, task_name) / LOCK, refusal):
         yield
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 class Ledger:
@@ -136,6 +140,14 @@ class Ledger:
 
     def __init__(self, data_dir: Path, task_name: str) -> None:
         self.path = study_folder(data_dir, task_name) / LEDGER
+        self._database = Database(
+            self.path,
+            error=PayError,
+            migrations=_MIGRATIONS,
+            if_busy="see to that (room on the disk, its rights), and run this again: what was sent is not sent twice",
+            if_damaged="put back a copy, or move it away: payments that the crowd's site lists are then found there",
+            pragmas=("synchronous = FULL",),
+        )
 
     def payments(self) -> list[Payment]:
         """All, oldest first; none where nothing was ever paid.
@@ -143,18 +155,14 @@ class Ledger:
         Raises:
             PayError: the file is of a newer version, or no ledger.
         """
-        if not self.path.exists():
-            return []
-        with self._open() if os.access(self.path, os.W_OK) else self._open_to_read() as connection:
-            names = (_COLUMNS if self._version(connection) >= VERSION else _OF_VERSION_1).split(", ")
-            rows = connection.execute(f"SELECT {', '.join(names)} FROM payments ORDER BY rowid").fetchall()
-        return [_payment(dict(zip(names, row, strict=True))) for row in rows]
+        rows = self._database.rows(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid")
+        return [_payment(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows]
 
     def intend(self, payments: Iterable[Payment]) -> None:
         """Write down what will be sent. One that failed before is intended anew; any other stays as it is."""
         now = time.time()
         rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), "now": now} for payment in payments]
-        with self._open() as connection, connection:
+        with self._database.writing() as connection:
             connection.executemany(
                 f"""INSERT INTO payments ({_COLUMNS})
                     VALUES (:token, :account, :kind, :worker, :worker_id, :session, :agent_id, :assignment, :cents, :why,
@@ -166,66 +174,11 @@ class Ledger:
 
     def note(self, token: str, state: State, words: str = "", batch: str | None = None) -> None:
         """How a payment stands now, and what the crowd's site said; ``batch`` None: as it was."""
-        with self._open() as connection, connection:
+        with self._database.writing() as connection:
             connection.execute(
                 "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = COALESCE(?, batch) WHERE token = ?",
                 (state, words[:2000], time.time(), batch, token),
             )
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        _made(self.path.parent)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        with self._connected(lambda path: sqlite3.connect(path, timeout=30)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            if self._version(connection) < VERSION:
-                self._migrate(connection)
-            yield connection
-
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        """All of it, or nothing: killed in between, SQLite takes back what was begun. Other processes wait."""
-        connection.execute("BEGIN IMMEDIATE")
-        with connection:
-            if self._version(connection) >= VERSION:
-                return  # another process was quicker
-            connection.execute(_TABLE)
-            there = {name for _, name, *_ in connection.execute("PRAGMA table_info(payments)")}
-            for name, kind in _ADDED.items():
-                if name not in there:  # somebody may have gone back to version 1
-                    connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-
-    @contextmanager
-    def _open_to_read(self) -> Iterator[sqlite3.Connection]:
-        """On a disk that cannot be written, a backup's say."""
-        with self._connected(open_to_read) as connection:
-            self._version(connection)
-            yield connection
-
-    @contextmanager
-    def _connected(self, connect: Callable[[Path], sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(connect(self.path)) as connection:
-                yield connection
-        except sqlite3.OperationalError as error:  # of the disk, or of another process: the file is whole
-            raise PayError(
-                f"the ledger {self.path} cannot be read or written now ({error}). See to that (room on the disk, its "
-                "rights), and run this again: what was sent until now is not sent twice"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise PayError(
-                f"the ledger {self.path} cannot be used ({error}). Put back a copy, or move it away: payments that "
-                "the crowd's site lists are then found there"
-            ) from error
-
-    def _version(self, connection: sqlite3.Connection) -> int:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise PayError(
-                f"{self.path} was written by a newer version of this program (its form is {version}, this program "
-                f"knows {VERSION}). Update parlai-humaneval; nothing was changed or paid"
-            )
-        return int(version)
 
 
 def _payment(row: dict[str, object]) -> Payment:

@@ -19,7 +19,8 @@ from mephisto_tasks.payments.ledger import OPEN, PAID, SETTLED, Kind, Ledger, Pa
 from mephisto_tasks.payments.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_checks
 from mephisto_tasks.storage.crowd_errors import CrowdError
-from mephisto_tasks.storage.results import blueprint_of_newest, query, read_records
+from mephisto_tasks.storage.results import query, read_records
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.work import CENT, Work, work_done
 from parlai_humaneval.statistics.core.formatting import counted
 

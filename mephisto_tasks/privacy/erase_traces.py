@@ -11,7 +11,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import drop_judged, drop_lines
+from mephisto_tasks.storage.logs import erase_lines
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, rows_of
+from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import names_of as names_of_worker
 from parlai_humaneval._util.files import write_private
 
@@ -36,7 +37,14 @@ def erase(path: Path, statements: Sequence[Statement]) -> int:
     """
     if not path.is_file():
         return 0
-    with _opened(path) as connection:
+    database = Database(
+        path,
+        error=ResultsError,
+        if_busy="run `parlai-humaneval forget --finish` after that: it completes what was begun",
+        patience_s=PATIENCE_S,
+        pragmas=["secure_delete = ON"],
+    )
+    with closing(database.connect()) as connection, database.checked():
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         before = connection.total_changes
         connection.execute("BEGIN IMMEDIATE")
@@ -49,21 +57,8 @@ def erase(path: Path, statements: Sequence[Statement]) -> int:
         connection.execute("VACUUM")
         held, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if held:  # what was taken out stands in the file still, or in its log
-            raise sqlite3.OperationalError("another program reads it")
+            raise sqlite3.OperationalError("the file is locked by a reader")
     return changed
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
-        try:
-            connection.execute("PRAGMA secure_delete = ON")
-            yield connection
-        except sqlite3.OperationalError as error:
-            raise ResultsError(
-                f"{path} cannot be written now ({error}). See to that (another program that holds it, room on the disk), "
-                "and run `parlai-humaneval forget --finish`: what was begun is then done to its end"
-            ) from error
 
 
 def _table_of(sql: str) -> str:
@@ -73,10 +68,6 @@ def _table_of(sql: str) -> str:
 
 DELETED = "[deleted]"
 """Stands where somebody's words stood in what others did."""
-LINES_FILES = ("blocks.jsonl", "notes.jsonl")
-"""In the data directory."""
-STUDY_LINES = ("turned_away.jsonl", "consents.jsonl")
-"""In the folder of a study."""
 
 
 def database(data_dir: Path, person: Going) -> int:
@@ -175,17 +166,8 @@ def _without_words(key: str, item: Any, person: Going, inside: bool) -> Any:
 
 
 def lines(data_dir: Path, person: Going) -> int:
-    """Blocks, notes, who was turned away, who agreed to what."""
-    mark = person.pseudonym.encode()
-    paths = [study_folder(data_dir, task) / name for task in person.tasks for name in STUDY_LINES]
-    if person.everywhere:
-        paths += [data_dir / name for name in LINES_FILES]
-    return sum(drop_lines(path, lambda line: mark in line) for path in paths)
-
-
-def judged_by_models(data_dir: Path, person: Going) -> int:
-    """What judges were given to read of the worker's dialogues, and what they said of them."""
-    return drop_judged(data_dir, person.dialogues)
+    """The worker's lines in all logs, with what judges read and said of their dialogues."""
+    return erase_lines(data_dir, person.pseudonym, person.dialogues, person.tasks, everywhere=person.everywhere)
 
 
 def snapshots(data_dir: Path, person: Going) -> int:

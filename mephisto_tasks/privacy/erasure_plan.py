@@ -15,7 +15,8 @@ from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE
-from mephisto_tasks.storage.results import blueprint_of_newest, check_task, query, rows_of, task_names
+from mephisto_tasks.storage.results import check_task, query, rows_of, task_names
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, names_of, seconds
 
 RUNS = Path("data") / "runs" / "NO_PROJECT"

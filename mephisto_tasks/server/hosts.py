@@ -19,6 +19,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from aiohttp import hdrs, web
 
+from parlai_humaneval._util.errors import InvalidValue
+
 logger = logging.getLogger(__name__)
 
 SETTING = "public_names"
@@ -42,9 +44,10 @@ def public_names(configured: Iterable[object]) -> list[str]:
     for given in configured:
         name = str(given).strip().rstrip(".").lower().removeprefix("[").removesuffix("]")
         if _NAME.fullmatch(name) is None and not _is_address(name):
-            raise ValueError(
-                f"{SETTING}: {str(given)!r} is no name of a machine; write them as [study.example.org], without https://, "
-                "port or path"
+            raise InvalidValue(
+                f"{str(given)!r} is no name of a machine",
+                where=SETTING,
+                try_="write them as [study.example.org], without https://, port or path",
             )
         names.append(name)
     return names

@@ -18,6 +18,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import phrase
 
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?")
@@ -57,9 +58,10 @@ def origin(site: object) -> str:
     text = str(site).strip().rstrip("/")
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
-        raise ValueError(
-            f"frame_sites: {text!r} is no site; write https://host or https://host:port, without a path "
-            "(http:// for 127.0.0.1 and localhost only)"
+        raise InvalidValue(
+            f"{text!r} is no site",
+            where="frame_sites",
+            try_="write https://host or https://host:port, without a path (http:// for 127.0.0.1 and localhost only)",
         )
     return text
 
@@ -157,8 +159,10 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
         try:
             networks.append(ipaddress.ip_network(str(text), strict=False))
         except ValueError as error:
-            raise ValueError(
-                f"trusted_proxies: {text!r} is no address and no network; write them as [127.0.0.1,10.0.0.0/8]"
+            raise InvalidValue(
+                f"{text!r} is no address and no network",
+                where="trusted_proxies",
+                try_="write them as [127.0.0.1,10.0.0.0/8]",
             ) from error
     return tuple(networks)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from mephisto_tasks.config.errors import ConfigError
-from mephisto_tasks.config.stopping import change_in_words
+from mephisto_tasks.config.stopping import refused_change
 from mephisto_tasks.storage.retry import Saving
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated, Turn
 from parlai_humaneval.stopping.events import Answered, Arrived, Chose, Event, Outcome, Returned
@@ -390,16 +390,18 @@ def course_of(
         study = replay(events, cut_off=True)
         study.rule.refuse_change(rule.model_copy(update={"max_dialogues": study.rule.max_dialogues}))
     except RuleChanged as changed:
-        raise ConfigError(change_in_words(changed, rule.models)) from changed
+        raise refused_change(changed, rule.models) from changed
     except ReplayError as error:
         raise ConfigError(
-            f"the log of this study's decisions cannot be gone on with: {error}. Put the file back as it was, or begin "
-            "another study: task_name=…"
+            error,
+            where="the log of this study's decisions cannot be gone on with",
+            try_="put the file back as it was, or begin another study: task_name=…",
         ) from error
     if rule.max_dialogues < study.rule.max_dialogues:
         raise ConfigError(
             f"max_dialogues is {rule.max_dialogues}, and was {study.rule.max_dialogues} in an earlier launch: it can only "
-            "be raised. To end the study earlier, end the launch: what is decided by then stands"
+            "be raised",
+            try_="end the launch to end the study earlier: what is decided by then stands",
         )
     if rule.max_dialogues > study.rule.max_dialogues:
         study.extend(rule.max_dialogues, at=clock())

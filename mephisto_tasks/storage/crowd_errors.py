@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from parlai_humaneval._util.errors import HumanevalError
 
-class CrowdError(RuntimeError):
+
+class CrowdError(HumanevalError, RuntimeError):
     """A crowd's site refused something, or could not be asked; the message says what to do."""
 
 

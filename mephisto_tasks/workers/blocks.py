@@ -10,24 +10,16 @@ the worker's pseudonym and never their id.
 from __future__ import annotations
 
 import logging
-import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, append_line, blocked_here, read_lines
-from mephisto_tasks.storage.results import (
-    PSEUDONYM_KEY,
-    ResultsError,
-    blueprints,
-    check_task,
-    query,
-    task_names,
-    worker_records,
-)
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, BLOCKS, Block, BlockLine, blocked_here
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, check_task, query, task_names, worker_records
+from mephisto_tasks.storage.run_settings import blueprints
 from mephisto_tasks.workers.lists import SiteBlocks
 from mephisto_tasks.workers.qualifications import grant, revoke, worker_of
 from mephisto_tasks.workers.roster import KnownWorker
@@ -39,9 +31,6 @@ from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 
 logger = logging.getLogger(__name__)
 
-BLOCKS_FILE = "blocks.jsonl"
-NOT_RECORDED = "not recorded here"
-"""Reason of a block that was not made by :func:`block`, or whose line is lost."""
 SiteOf = Callable[[str], SiteBlocks | None]
 """Mephisto's provider type → the list of its site, if it has one."""
 
@@ -57,43 +46,6 @@ _HOLDERS = """
 
 class BlockError(ResultsError):
     """A block that cannot be made or lifted; the message says what to do."""
-
-
-class Block(BaseModel):
-    """A block, as written down. ``worker`` is a pseudonym, ``at`` seconds since the epoch (None: not recorded)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    worker: str
-    qualification: str
-    at: float | None = None
-    task_name: str = ""
-    check: str = ""
-    reason: str = NOT_RECORDED
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether it holds in all studies of the data directory."""
-        return self.qualification == BLOCKED_EVERYWHERE
-
-    @property
-    def place(self) -> str:
-        """Where it holds, for people."""
-        if self.everywhere:
-            return "in all studies"
-        return f"in task {self.task_name!r}" if self.task_name else f"by {self.qualification}"
-
-    @property
-    def lifted_by(self) -> str:
-        """The command that lifts it, without the program's name."""
-        where = "--all-tasks" if self.everywhere else shlex.join(["--task-name", self.task_name or "NAME"])
-        return f"workers unblock {self.worker} {where}"
-
-
-class Line(Block):
-    """A line of the file."""
-
-    event: Literal["blocked", "unblocked"]
 
 
 class Lifted(BaseModel):
@@ -125,9 +77,9 @@ def block(worker: Any, qualification_name: str, reason: str, *, check: str = "",
     if new and not grant(worker, qualification_name):
         logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
     data_dir = Path(worker.db.db_root)
-    append_line(
-        data_dir / BLOCKS_FILE,
-        Line(
+    BLOCKS.append(
+        data_dir,
+        BlockLine(
             event="blocked",
             worker=_pseudonyms(data_dir).worker(worker.worker_name),
             qualification=qualification_name,
@@ -231,7 +183,7 @@ def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> 
     ]
     for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
-        append_line(data_dir / BLOCKS_FILE, Line.model_validate({**block.model_dump(), **now}))
+        BLOCKS.append(data_dir, BlockLine.model_validate({**block.model_dump(), **now}))
     return lifted
 
 
@@ -249,7 +201,7 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
     """Mephisto's worker id and the block, of all blocks in these tasks, and of those in all studies."""
     for task in tasks:
         check_task(data_dir, task)
-    lines = read_lines(data_dir / BLOCKS_FILE, Line)
+    lines = BLOCKS.read(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
     of_launches = [blueprint.get("block_qualification") for task in tasks for blueprint in blueprints(data_dir, task)]

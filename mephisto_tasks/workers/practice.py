@@ -7,8 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.storage.logs import Note, practice_resets, write_note
-from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, query
+from mephisto_tasks.storage.logs import NOTES, Note, practice_resets
+from mephisto_tasks.storage.results import ResultsError, query
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.workers.qualifications import failed_qualification, grant, revoke, worker_of
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
 
@@ -99,7 +100,7 @@ def reset_practice(db: Any, task_name: str, workers: Collection[KnownWorker], wh
         # Written first: what comes before it does not count, even if this ends here.
         text = why or task_name
         note = Note(event="practice_reset", worker=known.pseudonym, text=text, qualification=qualification)
-        write_note(data_dir, note)
+        NOTES.append(data_dir, note)
         agreed = [revoke(worker, name) for name in (qualification, failed_name)]
         if not all(agreed):
             left.append(known.pseudonym)

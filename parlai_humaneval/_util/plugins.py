@@ -16,6 +16,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
+from parlai_humaneval._util.errors import HumanevalError
+
 GROUP = "parlai_humaneval.plugins"
 """The group of entry points."""
 
@@ -23,7 +25,7 @@ _begun: set[str] = set()
 """Modules that are loaded, or being loaded: what a plug-in asks for while it is imported must not load it again."""
 
 
-class PluginError(ImportError):
+class PluginError(HumanevalError, ImportError):
     """A plug-in that cannot be loaded; the message names it, and says what to do."""
 
 
@@ -43,8 +45,9 @@ def load_plugins() -> None:
             _begun.discard(plugin.module)
             package = plugin.dist.name if plugin.dist is not None else plugin.module
             raise PluginError(
-                f"the plug-in {plugin.name!r} of the package {package} cannot be loaded ({type(error).__name__}: {error}). "
-                f"Mend it, or uninstall it: pip uninstall {package}"
+                f"the plug-in {plugin.name!r} of the package {package} cannot be loaded ({type(error).__name__}: "
+                f"{error})",
+                try_=f"mend it, or uninstall it: pip uninstall {package}",
             ) from error
 
 

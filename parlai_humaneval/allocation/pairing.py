@@ -8,10 +8,11 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 
 ALL_PAIRINGS = 5_000
 """Up to so many pairings of two models, all of them are items."""
@@ -21,7 +22,7 @@ SPARE = 4
 Judged = Literal["first", "second", "random"]
 
 
-class NotEnough(ValueError):
+class NotEnough(HumanevalError, ValueError):
     """Fewer dialogues than are asked for; the message says how many judgements are possible, and what to do."""
 
 
@@ -53,7 +54,7 @@ def pair_items(
 
     Raises:
         NotEnough: fewer pairings than ``wanted``, or a model without dialogues.
-        MaterialError: a dialogue of which it is not known who speaks, or without a model.
+        DataError: a dialogue of which it is not known who speaks, or without a model.
     """
     of_model = _by_model(dialogues)
     items: list[Item] = []
@@ -78,7 +79,7 @@ def dialogues_of_pairs(
     """How many dialogues there are of the one model and of the other, for each pair of models.
 
     Raises:
-        NotEnough, MaterialError: see :func:`pair_items`.
+        NotEnough, DataError: see :func:`pair_items`.
     """
     of_model = _by_model(dialogues)
     return {(one, other): (len(_of(of_model, one)), len(_of(of_model, other))) for one, other in groups}
@@ -105,9 +106,10 @@ def _by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
     for dialogue in dialogues:
         dialogue.known_entities()
         if not dialogue.models:
-            raise MaterialError(
-                f"{dialogue.place}: dialogue {dialogue.dialogue_id} is between people, so there is no model to judge. "
-                "Leave it out"
+            raise DataError(
+                f"dialogue {dialogue.dialogue_id} is between people, so there is no model to judge",
+                where=dialogue.place,
+                try_="leave it out",
             )
         if len(dialogue.models) == 1:
             found.setdefault(dialogue.models[0], []).append(dialogue)
@@ -118,8 +120,8 @@ def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
     if model not in of_model:
         known = ", ".join(f"{name} ({len(found)})" for name, found in sorted(of_model.items())) or "no model"
         raise NotEnough(
-            f"there is no dialogue of {model} alone or with a person; there are dialogues of {known}. Name their files or "
-            "tasks among the dialogues, or correct the model's name"
+            f"there is no dialogue of {model} alone or with a person, only dialogues of {known}",
+            try_="name their files or tasks among the dialogues, or correct the model's name",
         )
     return of_model[model]
 
@@ -131,8 +133,9 @@ def _pairings(
     if wanted > possible:
         first, second = (f"{_count(len(found))} of {name}" for found, name in zip((ours, theirs), models, strict=True))
         raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each pairing of "
-            f"{first} with {second} is judged once at most. Ask for {possible} or fewer, or collect more dialogues"
+            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each "
+            f"pairing of {first} with {second} is judged once at most",
+            try_=f"ask for {possible} or fewer, or collect more dialogues",
         )
     if possible <= ALL_PAIRINGS:
         return [(one, other) for one in ours for other in theirs]

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.pairing import NotEnough
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.schema.records import ReplayedRating, Turn
 
 RANK = "rank"
@@ -35,7 +35,7 @@ def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | 
 
     Raises:
         NotEnough: fewer rated dialogues than the sample, or none.
-        MaterialError: a dialogue that was not rated.
+        DataError: a dialogue that was not rated.
     """
     together = [list(group) for _, group in groupby(dialogues, key=lambda one: id(_rating(one)))]
     return [
@@ -89,9 +89,10 @@ def whole_items(
 
 def _rating(dialogue: Dialogue) -> ReplayedRating:
     if dialogue.rating is None:
-        raise MaterialError(
-            f"{dialogue.place}: dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again. Name "
-            "tasks in which dialogues were rated live: {task: NAME}"
+        raise DataError(
+            f"dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again",
+            where=dialogue.place,
+            try_="name tasks in which dialogues were rated live: {task: NAME}",
         )
     return dialogue.rating
 
@@ -112,12 +113,12 @@ def _several_replies(dialogue: Dialogue) -> list[Turn]:
 def _sampled(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:
     """A random sample, in the order of the whole."""
     if not found:
-        raise NotEnough(f"there are no {what}; name more files or tasks")
+        raise NotEnough(f"there are no {what}", try_="name more files or tasks")
     if sample is None:
         return list(found)
     if sample > len(found):
         raise NotEnough(
-            f"a sample of {sample} is wanted, but there are {len(found)} {what}. Ask for {len(found)} or fewer, or for all "
-            "of them (null)"
+            f"a sample of {sample} is wanted, but there are {len(found)} {what}",
+            try_=f"ask for {len(found)} or fewer, or for all of them (null)",
         )
     return [found[index] for index in sorted(random.Random(f"sample:{seed}").sample(range(len(found)), sample))]

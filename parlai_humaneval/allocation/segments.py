@@ -6,11 +6,11 @@ import math
 import random
 from collections.abc import Sequence
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.pairing import NotEnough
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 
 
 def segment_items(
@@ -38,7 +38,7 @@ def segment_items(
 
     Raises:
         NotEnough: too few dialogues between people.
-        MaterialError: a dialogue that is shorter than a segment, or whose speakers are not known.
+        DataError: a dialogue that is shorter than a segment, or whose speakers are not known.
         ValueError: lengths or a share that cannot be.
     """
     if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
@@ -47,7 +47,7 @@ def segment_items(
         raise ValueError(f"the share of dialogues between people is at least 0 and less than 1, not {human_share}")
     if not bot_dialogues:
         raise NotEnough(
-            "there is no dialogue with a model in it; name files or tasks of them, or models that are to talk"
+            "there is no dialogue with a model in it", try_="name files or tasks of them, or models that are to talk"
         )
     _long_enough(bot_dialogues, max(lengths), seeded, "dialogues")
     people = _drawn(human_dialogues, len(bot_dialogues), human_share, max(lengths), seeded, seed)
@@ -69,10 +69,11 @@ def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) 
     if short:
         first = short[0]
         after = f" after {seeded} of the seed" if seeded else ""
-        raise MaterialError(
-            f"{first.place}: dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
-            f"segment takes {k}{after}. {len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough: "
-            "shorten the segments, or name longer dialogues"
+        raise DataError(
+            f"dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
+            f"segment takes {k}{after} ({len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough)",
+            where=first.place,
+            try_="shorten the segments, or name longer dialogues",
         )
 
 
@@ -86,14 +87,15 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
         _long_enough(people, k, seeded, "dialogues between people")
     if number > len(fit):
         raise NotEnough(
-            f"a share of {share:g} beside {bots} dialogues with models takes {number} dialogues between people; there are "
-            f"{len(people)}, and {len(fit)} of them are long enough for the longest segment. Name more, or lower the "
-            f"share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}"
+            f"a share of {share:g} beside {bots} dialogues with models takes {number} dialogues between "
+            f"people, but of {len(people)} only {len(fit)} are long enough for the longest segment",
+            try_=f"name more, or lower the share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}",
         )
     for one in fit:
         if set(one.known_entities()) != {HUMAN}:
-            raise MaterialError(
-                f"{one.place}: dialogue {one.dialogue_id} is not between people; leave it out, or say that both "
-                "speakers are human"
+            raise DataError(
+                f"dialogue {one.dialogue_id} is not between people",
+                where=one.place,
+                try_="leave it out, or say that both speakers are human",
             )
     return random.Random(f"people:{seed}").sample(fit, number)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.cli.options import repeats_option
 from parlai_humaneval.planning.comparison import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import (
@@ -237,8 +238,8 @@ def plan(
         known = {} if found_pilot is None else found_pilot.question()
         if known.get("discordance") == 0 and "discordance" not in typed:
             raise PlanError(
-                "the pilot holds only ties, and does not say how often judges tell models apart: type --discordance, such "
-                "as --discordance 0.5 where half are ties"
+                "the pilot holds only ties, and does not say how often judges tell models apart",
+                try_="type --discordance, such as --discordance 0.5 where half are ties",
             )
         technique = technique or known.get("technique")
         compare = compare or technique is None
@@ -268,7 +269,7 @@ def plan(
             found = found.model_copy(update={"stop": _until_decided(inputs, margin, max_dialogues, replicates)})
         _show(found, out, as_json)
     except PlanError as error:
-        raise click.UsageError(str(error)) from error
+        raise WrongUsage(error) from error
     if curve and not as_json:
         click.echo(f"\nThe power curve is in {curve}.")
 
@@ -290,7 +291,7 @@ def _check_applies(typed: dict[str, Any], compare: bool, technique: str | None) 
         if option in typed and not compare and technique not in having:
             flag = f"--{option.replace('_', '-')}"
             of = " and ".join(part for part in (", ".join(having[:-1]), having[-1]) if part)
-            raise PlanError(f"{flag} is for {of}, not for {technique}; leave {flag} out")
+            raise PlanError(f"{flag} is for {of}, not for {technique}", try_=f"leave {flag} out")
 
 
 def _pilot(
@@ -299,11 +300,11 @@ def _pilot(
     if path is None:
         if repeats is not None:
             raise PlanError(
-                "--repeats is about the answers of a pilot: give its tables with --pilot, or leave --repeats out"
+                "--repeats is about the answers of a pilot", try_="give its tables with --pilot, or leave --repeats out"
             )
         return None
     if compare:
-        raise PlanError("--pilot is of one technique, and says nothing of others: leave --compare out")
+        raise PlanError("--pilot is of one technique, and says nothing of others", try_="leave --compare out")
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)
@@ -311,12 +312,14 @@ def _pilot(
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
     if compare and (given["simulate"] or given["curve"]):
-        raise PlanError("--simulate and --curve are for one plan: give --technique, and leave --compare out")
+        raise PlanError("--simulate and --curve are for one plan", try_="give --technique, and leave --compare out")
     if compare and given["stop"]:
-        raise PlanError("--stop is for one plan: give --technique, and leave --compare out")
+        raise PlanError("--stop is for one plan", try_="give --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
-        raise PlanError(f"{' and '.join(own)}: only one technique at a time can have that; give --technique, too")
+        raise PlanError(
+            "only one technique at a time can have that", where=f"{' and '.join(own)}", try_="give --technique, too"
+        )
 
 
 def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:
@@ -325,24 +328,26 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
     if given and not stop:
         named = " and ".join(given)
         raise PlanError(
-            f"{named}: only a study has that which ends when it is decided; add --stop decided, or leave {named} out"
+            "only a study has that which ends when it is decided",
+            where=named,
+            try_=f"add --stop decided, or leave {named} out",
         )
     if stop and "judge_agreement" in typed:
         raise PlanError(
-            "no study ends on a judge's word, as error rates are not shown to hold then: leave --judge-agreement out, or "
-            "--stop"
+            "no study ends on a judge's word, as error rates are not shown to hold then",
+            try_="leave --judge-agreement out, or --stop",
         )
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
     plans, impossible = compare_techniques(inputs)
     if not plans:
-        raise PlanError("\n".join(impossible.values()))
+        raise PlanError(problem for error in impossible.values() for problem in error.problems)
     result = {
         "headline": comparison_words(plans),
         "plans": [one.model_dump(mode="json") for one in plans],
         "notes": comparison_notes(plans),
-        "impossible": impossible,
+        "impossible": {name: str(error) for name, error in impossible.items()},
     }
     _print(result, comparison_text(plans, impossible), out, as_json)
 
@@ -455,7 +460,7 @@ def _left(judge: dict[str, Any]) -> str:
     return f"{judge['n_workers']:,} workers, {judge['hours']:,.1f} hours, ${judge['cost']:,.2f}"
 
 
-def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
+def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) -> str:
     """A row for each technique, the sentence, and what the gap is in each."""
     head = ("technique", "judgements", "dialogues", "workers", "hours", "cost", "power")
     rows = [

@@ -22,6 +22,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.display.text import UNSPACED, folded, is_unspaced, unspaced_runs
 
 STEM, SHORT_STEM = 6, 4
@@ -44,7 +45,7 @@ Triggers = tuple[frozenset[str], ...]
 """A text is looked at if it holds one of each of these sets; no sets: always."""
 
 
-class PhraseError(ValueError):
+class PhraseError(HumanevalError, ValueError):
     """A phrase cannot be read; the message says why."""
 
 
@@ -268,7 +269,7 @@ class _Words:
             return Part(before + self._names[name].expression, self._names[name].needed)
         if name not in self._lists:
             known = ", ".join("{" + known + "}" for known in (*self._lists, *self._names)) or "none"
-            raise PhraseError(f"there is no list {{{name}}}; there are: {known}")
+            raise PhraseError(f"there is no list {{{name}}}", try_=f"there are: {known}")
         if (key := (self._unspaced, name, before)) not in self._lists_read:
             self._lists_read[key] = self._read_list(name, before)
         return self._lists_read[key]

@@ -56,7 +56,7 @@ def read_chat(unit: Unit, plan: Plan) -> Chat:
     worker = plan.pseudonym(_worker(unit))
     exchanges = _exchanges(dialog, where)
     if not exchanges:
-        raise UnreadableUnit(f"{where}: dialog has no reply of a model.")
+        raise UnreadableUnit("dialog has no reply of a model", where=where)
     models = {name: value for name, value in task.items() if name.endswith("nickname")}
     key = (worker, models, dialog, unit.data.get("hit_ids"), unit.data.get("assignment_ids"))
     return Chat(unit, content_id("d", *key), worker, task, tuple(exchanges))
@@ -66,12 +66,12 @@ def _worker(unit: Unit) -> str:
     named = unit.data.get("workers")
     if isinstance(named, list) and len(named) > 1:
         raise UnreadableUnit(
-            f"{unit.where}: workers names {len(named)} workers; chats of one worker with a bot are read."
+            f"workers names {len(named)} workers, and only chats of one worker with a bot are read", where=unit.where
         )
     name = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else unit.worker
     if not name:
         raise UnreadableUnit(
-            f"{unit.where}: workers is missing, so nobody knows who rated. Add the list with one name."
+            "workers is missing, so nobody knows who rated", where=unit.where, try_="add the list with one name"
         )
     return worker_name(name)
 
@@ -87,8 +87,8 @@ def _line(entry: Any, where: str, speaker: int) -> Line:
     index = required(entry, "agent_idx", int, where)
     if index != speaker:
         raise UnreadableUnit(
-            f"{where}: agent_idx is {index}, expected {speaker}: the person (0) and the bot (1) speak in turn, "
-            "the person first."
+            f"agent_idx is {index}, expected {speaker}: the person (0) and the bot (1) speak in turn, the person first",
+            where=where,
         )
     text = optional(entry, "text", str, where) or ""
     return Line(where, entry, text, bool(entry.get("fake_start")))

@@ -103,12 +103,14 @@ def _reply(exchange: Exchange, model: str, choices: Sequence[str], seconds: floa
 
 def _ticked(value: Any, name: str, where: str) -> bool:
     if ";" in name:
-        raise UnreadableUnit(f"{where}: the name {name!r} has a semicolon, which parts names in the table. Rename it.")
+        raise UnreadableUnit(
+            f"the name {name!r} has a semicolon, which parts names in the table", where=where, try_="rename it"
+        )
     if name == OTHER and isinstance(value, str):
         return bool(value.strip())
     if value is None or value in (0, 1):
         return bool(value)
-    raise UnreadableUnit(f"{where}: {name} is {shown(value)}, expected true or false.")
+    raise UnreadableUnit(f"{name} is {shown(value)}, expected true or false", where=where)
 
 
 def _ratings(chat: Chat, plan: Plan) -> dict[str, tuple[float, str | None]]:
@@ -122,8 +124,10 @@ def _ratings(chat: Chat, plan: Plan) -> dict[str, tuple[float, str | None]]:
     names = plan.criteria or _names(questions, len(values))
     if len(names) != len(values):
         raise UnreadableUnit(
-            f"{last.where}: {RATING} {given!r} holds {len(values)} ratings, and {len(names)} names were given for them "
-            f"({', '.join(names)}). Name as many with --criteria."
+            f"{RATING} {given!r} holds {len(values)} ratings, and {len(names)} names were given for them "
+            f"({', '.join(names)})",
+            where=last.where,
+            try_="name as many with --criteria",
         )
     return {
         name: (value, questions[place] if questions else None)
@@ -142,7 +146,7 @@ def _number(part: Any, where: str) -> float:
         value = math.nan
     if not FEWEST <= value <= MOST:
         raise UnreadableUnit(
-            f"{where}: {RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several."
+            f"{RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several", where=where
         )
     return value
 

@@ -69,7 +69,9 @@ def _models(chat: Chat) -> tuple[str, str]:
     where = f"{chat.unit.where}, task_description"
     first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
     if first == second:
-        raise UnreadableUnit(f"{where}: both models are named {first!r}; a model has no winner alone. Rename one.")
+        raise UnreadableUnit(
+            f"both models are named {first!r}, so that neither can win", where=where, try_="rename one"
+        )
     return first, second
 
 
@@ -86,8 +88,9 @@ def _pair(of_turn: Row, exchange: Exchange, models: tuple[str, str], shown: _Sho
     choice = required(data, "human_choice", str, where)
     if choice != chosen["model"] or choice == other["model"]:
         raise UnreadableUnit(
-            f"{where}: human_choice is {choice!r}, but accepted_bot_data is of {chosen['model']!r} and "
-            f"not_accepted_bot_data of {other['model']!r}."
+            f"human_choice is {choice!r}, but accepted_bot_data is of {chosen['model']!r} and "
+            f"not_accepted_bot_data of {other['model']!r}",
+            where=where,
         )
     seconds = time_between(shown.at, shown.answered)
     shared = {**of_turn, "seconds": seconds, "reason": optional(data, "human_justification", str, where)}
@@ -110,7 +113,9 @@ def _candidate(data: Mapping[str, Any], name: str, models: tuple[str, str], wher
     inside = f"{where}.{name}"
     model = required(candidate, "id", str, inside)
     if model not in models:
-        raise UnreadableUnit(f"{inside}: id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description.")
+        raise UnreadableUnit(
+            f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description", where=inside
+        )
     return {
         "model": model,
         "text": required(candidate, "text", str, inside),

@@ -77,7 +77,7 @@ def gather(
     for one in kept:
         left_out += one.rows.left_out
     if not kept:
-        raise TableError(_nothing(left_out, skipped))
+        raise _nothing(left_out, skipped)
     return Imported(tables, len(kept), left_out, skipped)
 
 
@@ -92,7 +92,7 @@ def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _
     other = saved_by(unit.data)
     if other not in (None, kind):
         raise UnreadableUnit(
-            f"{unit.where} was saved by ParlAI's {other}, not by {kind}: import it with --from {other}."
+            f"{unit.where} was saved by ParlAI's {other}, not by {kind}", try_=f"import it with --from {other}"
         )
     rows = READERS[kind](unit, plan)
     ids = [str(row["dialogue_id"]) for row in rows.tables.get("dialogues", ())]
@@ -100,7 +100,7 @@ def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _
     for one in ids if plan.repeats is None else ():
         if one in known:
             raise UnreadableUnit(
-                f"{unit.where} holds the same answers as {known[one]}. Name one of the two. {HOW_REPEATS}"
+                f"{unit.where} holds the same answers as {known[one]}", try_=("name one of the two", HOW_REPEATS)
             )
     known.update(dict.fromkeys(ids, unit.where))
     return _Good(unit.where, rows)
@@ -134,7 +134,7 @@ def _checked(
             return good, Tables(**frames, repeats=tuple(told), judges=None, stopping=(), cleaned=tuple(cleaned))
         except _BadUnits as error:
             if skipped is None:
-                raise TableError(f"{good[error.units[0]].where}: {error}") from error
+                raise TableError(error, where=good[error.units[0]].where) from error
             skipped += [f"{good[place].where}: {error}" for place in error.units]
             good = [one for place, one in enumerate(good) if place not in error.units]
 
@@ -165,7 +165,7 @@ def _table(
     return frame.reset_index(drop=True), told, cleaned
 
 
-def _nothing(left_out: Counter[str], skipped: Sequence[str]) -> str:
+def _nothing(left_out: Counter[str], skipped: Sequence[str]) -> TableError:
     reasons = [f"{count} × {reason}" for reason, count in sorted(left_out.items())]
     bad = [f"{counted(len(skipped), 'unit')} skipped, the first: {skipped[0]}"] if skipped else []
-    return f"There is nothing to import. {'; '.join([*reasons, *bad])}".strip()
+    return TableError(f"There is nothing to import. {'; '.join([*reasons, *bad])}".strip())

@@ -111,12 +111,12 @@ def required(data: Any, name: str, kind: type[T], where: str) -> T:
         UnreadableUnit: ``data`` is no object, or the field is missing or of another kind.
     """
     if not isinstance(data, dict):
-        raise UnreadableUnit(f"{where}: {shown(data)}, expected an object with {name}.")
+        raise UnreadableUnit(f"{shown(data)}, expected an object with {name}", where=where)
     if name not in data:
-        raise UnreadableUnit(f"{where}: {name} is missing. It has: {', '.join(map(str, data)) or 'nothing'}.")
+        raise UnreadableUnit(f"{name} is missing (it has: {', '.join(map(str, data)) or 'nothing'})", where=where)
     value = data[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise UnreadableUnit(f"{where}: {name} is {shown(value)}, expected {WORDS[kind]}.")
+        raise UnreadableUnit(f"{name} is {shown(value)}, expected {WORDS[kind]}", where=where)
     return value
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.records import (
     HUMAN,
     AskedQuestion,
@@ -32,7 +33,7 @@ TURN, VERDICT, FINAL = "turn", "verdict", "final"
 Order = Literal[1, 2]
 
 
-class CannotJudge(ValueError):
+class CannotJudge(HumanevalError, ValueError):
     """There is nothing in these records that a judge could be asked; the message says why, and what to do."""
 
 
@@ -109,24 +110,29 @@ def questions_of(records: Sequence[Rated], *, both_orders: bool = True) -> list[
         for question in _asked_in_both(record, both_orders):
             found.setdefault((question.unit, question.setting, question.metric, question.order), question)
     if not found:
-        raise CannotJudge(_nothing(records, finished))
+        raise _nothing(records, finished)
     return list(found.values())
 
 
-def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> str:
+def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> CannotJudge:
     if not records:
-        return "nothing has been rated in this task yet: a judge answers what raters were asked. Collect answers first"
+        return CannotJudge(
+            "nothing has been rated in this task yet, and a judge answers what raters were asked",
+            try_="collect answers first",
+        )
     if not finished:
-        return (
-            f"none of the {len(records)} dialogues or judgements of this task is complete, and a judge is asked about "
-            "complete ones only. Wait until raters are done"
+        return CannotJudge(
+            f"none of the {len(records)} dialogues or judgements of this task is complete, and a judge is "
+            "asked about complete ones only",
+            try_="wait until raters are done",
         )
     if all(record.technique == READ_AGAIN for record in finished):
-        return (
-            "the raters of this task rated recorded dialogues once more. Name the task in which these dialogues were held: "
-            "there a judge is asked what their own raters were asked"
+        return CannotJudge(
+            "the raters of this task rated recorded dialogues once more",
+            try_="name the task in which these dialogues were held: there a judge is asked what their own raters "
+            "were asked",
         )
-    return (
+    return CannotJudge(
         "the raters of this task were asked nothing that a judge can be asked: no choice, tick, verdict, scale or form"
     )
 

@@ -66,8 +66,10 @@ def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
     """
     if spec.answer_format == "score" and (other := next((one for one in questions if not _scored(one)), None)):
         raise CannotJudge(
-            f"answer_format: score gives each candidate a number, of which the highest is chosen; but raters were asked "
-            f"“{other.text}”, which is no choice of one. Use answer_format: json"
+            "score gives each candidate a number, of which the highest is chosen, but raters were asked "
+            f"“{other.text}”, which is no choice of one",
+            where="answer_format",
+            try_="use answer_format: json",
         )
 
 
@@ -155,7 +157,7 @@ class _Run:
             self._budget.settle(talk.reserved, talk.cost)
             self._failed_in_a_row += 1
             ran.failed += 1
-            ran.failures = list(dict.fromkeys([*ran.failures, reply.reason]))
+            ran.failures = list(dict.fromkeys([*ran.failures, str(reply.reason)]))
             return
         if not talk.take(reply):
             self._ask(talk)

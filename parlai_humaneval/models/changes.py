@@ -39,15 +39,18 @@ def write_option(file: Path, model: str, mend: Mend) -> None:
     changed = _changed(text, model, mend)
     if changed is None or not _differs_in(yaml.safe_load(text), _read(changed), model, mend):
         raise ZooError(
-            f"{file}: `{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping of their own; "
-            "write it yourself"
+            f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping of their own",
+            where=file,
+            try_="write it yourself",
         )
     try:
         mode = stat.S_IMODE(target.stat().st_mode)
         write_private(target, changed.encode("utf-8"), mode=mode)
         target.chmod(mode)  # whatever the umask took from it
     except OSError as error:
-        raise ZooError(f"{file}: cannot be written ({error.strerror}); write `{mend.as_yaml}` yourself") from error
+        raise ZooError(
+            f"cannot be written ({error.strerror})", where=file, try_=f"write `{mend.as_yaml}` yourself"
+        ) from error
 
 
 def _changed(text: str, model: str, mend: Mend) -> str | None:

@@ -76,8 +76,8 @@ class Checked:
 
 def check(spec: ModelSpec) -> Checked:
     """Build the model's options with its agent's own command line and look for all that it needs on this machine."""
-    if trouble := key_trouble(spec.options):
-        return Checked(spec, "cannot", "key", [f"options.{trouble}."], [], [])
+    if trouble := key_trouble(spec.options, "options."):
+        return Checked(spec, "cannot", "key", [f"{trouble}."], [], [])
     with silent_parlai(), quiet_parlai(logging.CRITICAL):  # what is wrong is said below
         lacking = missing(spec)
         if to_be_trained(spec) and lacking and "cannot be imported" not in lacking[0]:

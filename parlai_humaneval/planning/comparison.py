@@ -12,7 +12,7 @@ from parlai_humaneval.techniques.registry import Habits, recorded_as
 _OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None}
 
 
-def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
+def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanError]]:
     """A plan for each technique and setting, the fewest hours first, and why some have none.
 
     Of several models, all plans are for telling each pair apart. What belongs to one technique alone (its setting,
@@ -20,13 +20,13 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
     The scales of the gap are alike, but not the same: a plan's ``gap_means`` says what it is.
     """
     plans: list[Plan] = []
-    impossible: dict[str, str] = {}
+    impossible: dict[str, PlanError] = {}
     for technique, habits in plannable().items():
         for setting in _settings(technique, habits):
             try:
                 plans.append(plan_study(_with(inputs, technique, setting)))
             except PlanError as error:
-                impossible[f"{technique} {setting or ''}".strip()] = str(error)
+                impossible[f"{technique} {setting or ''}".strip()] = error
     return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
 
 

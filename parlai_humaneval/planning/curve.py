@@ -34,7 +34,7 @@ def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
         PlanError: the file's ending is another one, or the file cannot be written.
     """
     if path.suffix.lower() not in ENDINGS:
-        raise PlanError(f"{path}: a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file")
+        raise PlanError(f"a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file", where=path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

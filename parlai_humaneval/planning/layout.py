@@ -40,7 +40,7 @@ def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
     except PlanError:
         raise
     except ValueError as error:
-        raise PlanError(f"{inputs.title}: {error}") from error
+        raise PlanError(error, where=inputs.title) from error
 
 
 def _layout(inputs: PlanInputs, models: int, ranking: bool) -> Layout:
@@ -119,8 +119,8 @@ def _one_share(inputs: PlanInputs) -> OneShare:
     possible = [OneShare(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
     if not possible:
         raise PlanError(
-            f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1: "
-            "give a smaller --gap or another --baseline"
+            f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1",
+            try_="give a smaller --gap or another --baseline",
         )
     return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
 
@@ -129,8 +129,9 @@ def _two_shares(inputs: PlanInputs) -> TwoShares:
     better, worse = inputs.baseline + _gap(inputs) / 2, inputs.baseline - _gap(inputs) / 2
     if not 0 < worse < better < 1:
         raise PlanError(
-            f"two models {_gap(inputs):g} apart around the baseline {inputs.baseline:g} would be at {worse:.3g} and "
-            f"{better:.3g}, beyond 0 to 1: give a smaller --gap or another --baseline"
+            f"two models {_gap(inputs):g} apart around the baseline {inputs.baseline:g} would be at "
+            f"{worse:.3g} and {better:.3g}, beyond 0 to 1",
+            try_="give a smaller --gap or another --baseline",
         )
     return TwoShares(better, worse)
 

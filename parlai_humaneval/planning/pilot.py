@@ -108,7 +108,7 @@ def read_pilot(
     from parlai_humaneval.tables.files import read_tables
 
     if not path.exists():
-        raise PlanError(f"--pilot {path}: there is no such folder or table; export --out writes one")
+        raise PlanError(f"--pilot {path}: there is no such folder or table", try_="export --out writes one")
     try:
         tables = read_tables(path, repeats=repeats)
     except (TableError, OSError) as error:
@@ -131,12 +131,12 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     measures = measures_of(tables)
     if not measures and _only_ties(tables):
         raise PlanError(
-            "the pilot holds only ties, from which nothing can be planned: leave --pilot out, and give --technique and "
-            "(where a technique has ties) --discordance"
+            "the pilot holds only ties, from which nothing can be planned",
+            try_="leave --pilot out, and give --technique and (where a technique has ties) --discordance",
         )
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
-        raise PlanError(_no_technique(measures, there))
+        raise _no_technique(measures, there)
     wanted = name or there[0]
     recorded = recorded_as(wanted)
     own = [
@@ -148,8 +148,8 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
         named = f"{wanted} {setting or ''}".strip()
         held = ", ".join(there) or "nothing that names its technique"
         raise PlanError(
-            f"the pilot holds no judgements of two models by {named} ({held} is there); name what it holds with --technique "
-            "and --setting, or leave --pilot out"
+            f"the pilot holds no judgements of two models by {named} ({held} is there)",
+            try_="name what it holds with --technique and --setting, or leave --pilot out",
         )
     questions: dict[tuple[str, ...], list[Measure]] = {}
     for one in own:
@@ -158,21 +158,25 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     return max(pilots, key=lambda pilot: (pilot.n_workers >= MIN_WORKERS, -1.0 if pilot.icc is None else pilot.icc))
 
 
-def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> str:
+def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> PlanError:
     """What to say where several techniques are ``there``, or none is named."""
     if there:
-        return f"the pilot holds {', '.join(there)}: say what to plan with --technique ({', '.join(there)})"
+        return PlanError(
+            f"the pilot holds {', '.join(there)}", try_=f"say what to plan with --technique ({', '.join(there)})"
+        )
     could_be = [
         name
         for name in plannable()
         if any(not one.technique and one.source in technique(name).tables and _planned(one, name) for one in measures)
     ]
     if could_be:
-        return f"the pilot names no technique: give --technique ({', '.join(could_be)}: its tables can be of these)"
-    return (
-        "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices between two models "
-        f"or more, ticks of replies, slider scores): give tables of a pilot of {', '.join(plannable())}, or leave "
-        "--pilot out and give --technique"
+        return PlanError(
+            "the pilot names no technique", try_=f"give --technique ({', '.join(could_be)}: its tables can be of these)"
+        )
+    return PlanError(
+        "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices "
+        "between two models or more, ticks of replies, slider scores)",
+        try_=f"give tables of a pilot of {', '.join(plannable())}, or leave --pilot out and give --technique",
     )
 
 

@@ -136,7 +136,7 @@ def _check(question: PlanInputs, margin: float | None) -> None:
     """What the rule, or its simulation, has no answer to."""
     name, habits = question.technique, question.habits
     if question.method == "liu2023":
-        raise PlanError("--stop decided has nothing of the sizes of Liu et al. 2023: leave --method out")
+        raise PlanError("--stop decided has nothing of the sizes of Liu et al. 2023", try_="leave --method out")
     if name not in decidable():
         why = (
             "its raters judge the same dialogues, and the rule takes raters for independent"
@@ -144,33 +144,37 @@ def _check(question: PlanInputs, margin: float | None) -> None:
             else "it rates models one at a time, so that none wins against another"
         )
         known = ", ".join(decidable())
-        raise PlanError(f"{name} cannot end when decided: {why}; leave --stop out, or give --technique ({known})")
+        raise PlanError(
+            f"{name} cannot end when decided: {why}", try_=f"leave --stop out, or give --technique ({known})"
+        )
     if habits.at_once and (question.models or 2) > 2:
         raise PlanError(
-            f"{name} shows {question.models} models at once, and what such a turn tells of each two is not simulated; "
-            "give --models 2, or --technique pw_turn, or leave --stop out"
+            f"{name} shows {question.models} models at once, and what such a turn tells of each two is not simulated",
+            try_="give --models 2, or --technique pw_turn, or leave --stop out",
         )
     if (question.models or 2) > _MOST_MODELS:
         raise PlanError(
-            f"--models {question.models}: studies that end when decided are simulated of at most {_MOST_MODELS}; give "
-            f"--models {_MOST_MODELS}, or leave --stop out"
+            f"--models {question.models}: studies that end when decided are simulated of at most {_MOST_MODELS}",
+            try_=f"give --models {_MOST_MODELS}, or leave --stop out",
         )
     if not habits.held and question.dialogue_icc and (question.reuse or 1) > 1:
         raise PlanError(
-            f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged {question.reuse} times, but "
-            "the rule takes raters for independent; give --reuse 1, so that nobody judges another's dialogues"
+            f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
+            f"{question.reuse} times, but the rule takes raters for independent",
+            try_="give --reuse 1, so that nobody judges another's dialogues",
         )
     if _share_gap(question) >= _decisive(question):
-        raise PlanError(f"--gap {question.gap:g}: one model would win all that is no tie; give a smaller --gap")
+        raise PlanError(f"--gap {question.gap:g}: one model would win all that is no tie", try_="give a smaller --gap")
     if (question.icc or 0.0) >= _decisive(question):
         raise PlanError(
-            f"--icc {question.icc:g}: answers of which {1 - _decisive(question):.2g} are ties by chance cannot be so much "
-            f"alike; give an --icc below {_decisive(question):.2g}"
+            f"--icc {question.icc:g}: answers of which {1 - _decisive(question):.2g} are ties by chance "
+            "cannot be so much alike",
+            try_=f"give an --icc below {_decisive(question):.2g}",
         )
     if question.alpha > MOST_RISK:
-        raise PlanError(f"--alpha {question.alpha:g} is no rate of false claims to stop with; give --alpha 0.05")
+        raise PlanError(f"--alpha {question.alpha:g} is no rate of false claims to stop with", try_="give --alpha 0.05")
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        raise PlanError(f"--margin {margin:g}: {_why_no_margin(margin)}; give, say, --margin 0.1 for ten points")
+        raise PlanError(f"--margin {margin:g}: {_why_no_margin(margin)}", try_="give, say, --margin 0.1 for ten points")
 
 
 def _why_no_margin(margin: float) -> str:
@@ -196,8 +200,8 @@ def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
     margin = _share_gap(question) if margin is None else margin
     if margin < SMALLEST_MARGIN:
         raise PlanError(
-            f"--gap {question.gap:g} is too small to be the margin, within which two models count as equal; give a --margin "
-            f"of {SMALLEST_MARGIN:g} or more"
+            f"--gap {question.gap:g} is too small to be the margin, within which two models count as equal",
+            try_=f"give a --margin of {SMALLEST_MARGIN:g} or more",
         )
     return StoppingRule(
         models=tuple(f"model {number + 1}" for number in range(question.models or 2)),
@@ -260,8 +264,9 @@ def _capped(question: PlanInputs, rule: StoppingRule, cap: int) -> StoppingRule:
     if cap < fewest:
         lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""
         raise PlanError(
-            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues each{lost} "
-            f"need {fewest}; give --max-dialogues {fewest} or more, or leave it out"
+            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues "
+            f"each{lost} need {fewest}",
+            try_=f"give --max-dialogues {fewest} or more, or leave it out",
         )
     kept = math.floor(cap * (1 - (question.exclusion or 0.0)) + 1e-9)
     return rule.model_copy(update={"max_dialogues": kept})

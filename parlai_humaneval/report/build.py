@@ -79,10 +79,12 @@ def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
     """
     if not folder.is_dir():
         what = "is a file, not a folder of tables" if folder.exists() else "is not there"
-        raise TableError(f"{folder} {what}. Name the folder that holds turns.csv, comparisons.csv, ratings.csv …")
+        raise TableError(
+            f"{folder} {what}", try_="name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
+        )
     found = read_tables(folder, repeats=repeats)
     if not any(len(getattr(found, name)) for name in get_args(TableName)):
-        raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
+        raise TableError(f"The tables in {folder} have no rows: there is nothing to report")
     return found
 
 

@@ -70,21 +70,21 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
     """
     shards = [shard for folder in folders for shard in _shards_in(folder)]
     if out.resolve() in [shard.resolve() for shard in shards]:
-        raise SelfChatError(f"{out}: is a shard itself; choose another --out")
+        raise SelfChatError("is a shard itself", where=out, try_="choose another --out")
     with contextlib.ExitStack() as held:
         for shard in dict.fromkeys(shards):
             if os.access(shard, os.W_OK):  # nobody is at work where nobody can write
                 held.enter_context(locked(shard))
         parts = [part for folder in shards for part in _parts_in(folder)]
         if not parts:
-            raise SelfChatError(f"{', '.join(map(str, shards))}: no dialogue is there yet")
+            raise SelfChatError("no dialogue is there yet", where=f"{', '.join(map(str, shards))}")
         _check_counts(parts)
         pairs = {pair: [part for part in parts if part.pair == pair] for pair in dict.fromkeys(p.pair for p in parts)}
         for of_pair in pairs.values():
             _check_alike(of_pair)
         missing = {pair: holes for pair, of_pair in pairs.items() if (holes := _holes(of_pair))}
         if missing and not allow_missing:
-            raise SelfChatError(_told(missing, parts))
+            raise _told(missing, parts)
         held.enter_context(locked(out))
         if not force:
             for pair, of_pair in pairs.items():
@@ -96,12 +96,14 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
 def _shards_in(folder: Path) -> list[Path]:
     """The folder itself if it is a shard, else the shards that it holds."""
     if not folder.is_dir():
-        raise SelfChatError(f"{folder}: is not a folder; name those that hold the shards")
+        raise SelfChatError("is not a folder", where=folder, try_="name those that hold the shards")
     if _is_shard(folder):
         return [folder]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and _is_shard(path))
     if not inside:
-        raise SelfChatError(f"{folder}: holds no shard; shards are made by `parlai-humaneval self-chat --shard 1/4`")
+        raise SelfChatError(
+            "holds no shard", where=folder, try_="make shards by `parlai-humaneval self-chat --shard 1/4`"
+        )
     return inside
 
 
@@ -119,7 +121,9 @@ def _parts_in(folder: Path) -> list[_Part]:
         beside = path.with_name(f"{path.stem}.metadata")
         metadata = read_metadata(beside)
         if metadata is None or SHARD not in metadata["identity"]:
-            raise SelfChatError(f"{path}: is not of a shard, or {beside.name} beside it is damaged; move it elsewhere")
+            raise SelfChatError(
+                f"is not of a shard, or {beside.name} beside it is damaged", where=path, try_="move it elsewhere"
+            )
         identity = dict(metadata["identity"])
         shard = shard_of(identity.pop(SHARD))
         first, second = identity["pair"]
@@ -134,19 +138,24 @@ def _check_counts(parts: Sequence[_Part]) -> None:
     for part in parts:
         if part.shard.of != first.shard.of:
             raise SelfChatError(
-                f"{first.path.parent} is of {first.shard.of} shards and {part.path.parent} of {part.shard.of}: they "
-                "do not fit together; name the folders of one of the two"
+                f"{first.path.parent} is of {first.shard.of} shards and {part.path.parent} of {part.shard.of}: "
+                "they do not fit together",
+                try_="name the folders of one of the two",
             )
     there: dict[tuple[Shard, Pair], Path] = {}
     for part in parts:
         strangers = [number for number in part.lines if number % part.shard.of != part.shard.number - 1]
         if strangers:
             raise SelfChatError(
-                f"{part.path}: dialogue {strangers[0]} is not of shard {part.shard}; make the shard anew with --force"
+                f"dialogue {strangers[0]} is not of shard {part.shard}",
+                where=part.path,
+                try_="make the shard anew with --force",
             )
         other = there.setdefault((part.shard, part.pair), part.path)
         if other != part.path:
-            raise SelfChatError(f"shard {part.shard} is there twice: {other} and {part.path}; leave one of them out")
+            raise SelfChatError(
+                f"shard {part.shard} is there twice: {other} and {part.path}", try_="leave one of them out"
+            )
 
 
 def _check_alike(parts: Sequence[_Part]) -> None:
@@ -156,8 +165,9 @@ def _check_alike(parts: Sequence[_Part]) -> None:
         differing = differences(first.identity, part.identity)
         if differing:
             raise SelfChatError(
-                f"{first.path} and {part.path} were made in different ways ({'; '.join(differing)}; “there” is the first, "
-                "“now” the second); make one of them anew"
+                f"{first.path} and {part.path} were made in different ways ({'; '.join(differing)}; “there” is "
+                "the first, “now” the second)",
+                try_="make one of them anew",
             )
 
 
@@ -171,7 +181,7 @@ def _holes(parts: Sequence[_Part]) -> list[int]:
     return [number for number in range(_wanted(parts)) if number not in there]
 
 
-def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> str:
+def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> SelfChatError:
     """Which dialogues are missing, of which shards, and the commands that make them."""
     count = parts[0].shard.of
     lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
@@ -183,11 +193,12 @@ def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> str:
         for number in lacking
         for command in _commands(parts, Shard(number, count), there.get(number, parts[0].path.parent).parent)
     ]
-    return (
-        f"{'; '.join(told)}. That is of shard {', '.join(shards)}. Make them, with the --zoo-file of then if there was one, "
-        "and merge again (or merge what there is with --allow-missing):\n"
+    return SelfChatError(
+        f"{'; '.join(told)}, which is of shard {', '.join(shards)}",
+        try_="make them, with the --zoo-file of then if there was one, and merge again (or merge what there is with "
+        "--allow-missing):\n"
         + "\n".join(f"  {line}" for line in commands[:FEW])
-        + (f"\n  and {len(commands) - FEW} more" if len(commands) > FEW else "")
+        + (f"\n  and {len(commands) - FEW} more" if len(commands) > FEW else ""),
     )
 
 
@@ -234,7 +245,9 @@ def _joined(parts: Iterable[_Part]) -> str:
 
 def _check_free(path: Path, parts: Sequence[_Part]) -> None:
     if path.exists() and path.read_bytes() != _joined(parts).encode() and not _is_earlier_merge(path, parts):
-        raise SelfChatError(f"{path}: is there already and differs; choose another --out, or replace it with --force")
+        raise SelfChatError(
+            "is there already and differs", where=path, try_="choose another --out, or replace it with --force"
+        )
 
 
 def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:

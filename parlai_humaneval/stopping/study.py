@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.sequential import PRIOR_COUNT, PRIOR_VARIANCE, share_interval, squares
 from parlai_humaneval.statistics.ranking.fit import Strengths
@@ -55,7 +56,7 @@ MOST_ALIKE = 0.8
 """Of turns of one worker, in simulations: whoever came."""
 
 
-class StudyError(ValueError):
+class StudyError(HumanevalError, ValueError):
     """What was asked of the study cannot be."""
 
 
@@ -151,11 +152,12 @@ class SequentialStudy:
             StudyError: the worker has taken part, no dialogue was asked for, or nobody else is needed (for now).
         """
         if dialogues < 1:
-            raise StudyError(f"worker {worker} asks for {dialogues} dialogues: give at least one")
+            raise StudyError(f"worker {worker} asks for {dialogues} dialogues", try_="give at least one")
         if worker in self._workers:
             raise StudyError(
-                f"worker {worker} has taken part in this study: all dialogues of a worker are drawn when they come, and "
-                "count once. Ask for more dialogues at that time, or send somebody else"
+                f"worker {worker} has taken part in this study: all dialogues of a worker are drawn when they "
+                "come, and count once",
+                try_="ask for more dialogues at that time, or send somebody else",
             )
         self.look(at=at)
         self._refuse_more()
@@ -244,8 +246,8 @@ class SequentialStudy:
         left = [number for number in range(len(came.dialogues)) if number not in came.outcomes]
         if len(outcomes) != len(left):
             raise StudyError(
-                f"{len(outcomes)} outcomes for the {len(left)} open dialogues of worker {worker}: give one each, or say "
-                "that the worker left"
+                f"{len(outcomes)} outcomes for the {len(left)} open dialogues of worker {worker}",
+                try_="give one each, or say that the worker left",
             )
         for number, outcome in zip(left, outcomes, strict=True):
             self._check(worker, came, number, outcome)
@@ -327,7 +329,7 @@ class SequentialStudy:
         The clock never goes back, whatever the clocks of several machines say.
         """
         if not np.isfinite(at):
-            raise StudyError(f"the time is {at}: give seconds")
+            raise StudyError(f"the time is {at}", try_="give seconds")
         self.now = max(self.now, float(at))
         before = len(self.log)
         self._fold()
@@ -421,7 +423,7 @@ class SequentialStudy:
 
     def _came(self, worker: str) -> _Worker:
         if worker not in self._workers:
-            raise StudyError(f"nobody called {worker} came to this study: say first that they arrived")
+            raise StudyError(f"nobody called {worker} came to this study", try_="say first that they arrived")
         return self._workers[worker]
 
     def _check(self, worker: str, came: _Worker, dialogue: int, outcome: Outcome) -> None:
@@ -431,7 +433,7 @@ class SequentialStudy:
             raise StudyError(f"dialogue {dialogue} of worker {worker} was answered before: an answer counts once")
         if len(outcome.picks) != len(came.dialogues[dialogue]):
             models = ", ".join(came.dialogues[dialogue])
-            raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}: give one number a model")
+            raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number a model")
 
     def _refuse_more(self) -> None:
         if self.ended == "decided":
@@ -584,7 +586,7 @@ class SequentialStudy:
         return self.rule.models[first], self.rule.models[second]
 
 
-class ReplayError(ValueError):
+class ReplayError(HumanevalError, ValueError):
     """A log does not lead to the decisions that it holds."""
 
 
@@ -633,4 +635,4 @@ def _again(study: SequentialStudy, event: Event) -> None:
         elif isinstance(event, Looked):
             study.look(at=event.at)
     except StudyError as error:
-        raise ReplayError(f"the log holds what could not happen: {error}") from error
+        raise ReplayError(error, where="the log holds what could not happen") from error

@@ -85,4 +85,6 @@ def _all(make: Callable[[R], Iterable[Row]], records: Sequence[R]) -> list[Row]:
 def _unique(name: str, ids: Sequence[str]) -> None:
     repeated = next(((one, count) for one, count in Counter(ids).items() if count > 1), None)
     if repeated is not None:
-        raise TableError(f"{name} {repeated[0]!r} stands in {repeated[1]} records; each must be unique. {HOW_REPEATS}")
+        raise TableError(
+            f"{name} {repeated[0]!r} stands in {repeated[1]} records, and must be unique", try_=HOW_REPEATS
+        )

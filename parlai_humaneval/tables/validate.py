@@ -75,13 +75,13 @@ def _known_places(frame: pd.DataFrame) -> None:
 def _two_models(frame: pd.DataFrame) -> None:
     models, winner = frame[["model_a", "model_b"]], frame["winner"]
     for column in models:
-        name = (
-            f"a model's name; {TIE!r} stands for a comparison that nobody won: call the model otherwise, or say in a "
-            "column tied which comparisons nobody won"
-        )
-        refuse("comparisons", str(column), models[column], (models[column] == TIE) & frame["tied"].isna(), name)
+        name = f"a model's name: {TIE!r} stands for a comparison that nobody won"
+        advice = "call the model otherwise, or say in a column tied which comparisons nobody won"
+        refuse("comparisons", str(column), models[column], (models[column] == TIE) & frame["tied"].isna(), name, advice)
     same = models["model_a"] == models["model_b"]
-    refuse("comparisons", "model_b", models["model_b"], same, "another model than model_a; a model has no winner alone")
+    refuse(
+        "comparisons", "model_b", models["model_b"], same, "another model than model_a, as a model has no winner alone"
+    )
     known = (winner == models["model_a"]) | (winner == models["model_b"]) | (winner == TIE)
 
     def wanted(place: int) -> str:
@@ -107,8 +107,8 @@ def _not_turned_round(frame: pd.DataFrame) -> None:
         "model_a",
         frame["model_a"],
         both,
-        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too. Keep one of them. "
-        f"{HOW_REPEATS}",
+        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too",
+        ("keep one of them", HOW_REPEATS),
     )
 
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, choose_from, misspelt
 from parlai_humaneval._util.plugins import load_plugins
-from parlai_humaneval._util.text import choose_of, nearest
 
 Engine = Literal["live", "judging"]
 """live: a person talks to models, and rates. judging: a person judges finished dialogues."""
@@ -33,7 +33,7 @@ EXCLUDED = 0.26
 """Share of dialogues that Liu et al. 2023 (“Data Cleaning”) had to drop."""
 
 
-class UnknownTechnique(ValueError):
+class UnknownTechnique(HumanevalError, ValueError):
     """There is no technique of that name; the message lists those that there are."""
 
 
@@ -147,7 +147,7 @@ class Technique:
         """
         questions = self.questions_of.get(setting, self.questions)
         if metric not in questions:
-            raise ValueError(f"{self.name} has no metric {metric!r}{choose_of(metric, questions)}")
+            raise InvalidValue(f"{self.name} has no metric {metric!r}", **choose_from(metric, questions))
         return questions[metric]
 
     def picks_one(self, setting: str = "") -> bool:
@@ -195,9 +195,8 @@ def technique(name: str) -> Technique:
     if name not in known:
         width = max(map(len, known))
         lines = "\n".join(f"  {other:<{width}}  {entry.title} ({entry.source})" for other, entry in known.items())
-        near = nearest(name.replace("-", "_"), known)
-        meant = f"did you mean {near}? Choose" if near else "choose"
-        raise UnknownTechnique(f"there is no technique {name!r}; {meant} one of:\n{lines}")
+        meant = misspelt(name, known, spelled=name.replace("-", "_"))
+        raise UnknownTechnique(f"there is no technique {name!r}", misspelt=meant, try_=f"choose one of:\n{lines}")
     return known[name]
 
 

@@ -18,8 +18,9 @@ from mephisto.data_model.worker import Worker
 
 from mephisto_tasks.admission.eligibility import BLOCKED
 from mephisto_tasks.storage.database import close_connections
+from mephisto_tasks.storage.logs import BLOCKS, NOT_RECORDED
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError
-from mephisto_tasks.workers.blocks import BLOCKS_FILE, NOT_RECORDED, BlockError, block, list_blocks, unblock
+from mephisto_tasks.workers.blocks import BlockError, block, list_blocks, unblock
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
@@ -91,7 +92,7 @@ def test_the_qualification_is_made_and_granted(data_dir: Path, db: Any, worker: 
 
 
 def test_the_file_names_nobody_and_only_grows(data_dir: Path, db: Any, worker: Worker) -> None:
-    path = data_dir / BLOCKS_FILE
+    path = BLOCKS.path(data_dir)
     block_careless(worker)
     before = path.read_bytes()
     assert block_careless(worker) is False
@@ -130,7 +131,7 @@ def test_an_unknown_pseudonym_changes_nothing(data_dir: Path, db: Any, worker: W
 def test_a_block_whose_line_is_lost_can_still_be_lifted(data_dir: Path, db: Any, worker: Worker) -> None:
     """The database says who is blocked; a damaged or missing file only costs the reason."""
     block_careless(worker)
-    path = data_dir / BLOCKS_FILE
+    path = BLOCKS.path(data_dir)
     path.write_bytes(path.read_bytes()[:40] + b"\n\xff\n{}\n")
     (found,) = list_blocks(data_dir, TASK)
     assert (found.worker, found.reason, found.at) == (pseudonym(data_dir, worker), NOT_RECORDED, None)
@@ -165,7 +166,7 @@ def test_many_threads_block_at_once(data_dir: Path, db: Any) -> None:
         thread.join()
     assert problems == []
     assert len(list_blocks(data_dir, TASK)) == 8
-    lines = (data_dir / BLOCKS_FILE).read_text().splitlines()
+    lines = (BLOCKS.path(data_dir)).read_text().splitlines()
     assert len([json.loads(line) for line in lines]) == 16
 
 
@@ -175,7 +176,7 @@ def test_a_block_needs_a_name(worker: Worker) -> None:
 
 
 def test_unknown_places_are_clear_errors(data_dir: Path, tmp_path: Path, db: Any) -> None:
-    with pytest.raises(ResultsError, match=rf"no task 'nothing' in .*; tasks there: other, {TASK}"):
+    with pytest.raises(ResultsError, match=rf"no task 'nothing' in .*; choose one of its tasks: other, {TASK}"):
         list_blocks(data_dir, "nothing")
     with pytest.raises(ResultsError, match="no Mephisto database"):
         list_blocks(tmp_path / "empty", TASK)

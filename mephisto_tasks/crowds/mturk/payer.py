@@ -186,7 +186,7 @@ class MTurkPayer:
             raise
 
     def _rows(self, sql: str) -> list[tuple[object, ...]]:
-        return query_file(self._store, sql) if self._store.is_file() else []
+        return query_file(self._store, sql)
 
     @cached_property
     def _names(self) -> dict[str, str]:

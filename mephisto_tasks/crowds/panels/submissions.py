@@ -12,7 +12,7 @@ from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.base import CrowdError
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore
 from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses, panel_named, plain_status
-from mephisto_tasks.storage.results import provider_of_newest
+from mephisto_tasks.storage.run_settings import provider_of_newest
 from parlai_humaneval._util.text import clean_label
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")

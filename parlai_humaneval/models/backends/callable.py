@@ -33,6 +33,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.models.agent.isolation import kept_running
 from parlai_humaneval.models.agent.turns import Turn
@@ -179,9 +180,10 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
         module = importlib.import_module(place) if path is None else _from_file(path)
         function = operator.attrgetter(name)(module)
     except SystemExit as error:
-        raise ValueError(
-            f"function: {place} ends the program when it is imported; put what it runs under "
-            '`if __name__ == "__main__":`'
+        raise InvalidValue(
+            f"{place} ends the program when it is imported",
+            where="function",
+            try_='put what it runs under `if __name__ == "__main__":`',
         ) from error
     except AttributeError as error:
         # Python's words for it name the module as it is called here; of whatever else lacks something, they are told.

@@ -17,6 +17,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.thoughts import begins_thoughts, is_channel, is_mark
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.models.backends.base import Heard
@@ -163,7 +164,9 @@ def read_template(path: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ZooError(f"chat_template: {path} cannot be read ({error}); it is the path of a Jinja file") from error
+        raise ZooError(
+            f"{path} cannot be read ({error})", where="chat_template", try_="give the path of a Jinja file"
+        ) from error
 
 
 @register_agent("parlai_humaneval/causal_lm")
@@ -209,8 +212,9 @@ class CausalLmAgent(HuggingFaceAgent):
         if kind == "dialogpt":
             return JoinedFormat(tokenizer, system, separator=_end_of_turn(tokenizer), trailing=True)
         if not template:
-            raise ValueError(
-                "this model has no chat template: name a Jinja file by chat_template, or choose prompt_format plain"
+            raise InvalidValue(
+                "this model has no chat template",
+                try_="name a Jinja file by chat_template, or choose prompt_format plain",
             )
         return ChatFormat(tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs")))
 

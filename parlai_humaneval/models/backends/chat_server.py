@@ -42,8 +42,8 @@ class HistoryTooLong(OutsideError):
     ``requests``: how many that took.
     """
 
-    def __init__(self, message: str, mend: Mend, said: str, requests: int) -> None:
-        super().__init__(message, final=True, mend=mend)
+    def __init__(self, what: str, mend: Mend, said: str, requests: int) -> None:
+        super().__init__(what, try_=mend.sentence, final=True, mend=mend)
         self.tokens = tokens_told(said)
         self.requests = requests
 
@@ -254,7 +254,7 @@ def told(
         if mend is not None and (status != TOO_MANY or mend.option == HISTORY):  # one that is too large for any minute
             return refused(f"{answered}{asked}", mend, body, requests)
         if status in FINAL:
-            return OutsideError(f"{answered}{_advice(status)}{asked}", final=True)
+            return OutsideError(f"{answered}{asked}", try_=_advice(status), final=True)
         absence = absence_of(status, error.response.headers.get("Retry-After"))
         return OutsideError(f"{answered}{asked}", final=exhausted, absence=absence)
     if isinstance(error, openai.APITimeoutError):
@@ -274,10 +274,9 @@ def refused(message: str, mend: Mend | None, said: str, requests: int) -> Outsid
     """The error of a server that said so, with the option that mends it, where that is known."""
     if mend is None:
         return OutsideError(message)
-    advised = f"{message}: {mend.sentence}"
     if mend.option == HISTORY:
-        return HistoryTooLong(advised, mend, said, requests)
-    return OutsideError(advised, final=True, mend=mend)
+        return HistoryTooLong(message, mend, said, requests)
+    return OutsideError(message, try_=mend.sentence, final=True, mend=mend)
 
 
 def _unreached(error: openai.OpenAIError) -> Absence:
@@ -311,7 +310,7 @@ def _about_key(server: Server, error: openai.APIStatusError) -> str:
 
 def _advice(status: int) -> str:
     if status == 404:
-        return ": check served_model (GET /models lists what there is) and base_url (most end in /v1)"
+        return "check served_model (GET /models lists what there is) and base_url (most end in /v1)"
     if status in FINAL:
-        return ": check served_model and the options of the request"
+        return "check served_model and the options of the request"
     return ""

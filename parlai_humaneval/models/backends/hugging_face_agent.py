@@ -11,6 +11,7 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.thoughts import parted
 from parlai_humaneval.models.agent.dialogue_agent import (
     DIALOGUE_FIELD,
@@ -138,7 +139,7 @@ class HuggingFaceAgent(DialogueAgent):
     def _load(self, opt: Opt) -> Pretrained:
         name = opt.get("hf_model")
         if not name:
-            raise ValueError("hf_model is missing: give the model's folder, or its name on Hugging Face")
+            raise InvalidValue("hf_model is missing", try_="give the model's folder, or its name on Hugging Face")
         return load_pretrained(
             str(name),
             self.KIND,

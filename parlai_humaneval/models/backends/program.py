@@ -170,7 +170,7 @@ class Program:
         line = b""
         while b"\n" not in line:
             if len(line) > MAX_BYTES:
-                raise BadAnswer(f"{self.name}: the answer is longer than {MAX_BYTES:,} bytes")
+                raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes", where=self.name)
             self._wait(self._stdout, select.POLLIN, until)
             chunk = os.read(self._stdout.fileno(), CHUNK)
             if not chunk:
@@ -178,7 +178,7 @@ class Program:
             line += chunk
         answer, _, more = line.partition(b"\n")
         if more:
-            raise BadAnswer(f"{self.name} said more than one line; after the answer came {shown(more)}")
+            raise BadAnswer(f"{self.name} said more than one line: after the answer came {shown(more)}")
         return answer
 
     def _wait(self, pipe: IO[bytes], event: int, until: float) -> None:

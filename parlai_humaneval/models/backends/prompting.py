@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.personas import PARTNERS, with_persona
 from parlai_humaneval.display.thoughts import without_thoughts
 from parlai_humaneval.models.agent.dialogue_agent import Line
@@ -154,9 +155,9 @@ def fit(
     prompt = Prompt(tokens(kept))
     prompt.turns_left_out = left_out
     if room is not None and len(prompt) > room:
-        raise ValueError(
-            f"system prompt and persona take {len(prompt)} tokens, where the model reads {room}: shorten them, or lower "
-            "max_new_tokens, which is kept free for the reply"
+        raise InvalidValue(
+            f"system prompt and persona take {len(prompt)} tokens, where the model reads {room}",
+            try_="shorten them, or lower max_new_tokens, which is kept free for the reply",
         )
     return prompt
 

@@ -22,6 +22,7 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval.allocation.groups import History, Order, shown_order
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.display.text import is_blank
@@ -185,7 +186,7 @@ class BotSpeakerAgent(Agent):
             ZooError: when ``model`` does not speak here.
         """
         if model not in self._models:
-            raise ZooError(f"“{model}” does not speak in this conversation; {', '.join(self._models)} do")
+            raise ZooError(f"“{model}” does not speak in this conversation, {', '.join(self._models)} do")
         return _lines(self._histories.of_models[self._models.index(model)])
 
     def reset(self) -> None:
@@ -394,7 +395,7 @@ class BotSpeakerAgent(Agent):
         if len(answers) - len(silent) < min(2, len(answers)):
             blank = [answer.info for answer in answers if answer.failed]
             if all(info is not None and info.finish_reason == "length" for info in blank):
-                ran_out = f"its tokens ran out before any text of its reply: {OUT_OF_TOKENS.sentence}"
+                ran_out = Problem("its tokens ran out before any text of its reply", try_=(OUT_OF_TOKENS.sentence,))
                 raise ModelFailed(silent, ran_out, mends=[OUT_OF_TOKENS])
             why = "; ".join(dict.fromkeys(answer.blocked for answer in answers if answer.blocked))
             raise ModelFailed(silent, f"no reply that may be shown: {why}" if why else "no text in any of its replies")

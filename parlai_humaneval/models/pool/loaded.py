@@ -129,7 +129,7 @@ class LoadedModels:
             RuntimeError: before :meth:`load` or after :meth:`close`.
         """
         if name not in self.specs:
-            raise ZooError(f"the pool holds no model called “{name}”; it holds {', '.join(self.specs)}")
+            raise ZooError(f"the pool holds no model called “{name}”, but {', '.join(self.specs)}")
         if name not in self._workers:
             raise RuntimeError(f"{name} is not loaded: call ModelPool.load() first")
         return self._workers[name]

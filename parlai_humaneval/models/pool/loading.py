@@ -63,8 +63,8 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         ZooError: for an option that the agent does not have, an ill-typed value, those with which it would not speak,
             or a key.
     """
-    if trouble := key_trouble(spec.options):
-        raise ZooError(f"{spec.name}: options.{trouble}")
+    if key := key_trouble(spec.options, "options."):
+        raise ZooError(key, where=spec.name)
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
     try:
@@ -72,20 +72,21 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         opt = _parsed(options, spec)
         trouble = refusal({**opt, **_saved(opt), **opt["override"]})
     except UnknownOptions as error:
-        raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {error}") from error
+        what = f"ParlAI's agent has no option called {', '.join(error.names)}"
+        raise ZooError(what, where=f"{spec.name}: options", misspelt=error.problems[0].misspelt) from error
     except ZooError:
         raise
     except (ValueError, TypeError, ImportError, AttributeError) as error:
-        if isinstance(error, ImportError) and (lacking := needs_local_packages(spec.name)):
-            raise ZooError(lacking) from error
-        raise ZooError(f"{spec.name}: options: {error}") from error
+        if isinstance(error, ImportError) and (packages := needs_local_packages(spec.name)):
+            raise ZooError(packages.what, try_=packages.try_) from error
+        raise ZooError(error, where=f"{spec.name}: options") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
         raise ZooError(
-            f"{spec.name} cannot be fetched: {error}. ParlAI downloads its files at first use, which needs the internet; "
-            f"`parlai-humaneval models check {spec.name}` names them."
+            f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files at first use, by the internet)",
+            try_=f"`parlai-humaneval models check {spec.name}` names them",
         ) from error
     if trouble:
-        raise ZooError(f"{spec.name}: options: {trouble}")
+        raise ZooError(trouble, where=f"{spec.name}: options")
     opt.update(undeclared)
     opt["override"].update(undeclared)
     if spec.folder is not None:
@@ -139,8 +140,12 @@ def load_agent(spec: ModelSpec) -> Agent:
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
             raise out_of_memory(spec) from error
-        said = str(error) if isinstance(error, OutsideError) else lacking(error) or f"{type(error).__name__}: {error}"
-        raise ZooError(f"{spec.name} cannot be loaded: {said}") from error
+        where = f"{spec.name} cannot be loaded"
+        if isinstance(error, OutsideError):
+            raise ZooError(error, where=where) from error
+        if package := lacking(error):
+            raise ZooError(package.what, where=where, try_=package.try_) from error
+        raise ZooError(f"{type(error).__name__}: {error}", where=where) from error
 
 
 def _let_through(opt: Opt, spec: ModelSpec) -> None:

@@ -78,7 +78,7 @@ class Host:
             with kept_running():
                 return True, getattr(self, method)(*arguments)
         except ZooError as error:
-            return False, ZooError(str(error))
+            return False, ZooError(error)
         except Exception as error:  # whoever asks is told, and no exception may be such that it cannot travel
             logger.exception("%s failed", method)
             return False, RuntimeError(f"{type(error).__name__}: {error}")

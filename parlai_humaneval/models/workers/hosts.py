@@ -170,7 +170,7 @@ class Hosts:
         self._blamed[key] = self._blamed.get(key, 0) + 1
         if self._blamed[key] >= DEADLY:
             del self._blamed[key]
-            raise OutsideError(f"{trouble}; so did {DEADLY} processes at this question", final=True)
+            raise OutsideError(f"so did {DEADLY} processes at this question", final=True, where=trouble)
 
     def close(self) -> None:
         """End the processes; may be called twice."""

@@ -11,6 +11,7 @@ from parlai.core.agents import Agent
 from parlai.core.loader import load_agent_module
 from pydantic import ValidationError
 
+from parlai_humaneval._util.errors import value_problem
 from parlai_humaneval.models.backends.base import OutsideAgent
 from parlai_humaneval.models.backends.callable import CallableAgent
 from parlai_humaneval.models.backends.human import is_person
@@ -76,7 +77,9 @@ class PlacedModels(LoadedModels):
 
     def _start_elsewhere(self, spec: ModelSpec) -> RemoteAgent:
         if is_person(spec):
-            raise ZooError(f"{spec.name}: running.engine: a person answers at the launch's own page, not elsewhere")
+            raise ZooError(
+                "a person answers at the launch's own page, not elsewhere", where=f"{spec.name}: running.engine"
+            )
         for placed in self._placed:
             if _place_of(placed.spec) == _place_of(spec) and (told := placed.hosts.take(spec)) is not None:
                 return remote_agent(spec.name, placed.hosts, told)
@@ -104,8 +107,8 @@ class PlacedModels(LoadedModels):
         if address not in self._leaving:
             if self._leaving:
                 raise ZooError(
-                    f"{spec.name}: running.address: a launch uses one Ray cluster, and this one is at "
-                    f"{next(iter(self._leaving))} already"
+                    f"a launch uses one Ray cluster, and this one is at {next(iter(self._leaving))} already",
+                    where=f"{spec.name}: running.address",
                 )
             self._leaving[address] = connect(address)
         if spec.device is not None:  # Ray shows it the GPU that it gives it, and none where it gives none
@@ -150,12 +153,13 @@ def with_engine(
     try:
         Running.model_validate(given)
     except ValidationError as error:
-        raise ZooError(f"{error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
+        raise ZooError(value_problem(error.errors()[0])) from error
     there = [spec if _asks_elsewhere(spec) else _on_engine(spec, engine, given) for spec in specs]
     if engine != "here" and specs and all(new is spec for new, spec in zip(there, specs, strict=True)):
         raise ZooError(
-            f"engine {engine}: none of the models computes ({', '.join(spec.name for spec in specs)}): servers, programs "
-            "and people are asked from this process. Leave the engine out"
+            f"engine {engine}: none of the models computes ({', '.join(spec.name for spec in specs)}): "
+            "servers, programs and people are asked from this process",
+            try_="leave the engine out",
         )
     return there
 

@@ -99,7 +99,7 @@ def check_trained(specs: Sequence[ModelSpec]) -> None:
                 else ""
             )
             how = f"`parlai-humaneval models train {spec.name}`" if spec.training else _list(spec.needs)
-            raise ZooError(f"{spec.name} has not been trained on this machine yet ({where}){first}; run {how}")
+            raise ZooError(f"{spec.name} has not been trained on this machine yet ({where}){first}", try_=f"run {how}")
 
 
 def _list(sentences: Sequence[str]) -> str:
@@ -131,7 +131,7 @@ def missing(spec: ModelSpec) -> list[str]:
     """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
     found = _missing_agent(spec)
     if spec.options.get("hf_model") and (lacking := needs_local_packages(spec.name)):
-        found = [as_sentence(lacking)]
+        found = [as_sentence(str(lacking))]
     for key in PATH_OPTIONS:
         value = spec.options.get(key)
         if isinstance(value, str):
@@ -201,7 +201,7 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         if isinstance(error, ImportError) and (needed := needs_local_packages(spec.name)):
-            return [as_sentence(needed)]
+            return [as_sentence(str(needed))]
         return [
             as_sentence(
                 f"The agent {model} cannot be imported: {lacking(error, model.partition(':')[0]) or _first_line(error)}"

@@ -47,15 +47,21 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
         people, judged = _only(tables, lambda rows: ~_is_judge(rows)), judge
     if not _workers(people):
         raise TableError(
-            "tables: no answers of people: give tables with comparisons, turns, ratings or segments that people filled"
+            "no answers of people",
+            where="tables",
+            try_="give tables with comparisons, turns, ratings or segments that people filled",
         )
     if not _workers(judged):
-        raise TableError("judge: its tables hold no answers: give tables that the judge filled, of the same columns")
+        raise TableError(
+            "its tables hold no answers", where="judge", try_="give tables that the judge filled, of the same columns"
+        )
     both = _workers(people) & _workers(judged)
     if both:
         raise TableError(
-            f"judge: {sorted(both)[0]!r} stands among people and among judges, so that the same rows would count as both: "
-            "give people's rows as tables and the judge's as judge, or the tables of all and the judge's name as judge"
+            f"{sorted(both)[0]!r} stands among people and among judges, so that the same rows would count as both",
+            where="judge",
+            try_="give people's rows as tables and the judge's as judge, or the tables of all and the judge's "
+            "name as judge",
         )
     return people, _as_first_hand(judged)
 
@@ -65,7 +71,7 @@ def _check_kinds(tables: object, judge: object) -> None:
         if not isinstance(value, kinds):
             or_name = ", or the name under which the judge stands in tables" if name == "judge" else ""
             raise TableError(
-                f"{name}: expected Tables, as read_tables(folder) gives them{or_name}; not {type(value).__name__}"
+                f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
             )
 
 

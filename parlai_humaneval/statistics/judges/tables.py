@@ -83,11 +83,12 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
         *_of_levels(*_alike(of_people[1], of_judge[1], _MAY_DIFFER_OF_RATINGS), level),
     ]
     if not results:
-        raise TableError(_nothing_matched(of_people, of_judge))
+        raise _nothing_matched(of_people, of_judge)
     if not any(result.details["judged_only"] for result in results):
         raise TableError(
-            "judge: it answered nothing that people did not answer, too, so that it cannot add to their answers: let it "
-            "answer the other dialogues as well"
+            "it answered nothing that people did not answer, too, so that it cannot add to their answers",
+            where="judge",
+            try_="let it answer the other dialogues as well",
         )
     return results
 
@@ -97,19 +98,20 @@ Both = tuple[pd.DataFrame, pd.DataFrame]
 
 def _check_answers(frames: Both, words: str) -> None:
     if not sum(map(len, frames)):
-        raise TableError(f"{words}: expected finished comparisons, turns, ratings or segments")
+        raise TableError("expected finished comparisons, turns, ratings or segments", where=words)
 
 
-def _nothing_matched(people: Both, judge: Both) -> str:
+def _nothing_matched(people: Both, judge: Both) -> TableError:
     pairs: list[str] = []
     for of_people, of_judge, names in zip(people, judge, (("metric", "item"), ("criterion", "item")), strict=True):
         if len(of_people) and len(of_judge):
             firsts = [" of ".join(repr(str(rows[name].iloc[0])) for name in names) for rows in (of_people, of_judge)]
             pairs.append(f"people's first answer is to {firsts[0]}, the judge's to {firsts[1]}")
     hint = f" ({'; '.join(pairs)})" if pairs else ": they hold different kinds of answers"
-    return (
-        f"judge: none of its answers is to what people answered{hint}. The names of dialogues, turns, models and metrics "
-        "or criteria must be the same"
+    return TableError(
+        f"none of its answers is to what people answered{hint}",
+        where="judge",
+        try_="name dialogues, turns, models and metrics or criteria alike",
     )
 
 

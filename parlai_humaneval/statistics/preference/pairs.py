@@ -108,8 +108,9 @@ def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Ma
         if wrong.any():
             at = int(wrong.argmax())
             raise TableError(
-                f"comparisons: item {rows['item_id'].iloc[at]!r} of worker {rows['worker_id'].iloc[at]!r}: {words} "
-                f"(model_a {a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r})."
+                f"item {rows['item_id'].iloc[at]!r} of worker {rows['worker_id'].iloc[at]!r}: {words} (model_a "
+                f"{a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r})",
+                where="comparisons",
             )
 
 

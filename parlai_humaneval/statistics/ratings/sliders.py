@@ -280,6 +280,8 @@ def _check_range(rows: pd.DataFrame) -> None:
         at = int(beyond.argmax())
         row = rows.iloc[at]
         raise TableError(
-            f"ratings.value: {x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
-            f"expected {low[at]:g} to {high[at]:g}. Columns minimum and maximum say so if the scale is another."
+            f"{x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
+            f"expected {low[at]:g} to {high[at]:g}",
+            where="ratings.value",
+            try_="give columns minimum and maximum if the scale is another",
         )

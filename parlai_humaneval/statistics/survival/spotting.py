@@ -93,9 +93,10 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
     if wrong.any():
         bad = both[wrong].iloc[0]
         raise TableError(
-            f"segments: dialogue {bad['dialogue_id']!r}, worker {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
-            f"are {bad['model_0']!r} and {bad['model_1']!r}, but name {bad['opponent_0']!r} and {bad['opponent_1']!r} as "
-            "opponents. Each must name the other."
+            f"dialogue {bad['dialogue_id']!r}, worker {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
+            f"are {bad['model_0']!r} and {bad['model_1']!r}, but name {bad['opponent_0']!r} and "
+            f"{bad['opponent_1']!r} as opponents, where each must name the other",
+            where="segments",
         )
     goodness = [both[f"label_{entity}"].map(GOODNESS).to_numpy(dtype=np.int64) for entity in (0, 1)]
     seconds = both["seconds_0"].fillna(both["seconds_1"])

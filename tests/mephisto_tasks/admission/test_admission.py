@@ -26,12 +26,12 @@ from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.control.presence import Floor
 from mephisto_tasks.storage.database import close_connections
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, agreements, blocked_here, keep_out, turned_away
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, CONSENTS, REFUSALS, blocked_here, keep_blocked
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from mephisto_tasks.workers.practice import fail_practice
 from mephisto_tasks.workers.qualifications import grant
+from parlai_humaneval._util.data_files import packaged
 from parlai_humaneval.materials.consent import load_consent
-from parlai_humaneval.materials.instructions import packaged
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 TASK = "study"
@@ -219,7 +219,7 @@ CASES = [
     Case("blocked", lambda house: grant(house.worker, "careless"), eligibility.BLOCKED, "registers"),
     Case(
         "blocked",
-        lambda house: keep_out(house.data_dir, house.pseudonym, ["careless"]),
+        lambda house: keep_blocked(house.data_dir, house.pseudonym, ["careless"]),
         eligibility.BLOCKED,
         "registers",
     ),
@@ -245,11 +245,11 @@ def test_each_refusal_says_what_it_says_and_keeps_no_place(house: House, case: C
         assert (refusal.kind, refusal.words) == (case.kind, filled(case.words or "", house.launch.unit_words))
         assert (refusal.outcome, refusal.passes, refusal.turns_away) == (case.outcome, case.passes, case.turns_away)
     assert _held(house) == held, "no browser holds anything that it did not hold"
-    logged = turned_away(house.data_dir, TASK)
+    logged = REFUSALS.read(house.data_dir, TASK)
     assert {(line.worker, line.kind, line.why) for line in logged} == (
         set() if case.stage == "arrives" else {(house.pseudonym, case.kind, refusal.why)}
     ), "what nobody came in for is of nobody"
-    assert len(agreements(house.data_dir, TASK)) == 0
+    assert len(CONSENTS.read(house.data_dir, TASK)) == 0
 
 
 def _held(house: House) -> list[Any]:
@@ -263,7 +263,7 @@ def test_a_refusal_is_written_down_once_in_a_launch(house: House) -> None:
     admission = house.admission
     for _ in range(3):
         admission.decide(house.is_("unserved"))
-    assert [line.kind for line in turned_away(house.data_dir, TASK)] == ["all_done"]
+    assert [line.kind for line in REFUSALS.read(house.data_dir, TASK)] == ["all_done"]
 
 
 def test_who_only_looks_is_told_what_does_not_pass_and_nothing_else(house: House) -> None:
@@ -287,10 +287,10 @@ def test_an_agreement_is_written_down_when_the_worker_is_known(house: House) -> 
     visitor = house.comes()
     visitor.agrees_to = {"version": form["version"], "digest": form["digest"]}
     assert house.admission.decide(visitor) is None
-    assert agreements(house.data_dir, TASK) == []
+    assert CONSENTS.read(house.data_dir, TASK) == []
     known = Visitor(house.launch, visitor.data, stage="registers", worker=house.worker)
     assert house.admission.decide(known) is None
-    assert [line.worker for line in agreements(house.data_dir, TASK)] == [house.pseudonym]
+    assert [line.worker for line in CONSENTS.read(house.data_dir, TASK)] == [house.pseudonym]
     assert house.admission.decide(house.comes()) is None, "they are asked once"
 
 
@@ -313,7 +313,7 @@ def test_a_rule_of_your_own_is_one_class_and_one_line(house: House) -> None:
     refusal = admission.decide(house.is_("registers"))
     assert refusal is not None
     assert refusal.words == "Please come back in the morning."
-    (line,) = turned_away(house.data_dir, TASK)
+    (line,) = REFUSALS.read(house.data_dir, TASK)
     assert (line.kind, line.why) == ("night", "came at night")
 
 

@@ -26,7 +26,7 @@ from mephisto_tasks.cli.launch import announce
 from mephisto_tasks.config.task import read_config
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.server.cookies import Browser
-from mephisto_tasks.storage.logs import turned_away
+from mephisto_tasks.storage.logs import REFUSALS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -90,7 +90,7 @@ async def test_who_may_not_take_part_never_practises(run: Launched, worker: str,
     for visit in "12":
         assert await refusal(run, worker, visit) == words
     assert practised(run, worker) == 0
-    (noted,) = [one for one in turned_away(run.data_dir, run.task_name) if one.worker == pseudonym(run, worker)]
+    (noted,) = [one for one in REFUSALS.read(run.data_dir, run.task_name) if one.worker == pseudonym(run, worker)]
     assert noted.kind == kind
     (file,) = run.data_dir.glob("studies/*/turned_away.jsonl")
     assert file.stat().st_mode & 0o077 == 0
@@ -119,7 +119,7 @@ async def test_units_are_limited_and_then_it_says_so(run: Launched) -> None:
         await rater.finish()
     await eventually(lambda: not run.live_run.task_runner.running_units)
     assert await refusal(run, "once", "2") == DONE_ALL
-    noted = [one for one in turned_away(run.data_dir, run.task_name) if one.worker == pseudonym(run, "once")]
+    noted = [one for one in REFUSALS.read(run.data_dir, run.task_name) if one.worker == pseudonym(run, "once")]
     assert [one.kind for one in noted] == ["busy", "max_units"]
     assert noted[-1].why == "has begun 1 of max_units=1"
 

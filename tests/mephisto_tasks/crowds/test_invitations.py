@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import stat
 import string
 from concurrent.futures import ThreadPoolExecutor
@@ -288,7 +287,7 @@ def test_a_book_that_is_damaged_is_told(study: Study) -> None:
     token = study.token(study.invite(ANN)[0])
     path = study_folder(study.data_dir, TASK) / FILE
     path.write_bytes(b"no database" * 99)
-    with pytest.raises(InvitationError, match=r"invitations\.db cannot be used .*put a copy of it back"):
+    with pytest.raises(InvitationError, match=r"invitations\.db: it cannot be used .*put a copy of it back"):
         study.book.all()
     assert study.refused(token) == (BROKEN[0], 503)
 
@@ -297,7 +296,7 @@ def test_a_clock_that_was_set_back_is_told(study: Study) -> None:
     """Links made now would end at a wrong time; nothing is made."""
     study.invite(ANN)
     study.now -= DAY
-    with pytest.raises(InvitationError, match="Set the clock right"):
+    with pytest.raises(InvitationError, match="set the clock right"):
         study.invite(BEN)
     assert len(study.book.all()) == 1
 
@@ -309,10 +308,10 @@ def test_people_are_invited_all_or_none(study: Study) -> None:
     def worker_of(person: Person) -> str:
         name = next(named, None)
         if name is None:
-            raise sqlite3.OperationalError("disk full")
+            raise RuntimeError("no name for this person")
         return name
 
-    with pytest.raises(sqlite3.OperationalError, match="disk full"):
+    with pytest.raises(RuntimeError, match="no name"):
         study.book.invite([ANN, BEN], worker_of, DAY)
     assert study.book.all() == []
 

@@ -74,10 +74,17 @@ def version(ledger: Ledger) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def _change_nothing(ledger: Ledger) -> None:
+    """Open the ledger for writing, which changes a file of version 1."""
+    ledger.note("no such token", "confirmed")
+
+
 def test_a_ledger_of_the_version_before_is_read_and_changed_in_place(tmp_path: Path) -> None:
     ledger = old_ledger(tmp_path)
     before = rows(ledger)
     payments = ledger.payments()
+    assert version(ledger) == 1, "reading changes nothing"
+    _change_nothing(ledger)
     assert version(ledger) == VERSION == 2
     assert rows(ledger) == before
     assert {(payment.currency, payment.batch) for payment in payments} == {("USD", "")}
@@ -109,7 +116,7 @@ def test_a_ledger_of_the_version_before_is_read_and_changed_in_place(tmp_path: P
 def test_the_way_back_to_the_version_before(tmp_path: Path) -> None:
     """A program that knows version 1 writes and reads by the names of its columns, and needs one word changed; and back."""
     ledger = old_ledger(tmp_path)
-    ledger.payments()
+    _change_nothing(ledger)
     with closing(sqlite3.connect(ledger.path)) as connection, connection:
         connection.execute("PRAGMA user_version = 1")
         connection.execute(
@@ -118,24 +125,15 @@ def test_the_way_back_to_the_version_before(tmp_path: Path) -> None:
             "VALUES ('new', 'mock:lab', 'bonus', 'w', '1', 'u', '7', 'a', 5, 'why', 'intended', '', '', 1, 1)"
         )
     assert ledger.payments()[-1].currency == "USD"
+    _change_nothing(ledger)
     assert version(ledger) == VERSION
-
-
-def test_a_ledger_on_a_disk_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A backup of version 1 is read as it is."""
-    ledger = old_ledger(tmp_path)
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert [payment.currency for payment in ledger.payments()] == ["USD"] * 400
-    assert version(ledger) == 1
 
 
 def test_a_ledger_of_a_version_to_come_is_refused(tmp_path: Path) -> None:
     ledger = old_ledger(tmp_path)
     with closing(sqlite3.connect(ledger.path)) as connection, connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    with pytest.raises(
-        PayError, match=r"was written by a newer version of this program .* nothing was changed or paid"
-    ):
+    with pytest.raises(PayError, match=r"a newer version of this program wrote it .* nothing was changed"):
         ledger.payments()
     with pytest.raises(PayError, match="newer version"):
         ledger.note("t1", "confirmed")
@@ -168,7 +166,7 @@ def _change(ledger: Ledger, kill_at: int) -> int:
 
     try:
         sqlite3.connect = watched  # type: ignore[assignment]  # of this process alone
-        ledger.payments()
+        _change_nothing(ledger)
         os.write(writing, str(count).encode())
     finally:
         os._exit(0)
@@ -187,6 +185,7 @@ def test_killed_anywhere_while_it_is_changed(tmp_path: Path) -> None:
         seen.add(version(ledger))
         assert rows(ledger) == before
         assert len(ledger.payments()) == 400
+        _change_nothing(ledger)
         assert (rows(ledger), version(ledger)) == (before, VERSION)
     assert seen == {1, 2}, "killed before the change was whole, and after it"
 

@@ -9,12 +9,12 @@ from finished import talk, with_person
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation import pairing
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.pairing import Judged, NotEnough, pair_items
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 
 
 def pairs(
@@ -126,5 +126,5 @@ def test_too_few_dialogues_are_told_how_many_judgements_can_be_had(
     ],
 )
 def test_a_dialogue_of_nobody_knows_whom_is_named(dialogue: Dialogue, said: str) -> None:
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         pairs([*with_person("a", 1), *with_person("b", 1), dialogue])

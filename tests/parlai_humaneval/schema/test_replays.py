@@ -6,12 +6,12 @@ import pytest
 from finished import talk
 from live_dialogues import live_record, live_turn
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.pairing import NotEnough
 from parlai_humaneval.allocation.replays import replay_items, turn_items, whole_items
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.dialogues.sources import dialogues_of
-from parlai_humaneval.materials.instructions import MaterialError
 
 
 def rated(count: int) -> list[Dialogue]:
@@ -96,5 +96,5 @@ def test_too_few_are_told_with_numbers() -> None:
 
 def test_a_dialogue_that_nobody_rated_is_named() -> None:
     for make in (replay_items, turn_items):
-        with pytest.raises(MaterialError, match=r"talks.jsonl, line 7: dialogue x was not rated.*\{task: NAME\}"):
+        with pytest.raises(DataError, match=r"talks.jsonl, line 7: dialogue x was not rated.*\{task: NAME\}"):
             make([*rated(1), talk("x", ("human", "eliza"))], 1, sample=None, seed=0)

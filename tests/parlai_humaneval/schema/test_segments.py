@@ -9,12 +9,12 @@ from finished import talk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.pairing import NotEnough
 from parlai_humaneval.allocation.segments import segment_items
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
 
 
 def bots(count: int, exchanges: int = 5) -> list[Dialogue]:
@@ -74,7 +74,7 @@ def test_people_are_drawn_by_the_seed_from_those_that_are_long_enough() -> None:
 def test_exchanges_of_the_seed_come_on_top() -> None:
     """They are shown, but no model has said them."""
     assert len(segments(bots(1, 6), seeded=1)) == 3
-    with pytest.raises(MaterialError, match=r"has 5 complete exchange.*takes 5 after 1 of the seed"):
+    with pytest.raises(DataError, match=r"has 5 complete exchange.*takes 5 after 1 of the seed"):
         segments(bots(1, 5), seeded=1)
 
 
@@ -109,7 +109,7 @@ def test_too_few_dialogues_are_told_with_numbers(
     ],
 )  # fmt: skip
 def test_a_dialogue_that_will_not_do_is_named(dialogues: list[Dialogue], human: list[Dialogue], said: str) -> None:
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         segments(dialogues, human, share=0.5)
 
 
@@ -123,5 +123,5 @@ def test_people_who_are_drawn_are_long_enough_for_the_seed_as_well() -> None:
     """Segments of people have the length of those of models, whose first exchange no model said."""
     drawn = segments(bots(3, 6), [*people(4, 5), talk("long", (HUMAN, HUMAN), 6)], share=0.25, seeded=1)
     assert {name for item in drawn for name in item.dialogues if not name.startswith("bot")} == {"long"}
-    with pytest.raises(MaterialError, match="the longest segment takes 5 after 1 of the seed"):
+    with pytest.raises(DataError, match="the longest segment takes 5 after 1 of the seed"):
         segments(bots(3, 6), people(4, 5), share=0.25, seeded=1)

@@ -12,7 +12,7 @@ from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.study import check_dialogues
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
-from parlai_humaneval._util.errors import replace_advice
+from parlai_humaneval._util.errors import reworded
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
@@ -114,7 +114,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
             made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
         except SelfChatError as error:
             anew = f"remove the folder {folder} to have the models talk anew"
-            raise ConfigError(replace_advice(error, ANEW, anew)) from error
+            raise ConfigError(reworded(error, ANEW, anew)) from error
     return [file.path for file in made]
 
 

@@ -27,7 +27,7 @@ from mephisto_tasks.cli.options import (
     report_and_export,
     waiting_for,
 )
-from parlai_humaneval._util.errors import HumanevalError, choose_from, replace_advice
+from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
@@ -194,7 +194,7 @@ def _in_words_of_demo() -> Iterator[None]:
     try:
         yield
     except HumanevalError as error:
-        raise CommandError(replace_advice(error, NAME_MODELS, "--models a,b")) from error
+        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
 
 def _how_many(entry: Technique, dialogues: int | None) -> list[str]:

@@ -70,11 +70,10 @@ def about_crowds(text: str) -> str:
     """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``."""
     if "{" not in text:
         return text
-    from mephisto_tasks.crowds.registry import crowds
+    from mephisto_tasks.crowds.registry import crowds, places_in_words
 
-    first = {crowd.place: crowd for crowd in reversed(crowds())}
     said = {
-        "{places}": "; ".join(f"{place} {crowd.words.summary}" for place, crowd in reversed(first.items())),
+        "{places}": places_in_words(),
         "{closed}": " ".join(dict.fromkeys(f"{status}." for crowd in crowds() if (status := crowd.status()))),
         "{example}": next((crowd.example for crowd in crowds() if crowd.example), ""),
     }

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval._util.errors import reworded
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
 
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
@@ -37,7 +38,7 @@ def task_dir(task: str) -> Path:
     try:
         entry = technique(task)
     except UnknownTechnique as error:
-        raise ConfigError(str(error).replace("technique", "task", 1)) from error
+        raise ConfigError(reworded(error, "technique", "task")) from error
     folder = entry.folder or PRESETS / task
     if not (folder / "hydra_configs" / "conf").is_dir():
         raise ConfigError(f"the folder of the technique {task!r} has no hydra_configs/conf: {folder}")

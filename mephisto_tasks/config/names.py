@@ -9,8 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from mephisto_tasks.config.errors import ConfigError
-from parlai_humaneval._util.errors import Misspelt
-from parlai_humaneval._util.text import nearest
+from parlai_humaneval._util.errors import Misspelt, misspelt
 
 ROOT = "mephisto."
 BLUEPRINT = "mephisto.blueprint."
@@ -91,10 +90,11 @@ def no_setting(name: str, known: Collection[str]) -> ConfigError:
     by_short = {short_name(full): full for full in of_section}
     by_last = {short.rpartition(".")[2]: short for short in by_short}
     bare = short_name(name)
-    last = nearest(bare.rpartition(".")[2], by_last, cutoff=0.5)
-    near = nearest(bare, by_short) or (None if last is None else by_last[last])
+    near = misspelt(bare, by_short)
+    last = misspelt(bare.rpartition(".")[2], by_last, cutoff=0.5)
+    nearest = near.nearest if near else tuple(by_last[name] for name in last.nearest) if last else ()
     return ConfigError(
         f"there is no setting {bare!r}",
+        misspelt=Misspelt(bare, nearest, is_setting=True),
         try_="`parlai-humaneval launch TASK --list-settings` shows all",
-        misspelt=None if near is None else Misspelt(bare, (near,), is_setting=True),
     )

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.stopping.rule import (
     MOST_RISK,
     Change,
@@ -85,25 +86,27 @@ class StoppingSettings(BaseModel):
             stray = [name for name in fields if name != "stop" and getattr(self, name) != fields[name].default]
             if stray:
                 them = "it" if len(stray) == 1 else "them"
-                raise ValueError(
-                    f"{' and '.join(stray)}: only a study has {them} that ends when it is decided; add stop=decided, or "
-                    f"leave {them} out"
+                raise InvalidValue(
+                    f"only a study has {them} that ends when it is decided",
+                    where=f"{' and '.join(stray)}",
+                    try_=f"add stop=decided, or leave {them} out",
                 )
             return
         if min(map(len, groups), default=0) < 2:
-            raise ValueError(
-                "stop=decided decides which of two models is better, and here each is rated alone: choose a technique "
-                "that compares them (such as pw_turn or pw_dialog), or leave stop out"
+            raise InvalidValue(
+                "stop=decided decides which of two models is better, and here each is rated alone",
+                try_="choose a technique that compares them (such as pw_turn or pw_dialog), or leave stop out",
             )
         if len(settings) > 1:
-            raise ValueError(
-                f"stop=decided answers one question, and {', '.join(settings)} are {len(settings)}: name one setting"
+            raise InvalidValue(
+                f"stop=decided answers one question, and {', '.join(settings)} are {len(settings)}",
+                try_="name one setting",
             )
         pairs = {frozenset(pair) for pair in combinations(models, 2)}
         if {frozenset(group) for group in groups} not in (pairs, {frozenset(models)}):
-            raise ValueError(
-                "stop=decided compares every two of the models, or all of them at once: leave groups out, and name the "
-                "models, with group_size 2 or as many as there are models"
+            raise InvalidValue(
+                "stop=decided compares every two of the models, or all of them at once",
+                try_="leave groups out, and name the models, with group_size 2 or as many as there are models",
             )
         self.rule(models, groups)
 

@@ -18,7 +18,7 @@ from typing_extensions import Self
 from mephisto_tasks.config.errors import ConfigError as ConfigError
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.config.worker_rules import WorkerRules
-from parlai_humaneval._util.errors import Problem, value_problem
+from parlai_humaneval._util.errors import InvalidValue, Problem, value_problem
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.languages import Offered, offered
 from parlai_humaneval.quality.registry import known_checks
@@ -171,9 +171,10 @@ class TaskConfig(StoppingSettings):
     @model_validator(mode="after")
     def _one_way_of_looking(self) -> Self:
         if self.is_decided and self.planned_for_looking:
-            raise ValueError(
-                "planned_for_looking is for studies that somebody ends by p-values: with stop=decided the study ends "
-                "itself, and one may look at any time; leave it out"
+            raise InvalidValue(
+                "planned_for_looking is for studies that somebody ends by p-values: with stop=decided the study "
+                "ends itself, and one may look at any time",
+                try_="leave it out",
             )
         return self
 

@@ -6,6 +6,8 @@ from functools import cache
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from parlai_humaneval._util.errors import InvalidValue
+
 MOST_LOCALES = 30
 """No site takes more of them in one requirement."""
 
@@ -79,9 +81,11 @@ class WorkerRules(BaseModel):
                 f"{sorted(both)[0]!r} stands in qualifications and in not_qualifications: nobody could take part"
             )
         if self.max_units_across is not None and not self.across_tasks:
-            raise ValueError("max_units_across counts the units of across_tasks, too: name them, or set max_units")
+            raise InvalidValue(
+                "max_units_across counts the units of across_tasks, too", try_="name them, or set max_units"
+            )
         if self.across_tasks and self.max_units_across is None and not self.pair_once:
-            raise ValueError("across_tasks goes with max_units_across or pair_once: set one of them")
+            raise InvalidValue("across_tasks goes with max_units_across or pair_once", try_="set one of them")
         return self
 
     def checked_by_site(self) -> dict[str, str]:

@@ -42,6 +42,14 @@ def crowds() -> tuple[Crowd, ...]:
     return tuple(_registered)
 
 
+def places_in_words() -> str:
+    """What each word of ``place`` stands for, for help."""
+    said: dict[str, str] = {}
+    for crowd in crowds():
+        said.setdefault(crowd.place, crowd.words.summary)
+    return "; ".join(f"{place} {summary}" for place, summary in said.items())
+
+
 def crowd_of(provider_type: str, settings: Mapping[str, Any] | None = None) -> Crowd:
     """The crowd of Mephisto's provider type, as databases have it; ``settings`` of a launch choose between several.
 

@@ -108,11 +108,6 @@ def choices(word: str) -> list[str]:
     return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
 
 
-def places_in_words() -> str:
-    """What each crowd's word of ``place`` is, for help."""
-    return "; ".join(f"{crowd.place} {crowd.words.summary}" for crowd in crowds())
-
-
 @cache
 def names_beside_blueprint() -> frozenset[str]:
     """Full names of all settings that there are besides those of a technique, those that only one place has, too."""

@@ -54,14 +54,21 @@ WORDS: dict[Kind, str] = {
     "by itself.",
 }
 OVER = "Everything can be saved again; the study goes on."
-BEFORE: dict[Kind, str] = {
-    "full": "The disk is full, and nothing can be saved: nobody was let in. Make room on the disk that holds {data_dir}, "
-    "and launch again.",
-    "held": "Another program holds the study's database ({data_dir}/database.db): nobody was let in. End that program, "
-    "and launch again.",
-    "failing": "The disk cannot be written: nobody was let in. Look at the disk that holds {data_dir}, and launch again.",
+BEFORE: dict[Kind, tuple[str, str]] = {
+    "full": (
+        "the disk is full, and nothing can be saved: nobody was let in",
+        "make room on the disk that holds {data_dir}, and launch again",
+    ),
+    "held": (
+        "another program holds the study's database ({data_dir}/database.db): nobody was let in",
+        "end that program, and launch again",
+    ),
+    "failing": (
+        "the disk cannot be written: nobody was let in",
+        "look at the disk that holds {data_dir}, and launch again",
+    ),
 }
-"""The same, of a launch that has not begun."""
+"""The same, of a launch that has not begun, and what to do."""
 
 
 def passing(error: BaseException | None) -> Kind | None:
@@ -150,7 +157,8 @@ class Beginning:
         trouble = None if self._over else passing(error)
         self.over()
         if trouble is not None:
-            raise CannotBegin(BEFORE[trouble].format(data_dir=self._data_dir)) from error
+            what, advice = (text.format(data_dir=self._data_dir) for text in BEFORE[trouble])
+            raise CannotBegin(what, try_=advice) from error
 
 
 class Saving:

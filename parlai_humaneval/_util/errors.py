@@ -131,10 +131,15 @@ class HumanevalError(Exception):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
-def replace_advice(error: HumanevalError, old: str, new: str) -> list[Problem]:
-    """The problems of an error, with other words in what to try: who catches it may offer another way."""
+def reworded(error: HumanevalError, old: str, new: str) -> list[Problem]:
+    """The problems of an error with other words: the code that catches it may know another way to do something."""
     return [
-        replace(problem, try_=tuple(advice.replace(old, new) for advice in problem.try_)) for problem in error.problems
+        replace(
+            problem,
+            what=problem.what.replace(old, new),
+            try_=tuple(advice.replace(old, new) for advice in problem.try_),
+        )
+        for problem in error.problems
     ]
 
 
@@ -177,8 +182,8 @@ def value_problem(error: Mapping[str, Any]) -> Problem:
         return HumanevalError(f"cannot be {given!r}", **choose_from(str(given), known)).problems[0]
     words = {
         "missing": "is missing",
-        "extra_forbidden": "is not known here; is it misspelt?",
-        "list_type": f"must be a list, such as [a,b]; got {given!r}",
+        "extra_forbidden": "is not known here: is it misspelt?",
+        "list_type": f"must be a list, such as [a,b], not {given!r}",
         "model_type": "must be an object of names and values",
         "model_attributes_type": "must be an object of names and values",
         "string_too_short": "must not be empty",

@@ -257,7 +257,7 @@ def _read_metadata(path: Path) -> _ToldByMetadata:
     file = path.with_suffix(".metadata")
     if path.suffix == ".metadata" or not file.is_file():
         return _ToldByMetadata()
-    form = "expected the metadata that ParlAI writes beside conversations; mend it, or move it elsewhere"
+    form = "mend it, or move it elsewhere: expected the metadata that ParlAI writes beside conversations"
     try:
         data = read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from parlai_humaneval._util.data_files import DataError, Sentence, read_json, validated
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import t
 
 
@@ -72,7 +73,7 @@ class TickItem(_Item):
     @model_validator(mode="after")
     def _possible(self) -> TickItem:
         if not self.must and not self.must_not:
-            raise ValueError("there is no right answer: name what must be ticked, or what must_not")
+            raise InvalidValue("there is no right answer", try_="name what must be ticked, or what must_not")
         if set(self.must) & set(self.must_not):
             raise ValueError("the same stands in must and in must_not")
         return self

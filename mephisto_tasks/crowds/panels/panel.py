@@ -10,12 +10,12 @@ from string import Formatter
 from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
 from mephisto_tasks.config.task import ConfigError
+from parlai_humaneval._util.data_files import read_yaml, validated
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
@@ -280,17 +280,11 @@ def read_panel(panel: str) -> PanelFile:
     path = Path(panel).expanduser() if is_file else FOLDER / f"{panel}.yaml"
     if not path.is_file() or (path.parent == FOLDER and panel not in panel_names()):
         missing = f"file {path.absolute()}" if is_file else f"panel {panel!r}"
+        known = f"choose one of: {', '.join(panel_names())}, {NO_PANEL}, or a .yaml file"
+        raise ConfigError(f"there is no {missing}", try_=known)
+    content = read_yaml(path, error=ConfigError)
+    if not isinstance(content, dict):
         raise ConfigError(
-            f"there is no {missing}; panel is one of: {', '.join(panel_names())}, {NO_PANEL}, or a .yaml file"
+            "holds no settings of a panel", where=path, try_=f"begin with a copy of one of those in {FOLDER}"
         )
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ConfigError(f"{path} holds no settings of a panel; begin with a copy of one of those in {FOLDER}")
-        return PanelFile.model_validate(content)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = "".join(f"{part}: " for part in problem["loc"])
-        raise ConfigError(f"{path}: {where}{problem['msg'].removeprefix('Value error, ')}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no YAML file: {' '.join(str(error).split())}") from error
+    return validated(PanelFile, content, path, error=ConfigError)

@@ -158,7 +158,7 @@ async def test_the_practice_of_a_ranking_ranks(tmp_path: Path) -> None:
 
 async def test_a_pair_that_is_to_be_judged_twice_is_refused(tmp_path: Path) -> None:
     files = [chats(tmp_path, name, lambda dialogue, exchange: f"{dialogue}.{exchange}") for name in (WORDY, TERSE)]
-    with pytest.raises(ConfigError, match="judged once: ask for more with judgements_per_group"):
+    with pytest.raises(ConfigError, match="judged once; ask for more with judgements_per_group"):
         async with study_beside(tmp_path / "data", "pw_dialog", dialogues=files, judgements_per_item=3):
             pass
 

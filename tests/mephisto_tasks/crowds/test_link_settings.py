@@ -19,7 +19,7 @@ PUBLIC = "mephisto.architect.public_url=https://study.example.org"
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        ([*PANEL, CODE], r"needs more settings: add public_url=…"),
+        ([*PANEL, CODE], r"needs more settings; add public_url=…"),
         ([*PANEL, CODE, "mephisto.architect.public_url=http://study.example.org"], "need an https address"),
         ([*PANEL, PUBLIC], r"needs completion_code=…"),
         (["place=link", "mephisto.provider.panel=my.yaml", PUBLIC], "there is no file /.*/my.yaml"),

@@ -77,7 +77,7 @@ def test_the_example_can_be_used() -> None:
         ("names: ChatGPT", "names: must be a list"),
         ("names: ['']", "names.0: must not be blank"),
         ("languages: {nl: {labels: [' ']}}", "languages.nl.labels.0: must not be blank"),
-        ("nam: [x]", "nam: is not known here; is it misspelt?"),
+        ("nam: [x]", "nam: is not known here: is it misspelt?"),
         ("languages: {nl: {talk: ['als (een']}}", "languages.nl.talk: “als (een”: “)” is missing"),
         ("languages: {nl: {talk: ['als {kind}']}}", "there is no list {kind}; there are: {name}, {maker}"),
         ("languages: {nl: {introductions: ['<ik ben>']}}", "<…> must be closed"),

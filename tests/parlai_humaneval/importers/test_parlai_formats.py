@@ -255,7 +255,11 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
         ("model_chat", _set("dialog.5.final_rating", "9"), "final_rating is '9', expected 1 to 5"),
         ("model_chat", _set("dialog.5.final_rating", "good"), "final_rating is 'good'"),
         ("model_chat", _set("dialog.5.final_rating", True), "final_rating is True"),
-        ("model_chat", _set("task_description.model_nickname", ...), "model_nickname is missing. It has: annotations"),
+        (
+            "model_chat",
+            _set("task_description.model_nickname", ...),
+            r"model_nickname is missing \(it has: annotations",
+        ),
         ("model_chat", _set("workers", []), "workers is missing"),
         ("model_chat", _set("workers", ["A", "B"]), "names 2 workers"),
         ("pairwise_per_turn_eval", _set("dialog.1.human_choice", "rose"), r"human_choice is 'rose', but accepted"),

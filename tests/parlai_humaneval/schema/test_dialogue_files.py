@@ -172,7 +172,7 @@ def test_metadata_that_is_none_is_told(tmp_path: Path) -> None:
     [
         (
             {"bob": "eliza"},
-            f"line 1: entities names bob, who says nothing in this file; the speakers are {FIRST}, {SECOND}",
+            f"line 1: entities names bob, who says nothing in this file; name one of the speakers, {FIRST}, {SECOND}",
         ),
         ({FIRST: " "}, "an entity is empty"),
         ("", "an entity is empty"),
@@ -203,7 +203,7 @@ def test_an_entity_of_nobody_is_told(put: Put, entities: dict[str, str] | str, e
         ),
         (
             '{"dialog": [[{"id": "a", "text": "x"}, {"id": "b", "text": "y"}]], "entities": {"c": "eliza"}}',
-            "line 1: entities names c, who says nothing; the speakers are a and b",
+            "line 1: entities names c, who says nothing; name one of the speakers, a and b",
         ),
         (
             '{"dialogue_id": "d", "turns": ["a", "b", "c"], "speakers": ["x"]}',

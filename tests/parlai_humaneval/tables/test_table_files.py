@@ -185,6 +185,6 @@ def test_an_answer_that_stands_there_twice_is_refused(tmp_path, name):
     twice = pd.concat([frame, frame.iloc[:1]], ignore_index=True)
     write_tables(replace(whole, **{name: twice}), tmp_path)
     with pytest.raises(
-        TableError, match=rf"{name}: rows 1 and {len(twice)} are the same answer \(.*_id '.*Keep one of them"
+        TableError, match=rf"{name}: rows 1 and {len(twice)} are the same answer \(.*_id '.*keep one of them"
     ):
         read_tables(tmp_path)

@@ -37,7 +37,6 @@ class FilePayer:
     """Writes a list for whoever pays by hand."""
 
     witness = "the files in its folder (nobody else knows what became of them)"
-    is_real = True
 
     def __init__(
         self,

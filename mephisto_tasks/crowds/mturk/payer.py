@@ -138,7 +138,6 @@ class MTurkPayer:
         site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
-        self.is_real = not self._is_sandbox
         self._store = data_dir / provider / "mturk.db"
         self._data_dir = data_dir
         self._runs = list(run_ids)

@@ -67,7 +67,7 @@ setup(
             "i18n/*.po",
             "opt_presets/**/*",
             "report/**/templates/*",
-            "report/*.bib",
+            "report/render/*.bib",
         ],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [

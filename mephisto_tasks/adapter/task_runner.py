@@ -47,7 +47,7 @@ from mephisto_tasks.workers.blocks import block_if_failed
 from mephisto_tasks.workers.practice import fail_practice
 from mephisto_tasks.workers.qualifications import grant, is_simulated
 from parlai_humaneval.i18n.translate import ENGLISH, Language, speaking, spoken
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.schema.events import Interrupted, Resumed, parse_events
 from parlai_humaneval.schema.steps import Notice
@@ -148,7 +148,7 @@ class StudyTaskRunner(TaskRunner):
         self._passed_just_now.discard(agent.worker_id)
         self.study.practising.discard(agent.worker_id)
         try:
-            with kept_running():
+            with isolate_model_code():
                 held.run()
             self.study.finish_unit(agent.db_id)
             self.study.note_complete()

@@ -16,9 +16,16 @@ from parlai_humaneval._util.errors import reworded
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
-from parlai_humaneval.allocation.pairing import NotEnough, dialogues_of_pairs, judged_speaker, pair_items
-from parlai_humaneval.allocation.replays import replay_items, turn_items, whole_items
-from parlai_humaneval.allocation.segments import segment_items
+from parlai_humaneval.allocation.pairing import (
+    NotEnough,
+    dialogues_of_pairs,
+    judged_speaker,
+    pair_items,
+    replay_items,
+    segment_items,
+    turn_items,
+    whole_items,
+)
 from parlai_humaneval.cli.model_options import placed
 from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue

@@ -20,9 +20,9 @@ from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
-from parlai_humaneval.report.build import default_title, make_document, tables_of
+from parlai_humaneval.report.build import build_report, default_title, tables_of
 from parlai_humaneval.report.document import Excluded, Left
-from parlai_humaneval.report.render.terminal import print_document, print_summary
+from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
@@ -102,7 +102,7 @@ class Wanted:
         note("report", written)
         note("aggregate", [] if self.leaderboard is None else [self.leaderboard])
         if not self.as_json:
-            (print_document if self.full else print_summary)(document, console())
+            (print_document if self.full else print_report_summary)(document, console())
         self._tell(document, written)
 
     def _document(self, tables: Tables, title: str, task: TaskFacts | None) -> Document:
@@ -115,7 +115,7 @@ class Wanted:
         )
         notes = (PARTIAL,) if self.include_partial else ()
         with self._progress("Estimating"):
-            return make_document(tables, options, title=self.title or title, task=task, notes=notes)
+            return build_report(tables, options, title=self.title or title, task=task, notes=notes)
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:
         """Files of the page; none where none is wanted."""

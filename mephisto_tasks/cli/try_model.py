@@ -227,11 +227,11 @@ def tell_who_won(run: Launched) -> None:
     """The report's own headline, and where all the rest is."""
     with waiting_for(READING, on_screens_only=True):
         from mephisto_tasks.cli.report import answers_of
-        from parlai_humaneval.report.build import make_document
+        from parlai_humaneval.report.build import build_report
         from parlai_humaneval.report.section import Options
 
         tables, known = answers_of(run.data_dir, run.task_name)
-        headline = make_document(tables, Options(), title=run.task_name, task=known).headline()
+        headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
     console().print(headline, style="bold", markup=False)
     report, export = report_and_export(run.task_name, run.data_dir)
     click.echo(f"The whole report:       {report} --full")

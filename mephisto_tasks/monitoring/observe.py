@@ -46,7 +46,7 @@ from mephisto_tasks.storage.results import (
 from mephisto_tasks.storage.retry import WORDS
 from mephisto_tasks.storage.work import Work, work_done
 from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.conclusions import DECIDED
 from parlai_humaneval.report.document import Document, Facts, PracticeCount, TaskFacts
 from parlai_humaneval.report.facts_text import qualifying
@@ -221,7 +221,7 @@ class Observer:
         technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
         facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
         whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
-        return make_document(whole, self._options, title=self._task_name, task=facts)
+        return build_report(whole, self._options, title=self._task_name, task=facts)
 
 
 def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:

@@ -17,7 +17,8 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from mephisto_tasks.privacy.pii import Cleaner, Found
-from parlai_humaneval.tables.columns import TableName, Tables, typed
+from parlai_humaneval.tables.columns import Tables, typed
+from parlai_humaneval.tables.schema import TableName
 
 Coarse = Literal["day", "week"]
 FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")

@@ -195,7 +195,7 @@ def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str
         what = f"not blocked {where}, but {other.place}"
         return BlockError(what, where=unknown[0], try_=f"lift that: parlai-humaneval {other.lifted_by}")
     known = ", ".join(sorted({block.worker for block in blocks})) or "nobody"
-    return BlockError(f"not blocked {where}. Blocked there: {known}", where=", ".join(unknown))
+    return BlockError(f"not blocked {where}, where {known} is blocked", where=", ".join(unknown))
 
 
 def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) -> list[tuple[str, Block]]:

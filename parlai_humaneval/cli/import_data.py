@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from parlai_humaneval.importers.readers import Imported, SavedFormat
     from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan
     from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit
-    from parlai_humaneval.tables.columns import Repeats, TableName
+    from parlai_humaneval.tables.columns import Repeats
+    from parlai_humaneval.tables.schema import TableName
 
     Found = Iterable[tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]]
 

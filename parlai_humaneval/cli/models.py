@@ -121,7 +121,7 @@ def _loaded(checked: Checked, zoo_files: Sequence[str], fix: bool | None, *, qui
     result, fixed = _asked(checked, quiet), list[str]()
     while result.get("mends") and fix is not False:
         mend = Mend(**result["mends"][0])
-        if mend.as_yaml in fixed or not _written(checked.spec.name, mend, zoo_files, ask=fix is None):
+        if mend.as_yaml in fixed or not _write_option(checked.spec.name, mend, zoo_files, ask=fix is None):
             break
         fixed.append(mend.as_yaml)
         result = _asked(_check_all(named([checked.spec.name], read_zoo(zoo_files)))[0], quiet)
@@ -137,8 +137,7 @@ def _asked(checked: Checked, quiet: bool) -> dict[str, Any]:
     return result
 
 
-def _written(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool) -> bool:
-    """Write the option into the model's zoo file, if that is wanted; says where."""
+def _write_option(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool) -> bool:
     file = file_of(name, zoo_files)
     if file is None:
         entry = f"{name}_here: {{extends: {name}, options: {{{mend.as_yaml}}}}}"
@@ -221,7 +220,7 @@ def train(
         from parlai_humaneval.models.baselines.training import command_line, plan_training
 
         spec = named([name], read_zoo(zoo_files))[0]
-        over = _settings(settings) | ({"max_train_time": seconds} if seconds else {})
+        over = _parse_settings(settings) | ({"max_train_time": seconds} if seconds else {})
         plan = plan_training(spec, folder=Path(out) if out else None, data=data, settings=over)
         if print_command:
             click.echo(command_line(plan))
@@ -258,8 +257,7 @@ def _train(plan: Plan, verbose: bool) -> Trained:
         return train_model(plan, progress=how_far, on_resume=resumes)
 
 
-def _settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """``KEY=VALUE`` pairs; values are written as in a zoo file."""
+def _parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs:
         key, sign, value = pair.partition("=")
@@ -311,7 +309,6 @@ def _interrupted(plan: Plan | None) -> CommandError:
 
 
 def _given(ctx: click.Context) -> list[str]:
-    """The arguments that the command was given, as words."""
     words: list[str] = []
     for parameter in ctx.command.params:
         value = ctx.params.get(parameter.name or "")
@@ -456,7 +453,6 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
 
 
 def _next_message() -> str:
-    """The next line typed, or an empty text at the end."""
     try:
         text: str = click.prompt("you", default="", show_default=False, err=True)
     except click.Abort:

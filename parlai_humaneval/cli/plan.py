@@ -12,7 +12,6 @@ import click
 
 from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.cli.options import repeats_option
-from parlai_humaneval.planning.comparison import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import (
     FEE,
     HOURLY_WAGE,
@@ -23,10 +22,9 @@ from parlai_humaneval.planning.inputs import (
     ask,
     plannable,
 )
-from parlai_humaneval.planning.plan import Plan, plan_study
-from parlai_humaneval.planning.stopping_result import STUDIES, UntilDecided
-from parlai_humaneval.planning.stopping_summary import until_decided_rows
-from parlai_humaneval.techniques.registry import Habits
+from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_notes, comparison_words, plan_study
+from parlai_humaneval.planning.stopping_summary import STUDIES, UntilDecided, until_decided_rows
+from parlai_humaneval.techniques.registry import PlanningDefaults
 
 if TYPE_CHECKING:
     from parlai_humaneval.planning.pilot import Pilot
@@ -260,7 +258,7 @@ def plan(
 
             found = with_pilot(found, inputs, found_pilot, typed)
         if curve:
-            from parlai_humaneval.planning.curve import draw_curve
+            from parlai_humaneval.planning.plan import draw_curve
 
             draw_curve(inputs, found, Path(curve))
         if simulate:
@@ -274,7 +272,7 @@ def plan(
         click.echo(f"\nThe power curve is in {curve}.")
 
 
-_APPLIES: dict[str, Callable[[Habits], bool]] = {
+_APPLIES: dict[str, Callable[[PlanningDefaults], bool]] = {
     "baseline": lambda habits: habits.measures == "share",
     "reuse": lambda habits: not habits.held,
     "dialogue_icc": lambda habits: not habits.held,
@@ -285,7 +283,6 @@ _APPLIES: dict[str, Callable[[Habits], bool]] = {
 
 
 def _check_applies(typed: dict[str, Any], compare: bool, technique: str | None) -> None:
-    """Nothing that was given may go without effect."""
     for option, applies in _APPLIES.items():
         having = [name for name, habits in plannable().items() if applies(habits)]
         if option in typed and not compare and technique not in having:
@@ -436,7 +433,11 @@ def plan_text(plan: Plan) -> str:
     headlines = [plan.headline, *([judge["headline"]] if plan.judge else []), *([until.headline] if until else [])]
     lines = [line for headline in headlines for line in _wrapped(headline)]
     lines += ["", *_columns(rows), ""]
-    for note in (*plan.notes, *judge["notes"], *_simulation_notes(plan)):
+    for note in (
+        *plan.notes,
+        *judge["notes"],
+        *[f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())],
+    ):
         lines += _wrapped(note, "- ")
     lines += _until_decided_lines(until) if until else []
     lines += ["", "Sources and assumptions:"]
@@ -489,10 +490,6 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     for name, reason in impossible.items():
         lines += _wrapped(f"no plan for {name}: {reason}", "- ")
     return "\n".join(lines)
-
-
-def _simulation_notes(plan: Plan) -> list[str]:
-    return [f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -161,8 +161,6 @@ def read_phrase(
 
 
 class _Words:
-    """Reads parts of phrases by the lists and letters of a language."""
-
     def __init__(
         self,
         lists: Mapping[str, Sequence[str]],
@@ -187,7 +185,6 @@ class _Words:
         return part
 
     def before(self, context: str, space: str) -> Part:
-        """What must stand before a phrase, or must not."""
         if context.startswith("!"):
             gap = "" if self._unspaced else r"\s"
             unwanted = [re.escape(word.strip()).replace("_", r"\s") + gap for word in context[1:].split("|")]
@@ -196,7 +193,6 @@ class _Words:
         return Part(part.expression + space, part.needed)
 
     def after(self, context: str, space: str) -> Part:
-        """What must follow a phrase, or must not."""
         wanted = not context.startswith("!")
         part = self._choice([*_TOKEN.findall(context.removeprefix("!")), ")"], ")", space)
         return Part(f"(?{'=' if wanted else '!'}{part.expression})", part.needed if wanted else ())

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.importers.metrics import metric_of
 from parlai_humaneval.importers.units import (
     Plan,
     Rows,
     Unit,
     UnreadableUnit,
     content_id,
+    metric_of,
     optional,
     required,
     worker_name,
@@ -153,8 +153,7 @@ def _said_by(line: Any, where: str) -> str:
     return required(line, "speaker" if isinstance(line, dict) and "id" not in line else "id", str, where)
 
 
-def _shown(dialogue: _Dialogue, position: int) -> dict[str, Any]:
-    """A dialogue as the column ``shown`` of our own judgements has it."""
+def _shown_column(dialogue: _Dialogue, position: int) -> dict[str, Any]:
     return {
         "dialogue_id": dialogue.dialogue_id,
         "position": position,
@@ -189,7 +188,7 @@ def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, nu
         "question": pair.question,
         "started": None if unit.started is None else iso_time(unit.started),
         "answers": None if pair.left is None else json.dumps([answer], ensure_ascii=False),
-        "shown": json.dumps([_shown(one, n) for n, one in enumerate(shown, start=1)], ensure_ascii=False),
+        "shown": json.dumps([_shown_column(one, n) for n, one in enumerate(shown, start=1)], ensure_ascii=False),
         "task_name": unit.task_name,
         "task_run_id": unit.task_run_id,
         "unit_id": unit.unit_id,

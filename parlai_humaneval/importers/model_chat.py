@@ -20,8 +20,7 @@ from parlai_humaneval.importers.chats import (
     timestamp,
     turn_row,
 )
-from parlai_humaneval.importers.metrics import criterion_of
-from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, optional, required, shown
+from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, criterion_of, optional, required, shown
 from parlai_humaneval.tables.schema import is_problem
 from parlai_humaneval.techniques.criteria import RANGES
 
@@ -48,7 +47,7 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
     metric = plan.metric or METRIC
     times = _times(chat)
     rows = Rows()
-    choices = _choices(chat.exchanges)
+    choices = _tick_labels(chat.exchanges)
     for exchange in chat.exchanges:
         of_turn = turn_row(chat, exchange, TECHNIQUE, plan.setting, metric, unit.question)
         rows.add("turns", {**of_turn, **_reply(exchange, model, choices, times.get(exchange.turn))})
@@ -64,8 +63,7 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
     return rows
 
 
-def _choices(exchanges: Sequence[Exchange]) -> list[str]:
-    """Everything that could be ticked in this dialogue, in the order of the page."""
+def _tick_labels(exchanges: Sequence[Exchange]) -> list[str]:
     asked = [_buckets(exchange) or {} for exchange in exchanges]
     return [name for name in dict.fromkeys(name for buckets in asked for name in buckets) if name != NONE]
 

@@ -14,18 +14,10 @@ from parlai_humaneval.importers import acute, model_chat
 from parlai_humaneval.importers import pw_turn as per_turn
 from parlai_humaneval.importers.units import LeftOut, Plan, Rows, Unit, UnreadableUnit
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.columns import (
-    HOW_REPEATS,
-    Repeated,
-    Repeats,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-)
+from parlai_humaneval.tables.columns import HOW_REPEATS, Repeated, Repeats, TableError, Tables, check_unique, from_rows
 from parlai_humaneval.tables.labels import CleanedLabels, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.tables.validate import check_rules
 
 SavedFormat = Literal["model_chat", "pairwise_per_turn_eval", "acute_eval"]
@@ -132,16 +124,14 @@ def _checked(
                 told += again
                 cleaned += clean
             return good, Tables(**frames, repeats=tuple(told), judges=None, stopping=(), cleaned=tuple(cleaned))
-        except _BadUnits as error:
+        except _InvalidUnits as error:
             if skipped is None:
                 raise TableError(error, where=good[error.units[0]].where) from error
             skipped += [f"{good[place].where}: {error}" for place in error.units]
             good = [one for place, one in enumerate(good) if place not in error.units]
 
 
-class _BadUnits(TableError):
-    """Rows of these units do not pass."""
-
+class _InvalidUnits(TableError):
     def __init__(self, message: str, units: Sequence[int]) -> None:
         super().__init__(message)
         self.units = tuple(units)
@@ -161,7 +151,7 @@ def _table(
     except TableError as error:
         if not error.rows:
             raise
-        raise _BadUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
+        raise _InvalidUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
     return frame.reset_index(drop=True), told, cleaned
 
 

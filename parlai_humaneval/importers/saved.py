@@ -81,7 +81,6 @@ def _entries(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _judged_pairs(data: object) -> bool:
-    """Whether a list is one unit of ACUTE-Eval, rather than a list of units."""
     return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "pairing_dict" in data[0]
 
 
@@ -96,7 +95,24 @@ def unit_of(entry: Any, where: str) -> Unit | LeftOut:
     if not isinstance(entry, dict):
         raise UnreadableUnit(f"{shown(entry)}, expected an object that ParlAI saved", where=where)
     if "data" in entry and ("status" in entry or "worker_id" in entry):
-        return _of_browser(entry, where)
+        status, data = entry.get("status"), entry["data"]
+        if status is not None and status not in DONE:
+            return LeftOut(f"Mephisto's status is {status}")
+        known: dict[str, Any] = {
+            "worker": str(entry.get("worker_name") or entry.get("worker_id") or "") or None,
+            "started": _time(entry.get("task_start")),
+            "ended": _time(entry.get("task_end")),
+            "unit_id": _text(entry.get("unit_id")),
+            "assignment_id": _text(entry.get("assignment_id")),
+        }
+        if isinstance(data, list):
+            return Unit(where, data, **known)
+        if not isinstance(data, dict):
+            return LeftOut(NOTHING_SAVED)
+        messages = data.get("messages")
+        held = tuple(message for message in messages if isinstance(message, dict)) if isinstance(messages, list) else ()
+        world = data.get("save_data")
+        return _saved(world.get("custom_data") if isinstance(world, dict) else None, where, messages=held, **known)
     if isinstance(entry.get("outputs"), dict) or ("outputs" in entry and "inputs" in entry):
         return of_state(entry, where)
     if "custom_data" in entry:
@@ -160,27 +176,6 @@ def _world_data(messages: Sequence[Mapping[str, Any]]) -> Any:
         if message.get("final_chat_data") is not None:
             return message["final_chat_data"]
     return None
-
-
-def _of_browser(entry: Mapping[str, Any], where: str) -> Unit | LeftOut:
-    status, data = entry.get("status"), entry["data"]
-    if status is not None and status not in DONE:
-        return LeftOut(f"Mephisto's status is {status}")
-    known: dict[str, Any] = {
-        "worker": str(entry.get("worker_name") or entry.get("worker_id") or "") or None,
-        "started": _time(entry.get("task_start")),
-        "ended": _time(entry.get("task_end")),
-        "unit_id": _text(entry.get("unit_id")),
-        "assignment_id": _text(entry.get("assignment_id")),
-    }
-    if isinstance(data, list):
-        return Unit(where, data, **known)
-    if not isinstance(data, dict):
-        return LeftOut(NOTHING_SAVED)
-    messages = data.get("messages")
-    held = tuple(message for message in messages if isinstance(message, dict)) if isinstance(messages, list) else ()
-    world = data.get("save_data")
-    return _saved(world.get("custom_data") if isinstance(world, dict) else None, where, messages=held, **known)
 
 
 def _text(value: Any) -> str | None:

@@ -18,21 +18,12 @@ from pandas.api.types import is_numeric_dtype
 
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.importers.readers import Imported
-from parlai_humaneval.statistics.preference.data_checks import oddities
-from parlai_humaneval.tables.columns import (
-    TABLES,
-    Repeated,
-    Repeats,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-    typed,
-)
+from parlai_humaneval.statistics.preference.data_checks import data_warnings
+from parlai_humaneval.tables.columns import Repeated, Repeats, TableError, Tables, check_unique, from_rows, typed
 from parlai_humaneval.tables.files import read_frame
 from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TABLES, TableName
 from parlai_humaneval.tables.validate import check_rules
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
@@ -192,7 +183,7 @@ def read_tidy(
         Tables(**frames, repeats=repeats, judges=None, stopping=(), cleaned=added_up(cleaned)),
         units,
         skipped=skipped,
-        notes=oddities(frames["turns"]),
+        notes=data_warnings(frames["turns"]),
     )
 
 
@@ -280,14 +271,16 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
 def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     """Workers by pseudonym in the columns that name them, and in every other column that holds nothing but their ids."""
     frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
-    ids = {str(value) for frame in frames.values() for name in _worker_columns(frame) for value in frame[name].dropna()}
+    ids = {
+        str(value)
+        for frame in frames.values()
+        for name in WORKERS
+        if name in frame.columns
+        for value in frame[name].dropna()
+    }
     renamed = {value: pseudonym(value) for value in ids}
     clean = {name: _renamed(frame, renamed) for name, frame in frames.items()}
     return Tables(**clean, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
-
-
-def _worker_columns(frame: pd.DataFrame) -> list[str]:
-    return [name for name in WORKERS if name in frame.columns]
 
 
 def _renamed(frame: pd.DataFrame, renamed: Mapping[str, str]) -> pd.DataFrame:

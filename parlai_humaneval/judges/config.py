@@ -137,7 +137,9 @@ def load_judge(path: Path) -> JudgeSpec:
     if trouble := template_trouble(template):
         raise JudgeError(trouble, where=f"{path}: {'prompt_file' if given.prompt_file else 'prompt'}")
     model = _model(given, path)
-    options = _limited(model.options, given.max_reply_tokens)
+    # A server's answers are as long as the budget counts with, unless its entry says how long they may be.
+    served = "served_model" in model.options and model.options.get("max_tokens") is None
+    options = {**model.options, "max_tokens": given.max_reply_tokens} if served else dict(model.options)
     return JudgeSpec(
         name=given.name,
         model=model.model_copy(update={"options": options}),
@@ -205,12 +207,6 @@ def _model(given: JudgeFile, path: Path) -> ModelSpec:
 
 def _place(problem: Mapping[str, Any]) -> str:
     return ".".join(map(str, problem["loc"]))
-
-
-def _limited(options: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """A server's answers are as long as the budget counts with, unless its entry says how long they may be."""
-    served = "served_model" in options and options.get("max_tokens") is None
-    return {**options, "max_tokens": most} if served else dict(options)
 
 
 def _price(options: Mapping[str, Any]) -> Price | None:

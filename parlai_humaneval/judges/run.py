@@ -100,8 +100,6 @@ def ask_judge(
 
 
 class _Run:
-    """Questions that wait, and those that are under way."""
-
     def __init__(
         self,
         pool: ModelPool,
@@ -118,7 +116,6 @@ class _Run:
         self._ran = Ran()
 
     def to_its_end(self, on_done: Callable[[int], None]) -> Ran:
-        """See :func:`ask_judge`."""
         ran, number = self._ran, len(self._waiting)
         worker = self._pool.worker(self._spec.model.name)
         while ran.stopped is None:
@@ -138,7 +135,6 @@ class _Run:
         return ran
 
     def _fill(self, at_once: int) -> None:
-        """Ask as many as the model takes and the budget allows."""
         while self._waiting and len(self._asked) < at_once:
             reserved = self._budget.reserve(self._waiting[0])
             if reserved is None:
@@ -151,7 +147,6 @@ class _Run:
         self._asking.ask(child, dialogue)
 
     def _take(self, talk: _Talk, reply: Answer | ModelFailed) -> None:
-        """A reply, or that there is none: the question is over, or asked once more."""
         ran = self._ran
         if isinstance(reply, ModelFailed):
             self._budget.settle(talk.reserved, talk.cost)
@@ -192,7 +187,6 @@ class _Talk:
         self._tokens = [0, 0]
 
     def next(self) -> tuple[Child, list[Utterance]]:
-        """Whom to ask for the next line of what."""
         if self._spec.answer_format == "score":
             self._dialogue = _to_be_scored(self.question, len(self._replies))
             self._child = self._new_child()
@@ -212,13 +206,21 @@ class _Talk:
         return child
 
     def take(self, reply: Answer) -> bool:
-        """Keep a reply; True when the question is over."""
         self._replies.append(reply.text)
         self._said = without_thoughts(reply.text)
         self._seconds += reply.latency_s
         self._count(reply)
         if self._spec.answer_format == "score":
-            return self._take_score(reply)
+            try:
+                self._scores.append(read_score(self._said))
+            except Unreadable:
+                return True
+            if len(self._scores) < len(self.question.replies or self.question.conversations):
+                return False
+            if (chosen := _best(self.question, self._scores)) is not None:
+                chosen.seconds, chosen.at = round(self._seconds, 3), time.time()
+                self._read = [chosen]
+            return True
         try:
             self._read = read_answer(self._said, self.question, seconds=round(self._seconds, 3), at=time.time())
         except Unreadable:
@@ -226,18 +228,6 @@ class _Talk:
                 return True
             self._reminded = True
             return False
-        return True
-
-    def _take_score(self, reply: Answer) -> bool:
-        try:
-            self._scores.append(read_score(self._said))
-        except Unreadable:
-            return True
-        if len(self._scores) < len(self.question.replies or self.question.conversations):
-            return False
-        if (chosen := _best(self.question, self._scores)) is not None:
-            chosen.seconds, chosen.at = round(self._seconds, 3), time.time()
-            self._read = [chosen]
         return True
 
     def _count(self, reply: Answer) -> None:
@@ -255,7 +245,6 @@ class _Talk:
         return 0.0 if self._spec.price is None else self._spec.price.cost(*self._tokens)
 
     def answer(self) -> JudgeAnswer:
-        """The line that is kept of it."""
         question, info = self.question, self._infos[-1]
         said = self._said or self._replies[-1] or info.thoughts or ""  # one that only thought has not refused
         return JudgeAnswer(

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
 from parlai_humaneval.planning.design_effect import dialogue_icc
-from parlai_humaneval.techniques.registry import Habits, Technique, technique, techniques
+from parlai_humaneval.techniques.registry import PlanningDefaults, Technique, technique, techniques
 
 ONBOARDING_MINUTES = 2.0
 """Instructions and practice of a new worker: an assumption, no paper tells it."""
@@ -35,7 +35,7 @@ MANY_DISCORDANCE = 0.49
 """Of more than two models: Liu et al. 2023, Tables 4 and 5."""
 
 
-def plannable() -> dict[str, Habits]:
+def plannable() -> dict[str, PlanningDefaults]:
     """Technique → its habits, of all that a study can be planned for."""
     return {name: entry.habits for name, entry in techniques().items() if entry.habits is not None}
 
@@ -126,7 +126,7 @@ class PlanInputs(BaseModel):
         return technique(self.technique)
 
     @property
-    def habits(self) -> Habits:
+    def habits(self) -> PlanningDefaults:
         """How the technique is run, if nothing else is said."""
         return plannable()[self.technique]
 

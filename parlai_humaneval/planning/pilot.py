@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
 from parlai_humaneval.planning.summary import times
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
-from parlai_humaneval.techniques.registry import Habits, recorded_as, technique
+from parlai_humaneval.techniques.registry import PlanningDefaults, recorded_as, technique
 
 if TYPE_CHECKING:
     from parlai_humaneval.statistics.core.result import Result
     from parlai_humaneval.statistics.ratings.correlations import GapData, Measure
     from parlai_humaneval.tables.columns import Repeats, Tables
 
-Sizes = npt.NDArray[np.float64]
 _SOURCES: dict[str, tuple[str, ...]] = {
     "choice": ("turns", "comparisons", "segments"),
     "share": ("turns",),
@@ -129,7 +128,7 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     from parlai_humaneval.statistics.ratings.correlations import measures_of
 
     measures = measures_of(tables)
-    if not measures and _only_ties(tables):
+    if not measures and _has_only_ties(tables):
         raise PlanError(
             "the pilot holds only ties, from which nothing can be planned",
             try_="leave --pilot out, and give --technique and (where a technique has ties) --discordance",
@@ -180,8 +179,7 @@ def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> PlanErro
     )
 
 
-def _only_ties(tables: Tables) -> bool:
-    """Whether models were compared, and nobody ever won."""
+def _has_only_ties(tables: Tables) -> bool:
     from parlai_humaneval.tables.filters import nobody_won
 
     return len(tables.comparisons) > 0 and bool(nobody_won(tables.comparisons).all())
@@ -238,13 +236,13 @@ def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     )
 
 
-def _together(measure: Measure, habits: Habits) -> list[set[str]]:
+def _together(measure: Measure, habits: PlanningDefaults) -> list[set[str]]:
     """The sets of models that were judged together: all of a measure where each worker meets all, else each two."""
     two = [{gap.model_a, gap.model_b} for gap in measure.of_plan]
     return [set().union(*two)] if habits.of_turns or habits.measures == "score" else two
 
 
-def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
+def _samples(gaps: Sequence[GapData], habits: PlanningDefaults) -> list[Floats]:
     """Judgements of each worker in each sample; of finished dialogues, of all pairs together, as one session has them."""
     if habits.held:
         return [gap.worker_sizes for gap in gaps]
@@ -252,7 +250,7 @@ def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
     return [np.unique(workers.astype(str), return_counts=True)[1].astype(float)]
 
 
-def _mean_size(groups: npt.NDArray[np.object_]) -> float:
+def _mean_size(groups: Objects) -> float:
     return len(groups) / len(set(groups))
 
 
@@ -290,7 +288,7 @@ def _share_of_good(tables: Tables, measure: Measure) -> float | None:
     return share if share is not None and 0 < share < 1 else None
 
 
-def _minutes(tables: Tables, measure: Measure, habits: Habits, programs: Collection[str]) -> float | None:
+def _minutes(tables: Tables, measure: Measure, habits: PlanningDefaults, programs: Collection[str]) -> float | None:
     """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed.
 
     ``programs``: workers whose times say nothing of what people take.

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from parlai_humaneval.planning.design_effect import Likeness, normal_nodes
+from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval.planning.design_effect import Clustering, normal_nodes
 from parlai_humaneval.planning.designs import Contest
 from parlai_humaneval.planning.inputs import PlanError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _WIDEST = 6.0
 """Standard deviation of a lognormal distribution in which one worker gives nearly everything."""
 
@@ -74,7 +72,7 @@ def answers_of_workers(chances: Floats, sizes: Ints, icc: float, studies: int, r
 
 
 def leads_of_dialogues(
-    contest: Contest, codes: Sequence[Ints], likeness: Likeness, effects: Sequence[Floats], rng: np.random.Generator
+    contest: Contest, codes: Sequence[Ints], likeness: Clustering, effects: Sequence[Floats], rng: np.random.Generator
 ) -> Ints:
     """1, 0 or −1 by where a normal score stands between two thresholds: studies × judgements.
 

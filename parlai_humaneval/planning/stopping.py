@@ -12,15 +12,15 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logit
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.planning.cost import collection, collection_of, with_losses
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.plan import plan_study, size_of
-from parlai_humaneval.planning.stopping_result import STUDIES, Needed, Truth, UntilDecided
-from parlai_humaneval.planning.stopping_summary import until_decided_words
+from parlai_humaneval.planning.stopping_summary import STUDIES, Needed, Truth, UntilDecided, until_decided_words
 from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import MOST_RISK, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Floats, simulate, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, simulate, win_rates
 
 STEPS = (0.0, 0.5, 1.0, 2.0)
 """How far each model is above the next in the truths that are simulated, in gaps."""
@@ -71,7 +71,7 @@ def plan_until_decided(
     question = inputs.filled()
     _check(question, margin)
     rule, crowd = _rule(question, margin), _crowd(question)
-    truths = [step for step in STEPS if _is_possible(question, step)]
+    truths = [step for step in STEPS if step * _share_gap(question) < _decisive(question)]
     studies = studies or usual_studies(len(rule.models))
     for_cap = min(studies, _FOR_A_CAP) if max_dialogues is None else 0
     told = _adding_up(for_cap + studies * len(truths), on_progress)
@@ -133,7 +133,6 @@ def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
 
 
 def _check(question: PlanInputs, margin: float | None) -> None:
-    """What the rule, or its simulation, has no answer to."""
     name, habits = question.technique, question.habits
     if question.method == "liu2023":
         raise PlanError("--stop decided has nothing of the sizes of Liu et al. 2023", try_="leave --method out")
@@ -186,7 +185,6 @@ def _why_no_margin(margin: float) -> str:
 
 
 def _decisive(question: PlanInputs) -> float:
-    """Share of answers that are no tie."""
     return question.discordance or 1.0
 
 
@@ -224,10 +222,6 @@ def _crowd(question: PlanInputs) -> Crowd:
     )
 
 
-def _is_possible(question: PlanInputs, step: float) -> bool:
-    return step * _share_gap(question) < _decisive(question)
-
-
 def _rates(question: PlanInputs, step: float) -> Floats:
     """Models × models: win rates, ties counting half, where each model is ``step`` gaps above the next."""
     decisive = _decisive(question)
@@ -253,13 +247,11 @@ def _chosen_cap(
 
 
 def _rounded_up(number: int) -> int:
-    """To two digits."""
     step = int(10 ** max(0, len(str(number)) - 2))
     return math.ceil(number / step) * step
 
 
 def _capped(question: PlanInputs, rule: StoppingRule, cap: int) -> StoppingRule:
-    """The rule for what remains after checks of ``cap`` dialogues that are collected."""
     fewest = with_losses(question, rule.fewest)
     if cap < fewest:
         lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""

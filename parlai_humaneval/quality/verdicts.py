@@ -50,8 +50,6 @@ class Verdict(BaseModel):
 
 @dataclass(frozen=True)
 class _Check(Generic[Judged]):
-    """A check by its name; ``source`` and ``description`` are for people."""
-
     name: str
     source: str
     description: str

@@ -138,7 +138,11 @@ def _note_away(record: Rated, seconds: float) -> None:
 def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
     match event:
         case TopicChosen() | TopicChanged():
-            _note_topic(record, event)
+            if isinstance(event, TopicChosen):
+                record.context.topic, record.context.topic_source = event.text, "free"
+                record.context.opinion = event.opinion
+            else:
+                record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
         case HumanMessage() | CandidatesShown() | NoneChosen() | Answered():
             _note_turn(record, event)
         case FinalRated():
@@ -155,14 +159,6 @@ def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
             pass
 
 
-def _note_topic(record: DialogueRecord, event: TopicChosen | TopicChanged) -> None:
-    if isinstance(event, TopicChosen):
-        record.context.topic, record.context.topic_source = event.text, "free"
-        record.context.opinion = event.opinion
-    else:
-        record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
-
-
 def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | NoneChosen | Answered) -> None:
     if isinstance(event, HumanMessage):
         record.turns.append(
@@ -175,7 +171,9 @@ def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | N
             )
         )
         return
-    turn = _turn(record, event.turn)
+    if not record.turns or record.turns[-1].turn != event.turn:
+        raise EventLogError(f"an event of turn {event.turn} stands outside that turn")
+    turn = record.turns[-1]
     if isinstance(event, CandidatesShown):
         turn.candidates, turn.shown_at = event.candidates, event.at
     elif isinstance(event, NoneChosen):
@@ -184,12 +182,6 @@ def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | N
         turn.answered_at = event.at
         for name in Answered.model_fields.keys() - {"event", "at", "turn"}:
             setattr(turn, name, getattr(event, name))
-
-
-def _turn(record: DialogueRecord, number: int) -> Turn:
-    if not record.turns or record.turns[-1].turn != number:
-        raise EventLogError(f"an event of turn {number} stands outside that turn")
-    return record.turns[-1]
 
 
 def build_rated(events: Sequence[Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:

@@ -278,17 +278,6 @@ class DialogueRecord(RatedRecord):
         return [turn for turn in self.turns if turn.complete]
 
 
-__all__ = [
-    "AnyRated",
-    "AskedQuestion",
-    "GivenAnswer",
-    "JudgementRecord",
-    "Rated",
-    "ReplayedRating",
-    "ShownDialogue",
-    "ShownLine",
-]
-
 HUMAN = "human"
 """Stands for a person among the names of models."""
 

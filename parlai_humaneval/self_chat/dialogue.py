@@ -235,7 +235,6 @@ UnderWay = tuple[DialogueFile, BotDialogue]
 
 
 def _take(entry: UnderWay, answer: Answer, under_way: list[UnderWay], on_dialogue: OnDialogue) -> None:
-    """Add the reply to its dialogue, and keep the dialogue if that was its last line."""
     file, dialogue = entry
     dialogue.take(answer)
     if dialogue.done:
@@ -247,7 +246,6 @@ def _take(entry: UnderWay, answer: Answer, under_way: list[UnderWay], on_dialogu
 def _dialogues(
     pool: ModelPool, file: DialogueFile, starts: Sequence[Start], settings: SelfChatSettings
 ) -> Iterator[BotDialogue]:
-    """The dialogues that a file lacks, each begun when it is asked for."""
     missing = set(file.missing)
     for number, start in zip(range(settings.num_dialogues), starts_of(file.pair, starts, settings.seed), strict=False):
         if number in missing:
@@ -283,7 +281,6 @@ def _admit(pool: ModelPool, waiting: Sequence[Waiting], under_way: list[UnderWay
 
 
 def _at_once(worker: ModelWorker) -> int:
-    """How many replies the model computes or awaits at the same time."""
     return worker.max_batch * worker.threads
 
 
@@ -304,7 +301,6 @@ def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], aske
 
 
 def _free(ready: Sequence[UnderWay], asked: Collection[Child]) -> list[UnderWay]:
-    """Those for whose next line their model has room."""
     asked_now = Counter(child.worker for child in asked)
     room: dict[ModelWorker, int] = {}
     free = []

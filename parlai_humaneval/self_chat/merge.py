@@ -94,7 +94,6 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
 
 
 def _shards_in(folder: Path) -> list[Path]:
-    """The folder itself if it is a shard, else the shards that it holds."""
     if not folder.is_dir():
         raise SelfChatError("is not a folder", where=folder, try_="name those that hold the shards")
     if _is_shard(folder):
@@ -108,14 +107,12 @@ def _shards_in(folder: Path) -> list[Path]:
 
 
 def _is_shard(folder: Path) -> bool:
-    """By its name, or whatever it was renamed to by what it holds."""
     known = (read_metadata(path) for path in folder.glob("*.metadata"))
     named = re.fullmatch(r"shard-\d+-of-\d+", folder.name) is not None
     return named or any(metadata and SHARD in metadata["identity"] for metadata in known)
 
 
 def _parts_in(folder: Path) -> list[_Part]:
-    """What a shard holds of each pair."""
     parts = []
     for path in sorted(folder.glob("*.jsonl")):
         beside = path.with_name(f"{path.stem}.metadata")
@@ -133,7 +130,6 @@ def _parts_in(folder: Path) -> list[_Part]:
 
 
 def _check_counts(parts: Sequence[_Part]) -> None:
-    """All are of the same number of shards, each holds dialogues of its own, and none is there twice."""
     first = parts[0]
     for part in parts:
         if part.shard.of != first.shard.of:
@@ -159,7 +155,6 @@ def _check_counts(parts: Sequence[_Part]) -> None:
 
 
 def _check_alike(parts: Sequence[_Part]) -> None:
-    """All parts of a pair were made in the same way."""
     first = parts[0]
     for part in parts:
         differing = differences(first.identity, part.identity)
@@ -172,7 +167,6 @@ def _check_alike(parts: Sequence[_Part]) -> None:
 
 
 def _wanted(parts: Iterable[_Part]) -> int:
-    """The dialogues that were asked for: the most that any shard was asked for."""
     return max(int(part.metadata["opt"]["num_dialogues"]) for part in parts)
 
 
@@ -209,7 +203,6 @@ def _some(numbers: Sequence[int]) -> str:
 
 
 def _commands(parts: Sequence[_Part], shard: Shard, out: Path) -> list[str]:
-    """The commands that make a shard of all pairs; what is there already is kept by them."""
     settings = parts[0].metadata["opt"]
     flags = {"num_dialogues": _wanted(parts), "exchanges": settings["exchanges"], "start": settings["start"]}
     flags |= {key: settings[key] for key in ("start_file", "context_kind", "seed")}
@@ -225,7 +218,6 @@ def _commands(parts: Sequence[_Part], shard: Shard, out: Path) -> list[str]:
 
 
 def _models(parts: Sequence[_Part]) -> list[list[str]]:
-    """How the pairs are named on the command line: all self-chats together, and a tournament as one if it is one."""
     pairs = list(dict.fromkeys(part.pair for part in parts))
     alone = [first for first, second in pairs if first == second]
     several = [pair for pair in pairs if pair[0] != pair[1]]
@@ -262,7 +254,6 @@ def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
 
 
 def _write(out: Path, parts: Sequence[_Part]) -> GeneratedFile:
-    """The file of one pair, and beside it how it was made, with the runs of all shards."""
     first = parts[0]
     path = out / f"{file_stem(first.pair)}.jsonl"
     runs = [{**run, SHARD: str(part.shard)} for part in parts for run in part.metadata["runs"]]

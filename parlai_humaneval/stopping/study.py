@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.sequential import PRIOR_COUNT, PRIOR_VARIANCE, share_interval, squares
@@ -40,10 +40,6 @@ from parlai_humaneval.stopping.forecast import SIMULATIONS, forecast
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd
 from parlai_humaneval.stopping.status import Forecast, PairStanding, Standing, in_words
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _ONE = np.zeros(1, dtype=np.int64)
 """The row of a live study among the studies."""
@@ -229,7 +225,6 @@ class SequentialStudy:
             self._count(came, dialogue, outcome, event.done)
 
     def _count(self, came: _Worker, dialogue: int, outcome: Outcome, done: float) -> None:
-        """Have this part of a worker's dialogue count, in place of what counted of it before."""
         places = [self.rule.models.index(model) for model in came.dialogues[dialogue]]
         pairs = [(i, j) for i in range(len(places)) for j in range(i + 1, len(places))]
         for column, (i, j) in zip(came.places[dialogue], pairs, strict=True):
@@ -276,7 +271,7 @@ class SequentialStudy:
     def can_return(self, worker: str) -> bool:
         """Whether what a worker goes on to answer would be evidence: they came, and are not folded in yet."""
         came = self._workers.get(worker)
-        return came is not None and self._is_waited_for(came) and self._lacks(came) <= self.free
+        return came is not None and self._is_waited_for(came) and self._freed_dialogues(came) <= self.free
 
     def went_on_without(self, worker: str) -> bool:
         """Whether a worker came and did not finish, and nothing that they would answer now can be evidence."""
@@ -290,8 +285,7 @@ class SequentialStudy:
     def _is_waited_for(self, came: _Worker) -> bool:
         return self.ended is None and not came.folded and self.now < came.due
 
-    def _lacks(self, came: _Worker) -> int:
-        """Dialogues of a worker that were freed for others when they left."""
+    def _freed_dialogues(self, came: _Worker) -> int:
         return len(came.dialogues) - len(came.outcomes) if came.gone else 0
 
     def come_back(self, worker: str, *, at: float) -> None:
@@ -304,7 +298,7 @@ class SequentialStudy:
         self.look(at=at)
         if not came.gone or not self.can_return(worker):
             raise StudyError(f"worker {worker} cannot go on: they had not left, or the study went on without them")
-        self.in_flight += self._lacks(came)
+        self.in_flight += self._freed_dialogues(came)
         came.gone = False
         self.studies.end(_ONE, np.array([came.number]), np.array([np.inf]))
         self.log.append(Returned(at=self.now, worker=worker))
@@ -618,7 +612,6 @@ def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: b
 
 
 def _again(study: SequentialStudy, event: Event) -> None:
-    """What came from outside happens again; what the study made of it follows."""
     try:
         if isinstance(event, Arrived):
             study.arrive(event.worker, event.asked, at=event.at)

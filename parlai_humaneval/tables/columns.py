@@ -15,33 +15,12 @@ from typing_extensions import Unpack
 from parlai_humaneval._util.errors import HumanevalError, Parts
 from parlai_humaneval.tables.labels import CleanedLabels
 from parlai_humaneval.tables.schema import (
-    COLUMNS,
     KEYS,
-    TABLE_DESCRIPTIONS,
     TABLES,
     Column,
     Kind,
     TableName,
 )
-
-__all__ = [
-    "COLUMNS",
-    "TABLES",
-    "TABLE_DESCRIPTIONS",
-    "Repeated",
-    "Repeats",
-    "Row",
-    "StoppingLog",
-    "TableError",
-    "TableName",
-    "Tables",
-    "check_unique",
-    "from_rows",
-    "iso_time",
-    "refuse",
-    "typed",
-]
-
 
 Row = dict[str, Any]
 """Column → value."""
@@ -225,7 +204,13 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     if column.kind == "text":
         if column.allowed:
             refuse(table, column.name, values, ~(values.isin(column.allowed) | empty), _one_of(column))
-        return _text(values, empty)
+        cells = values.to_numpy(dtype=object, copy=True)
+        missing = empty.to_numpy(dtype=bool)
+        if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
+            cells[~missing] = [str(value) for value in cells[~missing]]
+        cells[missing] = None
+        series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
+        return series
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
     refuse(table, column.name, values, numbers.isna() & ~empty, "a number")
     refuse(table, column.name, values, numbers.isin([np.inf, -np.inf]), "a finite number")
@@ -248,16 +233,6 @@ def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
     elif kind != "text":
         cells = pd.arrays.IntegerArray(np.zeros(len(index), dtype=np.int64), missing)
     series: pd.Series[Any] = pd.Series(cells, index=index)
-    return series
-
-
-def _text(values: pd.Series[Any], empty: pd.Series[bool]) -> pd.Series[Any]:
-    cells = values.to_numpy(dtype=object, copy=True)
-    missing = empty.to_numpy(dtype=bool)
-    if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
-        cells[~missing] = [str(value) for value in cells[~missing]]
-    cells[missing] = None
-    series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
     return series
 
 

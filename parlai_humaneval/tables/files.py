@@ -20,14 +20,11 @@ from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.columns import (
-    TABLE_DESCRIPTIONS,
-    TABLES,
     Repeated,
     Repeats,
     Row,
     StoppingLog,
     TableError,
-    TableName,
     Tables,
     check_unique,
     from_rows,
@@ -36,7 +33,7 @@ from parlai_humaneval.tables.columns import (
 from parlai_humaneval.tables.filters import rater_kinds
 from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
-from parlai_humaneval.tables.schema import JUDGE_COLUMNS, Column
+from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLE_DESCRIPTIONS, TABLES, Column, TableName
 from parlai_humaneval.tables.validate import check_rules, with_dialogues
 
 Format = Literal["csv", "jsonl"]
@@ -107,7 +104,6 @@ def _event_or_line(line: str) -> Row:
 
 
 def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
-    """What judges answered, in a folder of its own: a file for each table that has rows, and a README."""
     if tables.judges is None:
         return []
     out.mkdir(exist_ok=True)
@@ -136,7 +132,7 @@ def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: 
     """
     out = Path(out)
     check_free(out, force=force)
-    present = _present(out)
+    present = _present_files(out)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as draft:
         written = write_tables(tables, Path(draft), format)
@@ -158,14 +154,13 @@ def check_free(out: AnyPath, *, force: bool = False) -> None:
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise TableError(f"{out} is a file", try_="name a folder for the tables")
-    present = _present(out)
+    present = _present_files(out)
     if present and not force:
         named = ", ".join(path.name for path in present)
         raise TableError(f"{out} holds {named} already", try_="name another folder, or replace them with --force")
 
 
-def _present(folder: Path) -> list[Path]:
-    """Tables of either format that stand in a folder, and a README that is not of tables of ours."""
+def _present_files(folder: Path) -> list[Path]:
     names = [f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format)]
     tables = [path for name in sorted(names) if (path := folder / name).exists()]
     tables += [folder / STOPPING] if (folder / STOPPING).exists() else []
@@ -219,8 +214,6 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
 
 @dataclass(frozen=True)
 class _Table:
-    """A table as it was read, and what was done to it."""
-
     frame: pd.DataFrame
     repeats: tuple[Repeated, ...] = ()
     cleaned: tuple[CleanedLabels, ...] = ()

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, TableName, refuse
+from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, refuse
 from parlai_humaneval.tables.filters import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
 from parlai_humaneval.tables.scales import check_scales
-from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.tables.schema import TIE, TableName
 from parlai_humaneval.techniques.registry import picking
 
 LEAST: Mapping[TableName, Mapping[str, int]] = {
@@ -96,7 +96,6 @@ def _two_models(frame: pd.DataFrame) -> None:
 
 
 def _not_turned_round(frame: pd.DataFrame) -> None:
-    """Nobody compares the same two a second time with their sides swapped under the same item."""
     swapped = (frame["model_a"] > frame["model_b"]).to_numpy(dtype=bool)
     key: pd.DataFrame = frame[["item_id", "worker_id", "judgement_id", "technique", "setting", "metric"]].copy()
     for a, b in (("model_a", "model_b"), ("dialogue_a", "dialogue_b")):
@@ -159,7 +158,6 @@ def _started(table: TableName) -> Callable[[pd.DataFrame], None]:
 
 
 def _one_turn(frame: pd.DataFrame) -> None:
-    """Rows of one turn agree, and the dialogue went on in one way."""
     turn = frame.groupby(_TURN, dropna=False, sort=False).ngroup()
     for column in ("seconds", "written"):
         _same_within(frame, turn, column)

@@ -38,7 +38,7 @@ class UnknownTechnique(HumanevalError, ValueError):
 
 
 @dataclass(frozen=True)
-class Habits:
+class PlanningDefaults:
     """How a technique is run, if nothing else is said: what a plan of a study counts with.
 
     A *judgement* is what enters the test: a rated turn, a compared pair of dialogues, a judged segment, a scored dialogue.
@@ -131,7 +131,7 @@ class Technique:
     recorded_as: str = ""
     amount: str = "dialogues_per_group"
     demo_amount: int | None = 10
-    habits: Habits | None = None
+    habits: PlanningDefaults | None = None
     folder: Path | None = None
 
     @property
@@ -243,7 +243,7 @@ PW_TURN = Technique(
     },
     picks={"": "one"},
     checks=_OF_SMITH,
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="turn",
         turns=6,
         seconds=89,
@@ -270,7 +270,7 @@ SATA = Technique(
     },
     picks={"soba": "one", "sata_random": "any", "sata_user": "any"},
     checks=("same_position", "short_tokens"),
-    habits=Habits(
+    habits=PlanningDefaults(
         settings=("sata_random", "sata_user", "soba"),
         judgement="turn",
         turns=9,
@@ -301,7 +301,7 @@ SINGLE_MODEL = Technique(
     },
     checks=_OF_SMITH,
     checks_of={"appropriate": ("short_tokens",)},  # Liu et al.'s fixed selection pattern is not for single models
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="turn",
         turns=6,
         seconds=39,
@@ -327,7 +327,7 @@ FREE_FOR_ALL = Technique(
         "many": {"appropriate": "Which responses are appropriate to continue the conversation? Select all of them."}
     },
     picks={"": "one", "many": "any"},
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="turn",
         turns=5,
         seconds=37.5,
@@ -348,7 +348,7 @@ ARENA = Technique(
     source="Ma et al. 2023, §3.2, after Chatbot Arena",
     tables=("turns", "dialogues", "comparisons"),
     questions={"better": "Which partner is better?"},
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="verdict",
         turns=5,
         seconds=40,
@@ -371,7 +371,7 @@ DIRECT_ASSESSMENT = Technique(
     tables=("turns", "dialogues", "ratings"),
     questions={"quality": "How much do you agree with each statement about the conversation that you just had?"},
     checks=("constant_scores", "rank_sum"),
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="scored dialogue",
         turns=10,
         seconds=40,
@@ -406,7 +406,7 @@ PW_DIALOG = Technique(
     },
     checks=("failed_gold", "same_side"),  # the papers on finished dialogues name none
     amount="judgements_per_group",
-    habits=Habits(
+    habits=PlanningDefaults(
         settings=("human_bot", "self_chat"),
         judgement="comparison",
         turns=6,
@@ -430,7 +430,7 @@ SELF_CHAT = Technique(
     tables=("comparisons", "judgements"),
     recorded_as="pw_dialog",
     amount="judgements_per_group",
-    habits=Habits(
+    habits=PlanningDefaults(
         settings=("self_chat",),
         judgement="comparison",
         turns=6,
@@ -453,7 +453,7 @@ SPOT_THE_BOT = Technique(
     tables=("segments", "judgements"),
     checks=("failed_gold",),
     amount="num_dialogues",
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="annotation",
         turns=5,
         seconds=25,

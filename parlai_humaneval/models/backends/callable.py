@@ -35,10 +35,10 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.installing import lacking
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.turns import Turn
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
-from parlai_humaneval.models.zoo.user_code import folder_of
+from parlai_humaneval.models.zoo.files import folder_of
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class OwnFunction:
 
 async def _awaited(answer: Coroutine[Any, Any, Any]) -> Any:
     """What would end the program ends the loop at least, and then nobody hears of the answer."""
-    with kept_running():
+    with isolate_model_code():
         return await answer
 
 
@@ -152,7 +152,7 @@ class CallableAgent(OutsideAgent):
 
     def ask(self, heard: Heard) -> Said:
         try:
-            with kept_running():
+            with isolate_model_code():
                 return Said(self.function(heard))
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             failure = self.function.failure(error)

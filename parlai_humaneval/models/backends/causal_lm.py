@@ -204,9 +204,8 @@ class CausalLmAgent(HuggingFaceAgent):
         kind, file = opt.get("prompt_format") or "auto", opt.get("chat_template")
         template = read_template(str(file)) if file else own_template(tokenizer)
         if kind == "auto":
-            kind = (
-                "chat" if template else "dialogpt" if _is_dialogpt(str(opt["hf_model"]), self.model.config) else "plain"
-            )
+            names = f"{opt['hf_model']} {getattr(self.model.config, '_name_or_path', '')}".lower()
+            kind = "chat" if template else "dialogpt" if "dialogpt" in names else "plain"
         if kind == "plain":
             return PlainFormat(tokenizer, system)
         if kind == "dialogpt":
@@ -229,10 +228,6 @@ def _switches(given: Any) -> dict[str, Any]:
     if overlap := switches.keys() & WRITTEN_BY_US:
         raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
     return switches
-
-
-def _is_dialogpt(name: str, config: object) -> bool:
-    return "dialogpt" in f"{name} {getattr(config, '_name_or_path', '')}".lower()
 
 
 def _end_of_turn(tokenizer: object) -> str:

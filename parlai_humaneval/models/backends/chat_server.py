@@ -120,7 +120,7 @@ class ChatServer:
         try:
             raw = create(model=self.server.model, messages=messages, **sampling, **_streaming(stream, counts))
             requests = before + _requests(raw.http_response.request)
-            reply = read_stream(self._pieces(raw.parse())) if stream else read_whole(raw.http_response.content)
+            reply = read_stream(self._timed_pieces(raw.parse())) if stream else read_whole(raw.http_response.content)
             return reply, requests
         except openai.APIStatusError as error:
             requests = before + _requests(error.request)
@@ -163,8 +163,7 @@ class ChatServer:
             return []
         return sorted(names, key=lambda name: -difflib.SequenceMatcher(None, name, self.server.model).ratio())
 
-    def _pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
-        """The pieces, until they take too long."""
+    def _timed_pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
         deadline = time.monotonic() + LONGEST_STREAM * self._timeout_s
         with stream:
             for piece in stream:
@@ -247,7 +246,7 @@ def told(
     body = str(getattr(error, "body", None) or "")
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
-        answered = f"{server} answered with status {status} and says {server.quote(_said(error))}"
+        answered = f"{server} answered with status {status} and says {server.quote(_server_message(error))}"
         if about_key := _about_key(server, error):
             return OutsideError(f"{answered}{about_key}{asked}", final=True)
         mend = None if status in ABSENT else mend_of(body)
@@ -264,7 +263,7 @@ def told(
         cause = server.quote(str(error.__cause__ or error))
         message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
         return OutsideError(message, final=exhausted, absence=_unreached(error))
-    said = _said(error) or str(error)
+    said = _server_message(error) or str(error)
     return refused(
         f"{server} broke off and says {server.quote(said)}{asked}", mend_of(body or said), body or said, requests
     )
@@ -289,8 +288,7 @@ def _is_one_of(error: BaseException | None, names: frozenset[str]) -> bool:
     return not names.isdisjoint(kind.__name__ for kind in type(error).__mro__)
 
 
-def _said(error: openai.OpenAIError) -> str:
-    """The server's own words, out of the envelope that most of them use."""
+def _server_message(error: openai.OpenAIError) -> str:
     body = getattr(error, "body", None)
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or body)
@@ -301,7 +299,7 @@ def _about_key(server: Server, error: openai.APIStatusError) -> str:
     """That the key is wrong, or none was sent; empty where something else is wrong."""
     return refused_key(
         error.status_code,
-        _said(error),
+        _server_message(error),
         variable=server.key_variable,
         option="api_key_env",
         sent=bool(server.key),

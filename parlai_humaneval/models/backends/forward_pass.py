@@ -135,7 +135,6 @@ def _probe(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def _next_scores(model: Any, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-    """What ``generate`` chooses the next word by."""
     import torch
     from transformers import GenerationConfig
 

@@ -300,9 +300,9 @@ class _AllOver:
     def __call__(self, input_ids: torch.Tensor, scores: Any, **unused: Any) -> bool:
         new = input_ids[:, self._start :].tolist()
         for row, tokens in enumerate(new):
-            if row not in self._over and (tokens[-1] in self._ends or self._says_so(tokens)):
+            if row not in self._over and (
+                tokens[-1] in self._ends
+                or (self._is_over is not None and self._is_over(self._tokenizer.decode(tokens)))
+            ):
                 self._over.add(row)
         return len(self._over) == len(new)
-
-    def _says_so(self, tokens: Sequence[int]) -> bool:
-        return self._is_over is not None and self._is_over(self._tokenizer.decode(tokens))

@@ -57,7 +57,7 @@ class PromptFormat(ABC):
     def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
         self.tokenizer = tokenizer
         self.system_prompt = system_prompt
-        self._controls = _controls(tokenizer)
+        self._control_tokens = _control_tokens(tokenizer)
 
     @property
     def turn_ends(self) -> list[int]:
@@ -84,13 +84,12 @@ class PromptFormat(ABC):
         before = None
         while before != text:  # what remains could form a token anew
             before = text
-            for token in self._controls:
+            for token in self._control_tokens:
                 text = text.replace(token, "")
         return text.strip()
 
 
-def _controls(tokenizer: Any) -> tuple[str, ...]:
-    """The tokens that nobody may write: those that mark turns, ends and padding."""
+def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
     added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
     return tuple(sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True))
 
@@ -163,7 +162,6 @@ def fit(
 
 
 def _end_of_line(line: Line, room: int, tokens: Callable[[Sequence[Line]], list[int]]) -> Line:
-    """The longest end of a line that fits alone, or its last letter."""
     speaker, text = line
     if len(tokens([line])) <= room:
         return line

@@ -128,7 +128,6 @@ def _own_code(path: str) -> ZooError:
 
 
 def _code_in(path: str, name: str) -> list[str]:
-    """The Python files that a JSON file of the model names."""
     named = _read_json(path, name).get("auto_map") or {}
     classes = [each for value in named.values() for each in (value if isinstance(value, list) else [value]) if each]
     return [f"{each.rpartition('.')[0]}.py" for each in map(str, classes)]
@@ -156,6 +155,5 @@ def _read_json(path: str, name: str) -> dict[str, Any]:
 
 
 def _hub(verb: str) -> str:
-    """A command of the hub's program, which newer versions call ``hf``."""
     renamed = tuple(map(int, version("huggingface_hub").split(".")[:2])) >= (0, 34)
     return f"hf {'auth ' if verb == 'login' else ''}{verb}" if renamed else f"huggingface-cli {verb}"

@@ -35,8 +35,7 @@ from parlai_humaneval.dialogues.personas import OWN, PARTNERS, persona_line
 from parlai_humaneval.models.agent.options import UnknownOptions, parse
 from parlai_humaneval.models.pool.loading import device_options
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home
-from parlai_humaneval.models.zoo.user_code import make_importable
+from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home, make_importable
 
 if TYPE_CHECKING:
     from parlai.core.params import ParlaiParser
@@ -431,7 +430,7 @@ def train(
     options = {**_scheduler_begun_with(plan), **plan.options()}
     _there(plan, options)
     opt = parsed(plan.spec, options)
-    resumed = _prepare(plan, options)
+    resumed = _prepare_folder(plan, options)
     if resumed and on_resume:
         on_resume(checkpoint_of(plan) or "")
     if folds is not None:
@@ -459,7 +458,6 @@ def _there(plan: Plan, options: Mapping[str, Any]) -> None:
 
 
 def _exists(path: str) -> bool:
-    """A file, a folder, or what several files' names begin with."""
     return Path(path).exists() or any(Path(path).parent.glob(f"{Path(path).name}*"))
 
 
@@ -509,8 +507,7 @@ def _scheduler_begun_with(plan: Plan) -> dict[str, Any]:
     return {key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}
 
 
-def _prepare(plan: Plan, options: Mapping[str, Any]) -> bool:
-    """Make the folder of the training; whether an interrupted one is there to go on with."""
+def _prepare_folder(plan: Plan, options: Mapping[str, Any]) -> bool:
     settings = json.loads(json.dumps({key: value for key, value in options.items() if key not in LIMITS}))
     settings["data"] = plan.data
     noted = plan.work / SETTINGS

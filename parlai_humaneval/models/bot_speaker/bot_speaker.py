@@ -209,7 +209,6 @@ class BotSpeakerAgent(Agent):
         self._side_by_side = self._histories.independent and self._order_kind == "fixed"
 
     def _begin(self) -> None:
-        """Number the dialogue, at its first line. The first one is prepared already."""
         if self._begun:
             return
         if number := next(self._numbers):
@@ -336,7 +335,7 @@ class BotSpeakerAgent(Agent):
         if is_blank(line):
             raise ValueError("a text that continues the dialogue cannot be blank")
         self._begin()
-        replies = self._taken()
+        replies = self._taken_replies()
         if candidate_id is not None and self._histories.independent:
             self._histories.go_on(replies, visible=line)
         else:
@@ -353,7 +352,7 @@ class BotSpeakerAgent(Agent):
             raise ValueError("accept_all() needs independent histories; with a shared one, accept() a candidate")
         if self._pending is None:
             raise ValueError("accept_all() needs replies: call act() first")
-        self._histories.go_on(self._taken(), visible=None)
+        self._histories.go_on(self._taken_replies(), visible=None)
 
     def self_observe(self, message: Mapping[str, Any]) -> None:
         """ParlAI's way to say what continues: its worlds call it for openers and after a batch."""
@@ -377,14 +376,13 @@ class BotSpeakerAgent(Agent):
         chance = random.Random(f"label|{self._seed}|{self.dialogue}")
         line = said_for(self.observation or {}, shown, self._use_reply, chance)
         if line is None:
-            self._taken()
+            self._taken_replies()
         elif line == shown or is_blank(line):
             self.accept(self._chosen or shown_cards(self._candidates)[0].candidate_id)
         else:
             self.accept(text=line)
 
-    def _taken(self) -> list[str]:
-        """Each model's reply in the pending turn, which ends with this."""
+    def _taken_replies(self) -> list[str]:
         replies, self._replies = self._replies, []
         self._pending, self._candidates, self._chosen = None, [], ""
         return replies

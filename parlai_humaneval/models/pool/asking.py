@@ -205,7 +205,6 @@ def _failure(broken: Sequence[_Question]) -> ModelFailed:
 
 
 def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -> None:
-    """Return when a future of ``questions`` is done, or the first deadline has passed, or it is time for a word."""
     deadline = min(min(question.deadline, question.notice) for question in questions)
     requests = [request for question in questions for request in question.requests]
     futures: list[Future[Any]] = [request.future for request in requests]
@@ -216,8 +215,6 @@ def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -
 
 
 class _Question:
-    """One model's turn to answer: the requests under way, the tries used, and what went wrong last."""
-
     def __init__(
         self,
         child: Child,
@@ -265,7 +262,6 @@ class _Question:
         self.deadline = time.monotonic() + self._timeout_s
 
     def news(self) -> str | None:
-        """What the person should be told now, once: a model's server is out, or one with a longer time-out is at it."""
         if self.answer is not None:
             return None
         if not self._told_of_outage and any(request.wait.began.done() for request in self.requests):
@@ -290,7 +286,6 @@ class _Question:
         self._ask()
 
     def look(self) -> bool:
-        """Take the answer if it is there; True when this try has failed or is late."""
         for request in [request for request in self.requests if request.future.done()]:
             error = request.future.exception()
             if error is None:
@@ -323,7 +318,6 @@ class _Question:
         self.child.worker.figures.answered(answer.latency_s, fit=not answer.failed)
 
     def _weigh(self, reply: Reply) -> None:
-        """Take ``reply`` for the answer, or note what is said against it."""
         self._info = in_all(self._info, reply.info)
         answer = Answer(reply.text, reply.ready_at - self._started, info=self._info, withdrawn=self._withdrawn)
         if blocked := self._objections.refuse(reply.text):

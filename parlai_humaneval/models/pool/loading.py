@@ -19,15 +19,14 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.installing import check_release, lacking
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.options import UnknownOptions, parse, refusal
 from parlai_humaneval.models.agent.packages import needs_local_packages
 from parlai_humaneval.models.backends.base import OutsideAgent, OutsideError
 from parlai_humaneval.models.backends.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import PATH_OPTIONS, expand_home, missing
+from parlai_humaneval.models.zoo.files import FOLDER_OPTION, PATH_OPTIONS, expand_home, make_importable, missing
 from parlai_humaneval.models.zoo.secrets import key_trouble
-from parlai_humaneval.models.zoo.user_code import FOLDER_OPTION, make_importable
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +134,7 @@ def load_agent(spec: ModelSpec) -> Agent:
     opt = parlai_opt(spec)
     _let_through(opt, spec)
     try:
-        with default_gpu_kept(spec), kept_running():
+        with default_gpu_kept(spec), isolate_model_code():
             return _with_own_chances(create_agent(opt, requireModelExists=True))
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
@@ -227,7 +226,8 @@ def _opt_of_twin(spec: ModelSpec, agent: Agent) -> Opt:
     That is: what the zoo file says, else what was saved with the model, else the default.
     """
     asked = parlai_opt(spec)
-    saved = _saved_opt(asked)
+    file = Path(f"{asked.get('model_file') or ''}.opt")
+    saved = Opt.load(str(file)) if file.is_file() else {}
     opt = Opt(agent.opt)
     for key in generation_options(agent):
         for source in (asked["override"], saved, asked):
@@ -236,8 +236,3 @@ def _opt_of_twin(spec: ModelSpec, agent: Agent) -> Opt:
                 break
     opt["override"] = asked["override"]
     return opt
-
-
-def _saved_opt(opt: Opt) -> Mapping[str, object]:
-    file = Path(f"{opt.get('model_file') or ''}.opt")
-    return Opt.load(str(file)) if file.is_file() else {}

@@ -185,7 +185,6 @@ class Hosts:
             thread.join(END_S)
 
     def _settle(self, index: int) -> Mapping[str, Any]:
-        """Start the process of a place, and have it load what is to be answered there."""
         replica, told = self._begun(index)
         self._open(_Place(index, replica))
         return told
@@ -231,7 +230,6 @@ class Hosts:
             return self._free.popleft()
 
     def _open(self, place: _Place) -> None:
-        """There is a process now that serves."""
         with self._changed:
             self._serving += 1
             self._give_back(place)
@@ -242,7 +240,6 @@ class Hosts:
             self._changed.notify()
 
     def _replace(self, place: _Place, why: str) -> None:
-        """Start another process in the place of one that has ended, while the others go on."""
         self._end(place.replica)
         with self._changed:
             self._serving -= 1

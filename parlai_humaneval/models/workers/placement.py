@@ -21,7 +21,7 @@ from parlai_humaneval.models.workers.hosts import Hosts, RemoteAgent, Replica, r
 from parlai_humaneval.models.workers.process import HostProcess, device_environment
 from parlai_humaneval.models.workers.ray_actor import RayActor, Room, connect
 from parlai_humaneval.models.zoo.entries import ENGINE_KEYS, Engine, ModelSpec, Running, ZooError
-from parlai_humaneval.models.zoo.user_code import make_importable
+from parlai_humaneval.models.zoo.files import make_importable
 
 
 class _Placed(NamedTuple):
@@ -117,7 +117,6 @@ class PlacedModels(LoadedModels):
 
 
 def _place_of(spec: ModelSpec) -> tuple[object, ...]:
-    """Where a model is loaded: one that shares its weights can be answered there, too, if it is to be there."""
     running = spec.running
     return (spec.device, running.engine, running.copies, running.devices, running.cpus, running.gpus, running.address)
 

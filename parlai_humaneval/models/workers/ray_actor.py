@@ -299,7 +299,6 @@ class RayActor:
             self._ray.kill(self._actor)
 
     def _settle(self) -> None:
-        """Wait until the actor is on a node, and see that it fits there."""
         began = time.monotonic()
         until = began + self._room.patience(self._model, self._index)
         said = False

@@ -368,11 +368,10 @@ def is_chat_llm(spec: ModelSpec) -> bool:
     if form != "auto":
         return bool(form == "chat")
     told = spec.options.get("system_prompt") or spec.options.get("chat_template")
-    return bool(told) or _has_template(Path(str(spec.options.get("hf_model", ""))).expanduser())
+    return bool(told) or _has_chat_template(Path(str(spec.options.get("hf_model", ""))).expanduser())
 
 
-def _has_template(folder: Path) -> bool:
-    """Whether a folder of weights comes with a chat template."""
+def _has_chat_template(folder: Path) -> bool:
     if (folder / "chat_template.jinja").is_file():
         return True
     try:

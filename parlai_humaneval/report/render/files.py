@@ -18,10 +18,10 @@ from parlai_humaneval.report.render.latex import to_latex
 from parlai_humaneval.report.summary import answer_tables, figure_of, leaders_table, leading, superiority_table
 from parlai_humaneval.report.views import DataTable
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import TableError, TableName
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
 from parlai_humaneval.tables.files import write_csv as write_csv
-from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS
+from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TableName
 
 PAGE_ENDINGS = (".html", ".htm")
 NUMBERS, README = "report.json", "README.md"

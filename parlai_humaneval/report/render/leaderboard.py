@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.report.leaderboard import RANKS_SOURCE, Board, Leaderboard, how_ranked
-from parlai_humaneval.report.references import references_in
 from parlai_humaneval.report.render.files import PAGE_ENDINGS, OutputError
-from parlai_humaneval.report.render.html import Drawing, FigureView, Files, TableView, environment
+from parlai_humaneval.report.render.html import Drawing, FigureView, Files, TableView, environment, references_in
 from parlai_humaneval.report.summary import figure_of, models_table
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 

@@ -18,7 +18,7 @@ from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.simulation.raters import browser_of_simulated
 from mephisto_tasks.storage.results import raters_of_dialogues
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.schema.steps import RankStep
 
 OUT_OF_PRACTICE = {"onboarding_qualification": None}
@@ -183,4 +183,4 @@ async def test_a_study_that_nobody_has_rated_is_reported_under_its_technique(tmp
     tables, known = answers_of(data_dir, name)
     assert (known.technique, known.tasks) == ("pw_dialog", [name])
     nothing = "Nothing has been rated yet, so nothing can be said about the models."
-    assert make_document(tables, task=known).headline() == nothing
+    assert build_report(tables, task=known).headline() == nothing

@@ -26,8 +26,8 @@ from parlai_humaneval.cli import main
 from parlai_humaneval.materials.consent import Consent, ConsentSection
 from parlai_humaneval.schema.events import Event, FeedbackGiven
 from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.columns import TableName
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.schema import TableName
 
 TASK, ELSE_TASK = "release-study", "judging-study"
 PEOPLE = ("A1RELEASED0001", "A2RELEASED0002", "A3RELEASED0003")

@@ -25,7 +25,7 @@ from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.locks import task_lock
 from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.cli import main
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import Stopping
 from parlai_humaneval.stopping.status import Forecast, Standing
@@ -115,7 +115,7 @@ async def test_a_real_study_is_watched_to_its_answer(start: Launch) -> None:
     assert (over.deciding.standing, over.wanted) == (now.standing, over.completed)
     assert over.end.words == "The answer is reached."
     tables, known = answers_of(data_dir, TASK)
-    document = make_document(tables, Options(draws=100), task=known)
+    document = build_report(tables, Options(draws=100), task=known)
     assert document.headline() == over.headline
     section = document.sections["stopping"]
     assert isinstance(section, Stopping)

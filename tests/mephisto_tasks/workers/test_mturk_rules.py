@@ -185,4 +185,4 @@ def test_lifting_a_block_says_which_others_hold(mturk: StandIn, db: Any, data_di
     assert mturk.journal.of("DeleteWorkerBlock") == []
     assert "On MTurk nobody of them is blocked any more." in workers("unblock", name, "--all-tasks", "--everywhere")
     assert [call.params["WorkerId"] for call in mturk.journal.of("DeleteWorkerBlock")] == ["ARUDE"]
-    assert "Blocked there: nobody" in workers("unblock", name, "--all-tasks")
+    assert "where nobody is blocked" in workers("unblock", name, "--all-tasks")

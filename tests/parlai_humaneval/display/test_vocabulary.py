@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from masked import mask_identity
 
-from parlai_humaneval.display.masking import mask_identity
 from parlai_humaneval.display.model_names import name_part, name_phrases, talk_phrases
 from parlai_humaneval.display.settings import ReplyLooks, presenter_of
 from parlai_humaneval.display.text import foreign_script

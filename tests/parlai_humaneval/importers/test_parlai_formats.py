@@ -16,10 +16,9 @@ import pytest
 from parlai_samples import SAMPLES, sample
 
 from parlai_humaneval.importers import acute, model_chat
-from parlai_humaneval.importers.metrics import metric_of
 from parlai_humaneval.importers.readers import READERS, Imported, gather
 from parlai_humaneval.importers.saved import units_of_file
-from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit
+from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit, metric_of
 from parlai_humaneval.tables.columns import TableError
 
 PLAN = Plan(pseudonym=lambda name: f"w-{name.lower()}")

@@ -8,8 +8,7 @@ from live_dialogues import live_record, live_turn
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.pairing import NotEnough
-from parlai_humaneval.allocation.replays import replay_items, turn_items, whole_items
+from parlai_humaneval.allocation.pairing import NotEnough, replay_items, turn_items, whole_items
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.dialogues.sources import dialogues_of
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.tables.columns import TableError, TableName, check_unique, typed
+from parlai_humaneval.tables.columns import TableError, check_unique, typed
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.tables.validate import check_rules
 
 TURN = {

@@ -116,7 +116,9 @@ def block_by_hand(
     without = [known.pseudonym for known in workers if site_of is not None and sites[known.provider] is None]
     if without:
         raise BlockError(
-            f"{', '.join(without)}: the site that they come from cannot block them; leave --everywhere out"
+            "the site that they come from cannot block them",
+            where=f"{', '.join(without)}",
+            try_="leave --everywhere out",
         )
     name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
     problems = []
@@ -174,7 +176,7 @@ def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> 
     if workers is not None:
         unknown = sorted(set(workers) - {block.worker for _, block in blocks})
         if unknown:
-            raise BlockError(_not_blocked(unknown, [block for _, block in blocks], task_name, data_dir))
+            raise _not_blocked(unknown, [block for _, block in blocks], task_name, data_dir)
         blocks = [(worker_id, block) for worker_id, block in blocks if block.worker in workers]
     lifted = [
         Lifted(block=block, provider_agreed=revoke(worker_of(db, worker_id), block.qualification))
@@ -186,14 +188,17 @@ def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> 
     return lifted
 
 
-def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str | None, data_dir: Path) -> str:
-    """Says where else the first of these workers is blocked, or who is blocked there."""
+def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str | None, data_dir: Path) -> BlockError:
+    """Where else the first of these workers is blocked, or who is blocked there."""
     where = "in all studies" if task_name is None else f"in task {task_name!r}"
     other = next(iter(blocks_of(data_dir, unknown[:1])), None)
     if other is not None:
-        return f"{unknown[0]}: not blocked {where}, but {other.place}. Lift that: parlai-humaneval {other.lifted_by}"
+        what = f"not blocked {where}, but {other.place}"
+        return BlockError(what, where=unknown[0], try_=f"parlai-humaneval {other.lifted_by}")
     known = ", ".join(sorted({block.worker for block in blocks})) or "nobody"
-    return f"{', '.join(unknown)}: not blocked {where}. Blocked there: {known}"
+    return BlockError(
+        f"not blocked {where}", where=", ".join(unknown), try_=f"name somebody who is blocked there: {known}"
+    )
 
 
 def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) -> list[tuple[str, Block]]:

@@ -116,7 +116,7 @@ def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ({"exclude_tasks": ["odl"]}, "no study 'odl' in this data directory; did you mean old"),
+        ({"exclude_tasks": ["odl"]}, "no study 'odl' in this data directory. Did you mean old"),
         ({"exclude_tasks": ["next"]}, "next is this study itself; how often one may take part says"),
         ({"qualifications": ["traned"]}, "no qualification 'traned' was ever given in this data directory"),
         ({"allow_list": "/no/such/file"}, "workers.allow_list: there is no file /no/such/file"),

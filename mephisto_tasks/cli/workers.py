@@ -31,6 +31,7 @@ from mephisto_tasks.cli.options import (
 )
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -105,7 +106,7 @@ def unblock(
     Workers are named by their pseudonyms, as in reports and exports.
     """
     if bool(workers) + everybody + only_list > 1:
-        raise click.UsageError("choose one of --list, --worker and --all")
+        raise WrongUsage("choose one of --list, --worker and --all")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.workers import blocks as blocking
@@ -279,9 +280,9 @@ def block(
     """Turn workers away, in one study or in all; a running launch does so from now on. Who is inside may finish."""
     must_be_one(task_name, all_tasks)
     if everywhere and not all_tasks:
-        raise click.UsageError("--everywhere goes with --all-tasks")
+        raise WrongUsage("--everywhere goes with --all-tasks")
     if not reason.strip():
-        raise click.UsageError("--reason is empty: say in a sentence why")
+        raise WrongUsage("--reason is empty", try_="say in a sentence why")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.workers.blocks import block_by_hand
@@ -318,7 +319,7 @@ def unblock_worker(
     """Let workers in again; a running launch does so at once."""
     must_be_one(task_name, all_tasks)
     if everywhere and not all_tasks:
-        raise click.UsageError("--everywhere goes with --all-tasks")
+        raise WrongUsage("--everywhere goes with --all-tasks")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.workers import blocks as blocking
@@ -352,7 +353,7 @@ def unblock_worker(
 def note(pseudonym: str, text: str, data_dir: str | None) -> None:
     """Write a note on a worker; `workers show` prints it. Write nothing in it that tells who they are."""
     if not text.strip():
-        raise click.UsageError("the note is empty")
+        raise WrongUsage("the note is empty")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.storage.logs import NOTES, Note
@@ -427,7 +428,7 @@ def blocks_of_site(provider: str) -> SiteBlocks | None:
 
 def must_be_one(task_name: str | None, all_tasks: bool) -> None:
     if (task_name is None) != all_tasks:
-        raise click.UsageError("say where: --task-name NAME, or --all-tasks")
+        raise WrongUsage("say where: --task-name NAME, or --all-tasks")
 
 
 def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) -> list[KnownWorker]:
@@ -439,7 +440,7 @@ def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) ->
     from mephisto_tasks.workers.roster import by_worker_id, known_workers, named
 
     if not pseudonyms and not ids:
-        raise click.UsageError("name a worker: their pseudonym, or --worker-id ID")
+        raise WrongUsage("name a worker: their pseudonym, or --worker-id ID")
     everybody = known_workers(data_dir)
     by_id = [known.pseudonym for one in ids for known in by_worker_id(everybody.values(), one)]
     return named(everybody, [*pseudonyms, *by_id])

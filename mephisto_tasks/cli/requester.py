@@ -21,6 +21,7 @@ from mephisto_tasks.cli.options import (
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.base import AccountCheck, Accounts
@@ -77,7 +78,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
         keys: tuple[str, str] | None = None
         if access_key_id or accounts.needs_keys(name):
             if not sys.stdin.isatty() and not access_key_id:
-                raise click.ClickException(accounts.no_keys.format(name=name))
+                raise CommandError(accounts.no_keys.format(name=name), try_=accounts.keys_advice)
             first, second = accounts.key_words
             key_id = access_key_id or click.prompt(first)
             keys = (key_id.strip(), click.prompt(second, hide_input=True).strip())
@@ -139,7 +140,7 @@ def check(name: str | None, data_dir: str | None, as_json: bool) -> None:
             click.echo(in_words(each))
     if not checks:
         who = "requester with an account" if name is None else f"requester {name!r} with an account"
-        raise click.ClickException(f"there is no {who} in {directory}; see `parlai-humaneval requester add --help`")
+        raise CommandError(f"there is no {who} in {directory}", try_="see `parlai-humaneval requester add --help`")
     sys.exit(1 if any(each.wrong for each in checks) else 0)
 
 

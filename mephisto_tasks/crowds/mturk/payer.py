@@ -360,8 +360,9 @@ class MTurkPayer:
         there = balance(self._client)
         if needed > there:
             raise PayError(
-                f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees: nothing was sent. "
-                "Add money at requester.mturk.com/account, and run this again"
+                f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees: nothing "
+                "was sent",
+                try_="add money at requester.mturk.com/account, and run this again",
             )
 
     # Sending

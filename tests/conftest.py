@@ -8,10 +8,13 @@ other, threads that wait for a core burn five times the processor time that the 
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
+from collections.abc import Iterator
 from functools import partialmethod
 
+import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
 
@@ -24,3 +27,15 @@ if "mix_stderr" in inspect.signature(CliRunner).parameters:
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("fixed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Millions of objects of libraries and tests are made to stay: looking for garbage among them finds nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(10_000)
+        gc.enable()

@@ -4,12 +4,15 @@ Ranges stand here. ``make lock`` finds the exact versions that are tested togeth
 to ``requirements/lock.txt``; the reasons for pins stand beside it.
 """
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+SOURCE = (HERE / "parlai_humaneval" / "__init__.py").read_text(encoding="utf-8")
+VERSION = re.findall(r'^__version__ = "(.+)"$', SOURCE, re.MULTILINE)[0]
 PATH_FILE = "parlai_humaneval.pth"
 AT_START = 'import sys; exec("try:\\n import parlai_humaneval_hook\\nexcept ImportError:\\n pass")\n'
 """What Python does at its start, so that ParlAI finds this package whoever imports it. A lost package stops nothing."""
@@ -42,7 +45,7 @@ class BuildWithPathFile(build_py):
 setup(
     cmdclass={"build_py": BuildWithPathFile},
     name="parlai-humaneval",
-    version="0.1.0",
+    version=VERSION,
     description="Human evaluation of dialogue models: ParlAI agents, Mephisto crowd tasks, honest statistics.",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",

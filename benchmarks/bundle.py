@@ -1,4 +1,4 @@
-"""Kilobytes that a rater's browser loads: the built page, gzipped."""
+"""Size of the page that a rater's browser loads, gzipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies a second of self-chats with a model in one process and in two, and on one Ray node and two, in the same run.
+"""Replies a second of self-chats in one process and two, on one Ray node and two.
 
 The nodes are of a cluster in a network of its own, with a loopback device alone, for which one has to be root (Ray listens
 on all interfaces). Every copy computes on one processor, so that two have to be twice as fast
@@ -13,11 +13,12 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from benchmarks.self_chat import EXCHANGES, large
+from benchmarks.processes import BenchmarkError, NothingToMeasure
+from benchmarks.self_chat import EXCHANGES, large, tiny
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, Running
@@ -39,31 +40,38 @@ NOTE = (
 
 
 def run(quick: bool) -> list[Figure]:
-    """Both engines; with ``quick`` a round of two dialogues in processes alone."""
-    spec = large()
+    """Both engines; with ``quick`` a round of two dialogues in one process and in this one."""
     if quick:
-        return [*compare(spec, "processes", None, dialogues=2, rounds=1)]
+        return [*compare(tiny(), "processes", None, copies=(1,), dialogues=2, rounds=1)]
+    spec = large()
     with _cluster() as address:
         return [*compare(spec, "processes", None), *compare(spec, "ray", address)]
 
 
 def compare(
-    spec: ModelSpec, engine: Engine, address: str | None, *, dialogues: int = DIALOGUES, rounds: int = ROUNDS
+    spec: ModelSpec,
+    engine: Engine,
+    address: str | None,
+    *,
+    copies: Sequence[int] = (1, 2),
+    dialogues: int = DIALOGUES,
+    rounds: int = ROUNDS,
 ) -> Iterator[Figure]:
-    """Two copies beside one, and one beside none: the model in this process."""
-    one, two = (Running(engine=engine, replicas=copies, cpus=1, address=address) for copies in (1, 2))
-    alone = Running(engine="here")
-    rates: dict[Running, list[float]] = {alone: [], one: [], two: []} if engine == "processes" else {one: [], two: []}
+    """Two copies next to one, and one process next to none: the model in this process."""
+    kinds = {number: Running(engine=engine, replicas=number, cpus=1, address=address) for number in copies}
+    if engine == "processes":
+        kinds[0] = Running(engine="here")
+    rates: dict[int, list[float]] = {number: [] for number in kinds}
     with contextlib.ExitStack() as stack, quiet_parlai():
-        pools = {running: stack.enter_context(_pool(spec, running)) for running in rates}
+        pools = {number: stack.enter_context(_pool(spec, running)) for number, running in kinds.items()}
         for seed in range(rounds):
-            for running, pool in pools.items():
-                rates[running].append(_rate(pool, spec.name, dialogues, seed))
-    where = {"processes": ("process", "processes"), "ray": ("Ray node", "Ray nodes")}
-    singular, plural = where[engine]
-    yield _figure(f"2 {plural}", rates[two], rates[one], f"1 {singular}", rounds)
-    if alone in rates:
-        yield _figure(f"1 {singular}", rates[one], rates[alone], "the model in the process that asks it", rounds)
+            for number, pool in pools.items():
+                rates[number].append(_rate(pool, spec.name, dialogues, seed))
+    words = {"processes": ("the model in the process that asks it", "1 process", "2 processes")}
+    named = words.get(engine, ("", "1 Ray node", "2 Ray nodes"))
+    for number in kinds:
+        if number - 1 in kinds:
+            yield _figure(named[number], rates[number], rates[number - 1], named[number - 1], rounds)
 
 
 def _pool(spec: ModelSpec, running: Running) -> ModelPool:
@@ -80,7 +88,7 @@ def _rate(pool: ModelPool, name: str, dialogues: int, seed: int) -> float:
         failed = talk_in(pool, [file], starts, settings, lambda _: None)
         seconds = time.perf_counter() - began
     if failed:
-        raise RuntimeError(f"no figure: {'; '.join(failed.values())}")
+        raise BenchmarkError(f"no figure: {'; '.join(failed.values())}")
     return dialogues * (2 * EXCHANGES - 1) / seconds
 
 
@@ -120,7 +128,7 @@ def _own_network() -> Iterator[None]:
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         if libc.unshare(NEW_NETWORK) != 0:
-            raise OSError(ctypes.get_errno(), "a network namespace cannot be made: be root")
+            raise NothingToMeasure("root", "only root can make the network of the Ray cluster")
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         yield
         libc.setns(before, NEW_NETWORK)

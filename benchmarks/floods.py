@@ -1,4 +1,4 @@
-"""How long a rater waits for the answer to what they sent, while somebody else sends all that they can.
+"""How long a rater waits for an answer while somebody else floods the server.
 
 One launch; a rater who goes on answering, dialogue after dialogue; and beside them each flood in turn, from a process of its
 own which is as quick as the server lets it be. What is too much is refused to the flood: the rater must not feel it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import multiprocessing
 import os
 import statistics
@@ -25,11 +26,11 @@ from typing import Any
 import aiohttp
 
 from benchmarks.figures import Figure, percentile
-from benchmarks.models import PAIRS
-from benchmarks.our_rater import OurRater
 from benchmarks.processes import BenchmarkError
-from benchmarks.sides import our_launch, wait_for_page, zoo_file
+from benchmarks.sides import instant_models, our_launch, wait_for_page
+from mephisto_tasks.server.packets import MAX_BODY, MAX_REQUEST
 from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.simulation.raters import Behaviour, SimulatedRater
 from parlai_humaneval.schema.steps import PageState
 
 PACKETS = 5000
@@ -44,27 +45,27 @@ TURNS = 60
 """Of a dialogue."""
 FIRST = 20
 """Answers that count for nothing."""
-MOST_IN_VAIN = 60
 AT_ONCE = 50
 """Requests that a flood has under way."""
-BIG = "x" * 250_000
-PAIR = "instant"
+ENVELOPE = 1024
+"""Bytes around a long text, so that the whole is as long as it may be and is read."""
+LONG_REQUEST, LONG_ANSWER = "x" * (MAX_REQUEST - ENVELOPE), "x" * (MAX_BODY - ENVELOPE)
 ABOUT = (
     f"one launch of pw_turn with two instant models, one rater who pauses {THINK_S:g} s in the mean before each answer; "
     "each flood from a process of its own that shares the processors with the launch"
 )
 
 
-class Bystander(OurRater):
+class Bystander(SimulatedRater):
     """Notes how long each answer waits for its confirmation, and when that was."""
 
     def __init__(self, url: str, worker: str, delays: list[tuple[float, float]]) -> None:
-        super().__init__(url, worker, THINK_S)
+        super().__init__(url, worker, Behaviour(think_s=THINK_S), seed=1)
         self._delays = delays
 
-    async def _answer(self, answer: dict[str, object], step_id: str) -> PageState:
+    async def _answer(self, answer: dict[str, Any]) -> PageState:
         asked = time.monotonic()
-        state = await super()._answer(answer, step_id)
+        state = await super()._answer(answer)
         self._delays.append((asked, time.monotonic() - asked))
         return state
 
@@ -102,12 +103,12 @@ async def registrations(sender: Sender) -> None:
 
 async def long_bodies(sender: Sender) -> None:
     """Requests as long as they may be."""
-    await _posts(sender, "/request_agent", lambda: {"provider_data": {"worker_name": 1, "x": BIG}})
+    await _posts(sender, "/request_agent", lambda: {"provider_data": {"worker_name": 1, "x": LONG_REQUEST}})
 
 
 async def errors_of_strangers(sender: Sender) -> None:
     """Long reports of errors, without a token."""
-    await _posts(sender, "/log_error", lambda: {"error_data": {"error_type": "version-mismatch", "text": BIG}})
+    await _posts(sender, "/log_error", lambda: {"error_data": {"error_type": "version-mismatch", "text": LONG_REQUEST}})
 
 
 async def errors_of_a_rater(sender: Sender) -> None:
@@ -115,7 +116,7 @@ async def errors_of_a_rater(sender: Sender) -> None:
     async with PageClient(sender.url, worker_id=f"errs-{uuid.uuid4().hex}", assignment_id="a") as page:
         details = await page.register()
         token = {"USED_AGENT_ID": details["agent_id"], "agent_token": details["agent_token"]}
-        await _posts(sender, "/log_error", lambda: {**token, "error_data": {"text": BIG}})
+        await _posts(sender, "/log_error", lambda: {**token, "error_data": {"text": LONG_REQUEST}})
 
 
 async def _posts(sender: Sender, path: str, body: Callable[[], dict[str, Any]]) -> None:
@@ -136,14 +137,14 @@ async def _posts(sender: Sender, path: str, body: Callable[[], dict[str, Any]]) 
 
 async def answers_of_a_rater(sender: Sender) -> None:
     """Answers of an admitted page, each a new one."""
-    await _packets(
-        sender, "mephisto_bound_live_update", lambda: {"kind": "message", "step_id": "no such", "text": "Hi!"}
-    )
+    answer = {"kind": "message", "step_id": "no such", "text": "Hi!"}
+    await _packets(sender, "mephisto_bound_live_update", lambda: answer)
 
 
 async def long_answers_of_a_rater(sender: Sender) -> None:
     """The same, as long as a message may be."""
-    await _packets(sender, "mephisto_bound_live_update", lambda: {"kind": "message", "step_id": "no such", "text": BIG})
+    answer = {"kind": "message", "step_id": "no such", "text": LONG_ANSWER}
+    await _packets(sender, "mephisto_bound_live_update", lambda: answer)
 
 
 async def greetings_of_a_rater(sender: Sender) -> None:
@@ -181,9 +182,9 @@ async def _read_all(socket: aiohttp.ClientWebSocketResponse[bool]) -> None:
 FLOODS: Mapping[str, Callable[[Sender], Awaitable[None]]] = {
     "errors, no token": errors_of_strangers,
     "errors, a rater's": errors_of_a_rater,
-    "requests of 250 kB": long_bodies,
+    f"requests of {MAX_REQUEST // 1024} kB": long_bodies,
     "answers over a websocket": answers_of_a_rater,
-    "answers of 250 kB": long_answers_of_a_rater,
+    f"answers of {MAX_BODY // 1024} kB": long_answers_of_a_rater,
     "greetings over a websocket": greetings_of_a_rater,
     "registrations": registrations,
 }
@@ -208,11 +209,22 @@ def send(told: Connection, name: str, url: str, packets: int, longest_s: float) 
     end()
 
 
+_FORKS = multiprocessing.get_context("forkserver")
+"""Imports what floods need once, not for each of them."""
+
+
+def prepare_floods() -> None:
+    """So that no rater waits beside imports."""
+    _FORKS.set_forkserver_preload([__name__])
+    process = _FORKS.Process(target=time.sleep, args=(0,))
+    process.start()
+    process.join()
+
+
 def flood_beside(name: str, url: str, packets: int, longest_s: float) -> dict[str, int]:
     """One flood in a process of its own; what came of how many packets."""
-    spawn = multiprocessing.get_context("spawn")
-    heard, told = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=send, args=(told, name, url, packets, longest_s))
+    heard, told = _FORKS.Pipe(duplex=False)
+    process = _FORKS.Process(target=send, args=(told, name, url, packets, longest_s))
     process.start()
     told.close()
     try:
@@ -268,33 +280,20 @@ async def measure(url: str, quick: bool) -> list[Beside]:
 
 async def _go_on(url: str, delays: list[tuple[float, float]]) -> None:
     """Dialogue after dialogue, each as another worker."""
-    number, in_vain = 0, 0
-    while True:
-        number += 1
-        try:
-            await Bystander(url, f"bystander-{number}", delays).run()
-        except RuntimeError:  # the page is there a moment before the first unit
-            in_vain += 1
-            if in_vain > MOST_IN_VAIN:
-                raise
-            await asyncio.sleep(0.5)
+    for number in itertools.count():
+        outcome = await Bystander(url, f"bystander-{number}", delays).run()
+        if not outcome.finished:
+            raise BenchmarkError(f"the rater could not go on: {outcome.refused or outcome.stopped}")
 
 
 def run(quick: bool) -> list[Figure]:
     """One launch, and all floods."""
+    prepare_floods()
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        settings = {
-            "models": f"[{','.join(PAIRS[PAIR])}]",
-            "zoo_files": f"[{zoo_file(root, PAIR)}]",
-            "dialogues_per_group": 400,
-            "turns": TURNS,
-            "onboarding_qualification": "null",
-        }
-        with our_launch(root, [f"mephisto.blueprint.{key}={value}" for key, value in settings.items()]) as (
-            url,
-            program,
-        ):
+        settings = {"dialogues_per_group": 400, "turns": TURNS, "onboarding_qualification": "null"}
+        overrides = [f"mephisto.blueprint.{key}={value}" for key, value in settings.items()]
+        with our_launch(root, [*instant_models(root), *overrides]) as (url, program):
             wait_for_page(url, program, "parlai-humaneval launch")
             alone, *floods = asyncio.run(measure(url, quick))
             program.check("parlai-humaneval launch")

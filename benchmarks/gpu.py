@@ -1,4 +1,7 @@
-"""Replies a second on a GPU, beside ParlAI's way: models of BlenderBot's and GPT-2's shapes in float16, 32 conversations."""
+"""Replies a second on a GPU, next to ParlAI's way.
+
+Models have the shapes of BlenderBot and GPT-2 and compute in float16, with 32 conversations at once.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,8 @@ from collections.abc import Callable
 
 from benchmarks.figures import Figure
 from benchmarks.processes import NothingToMeasure
-from benchmarks.replies import MODELS
 from benchmarks.serving import PEERS, compare
-from benchmarks.serving_models import TOKENS, causal_lm, generator
+from benchmarks.serving_models import MODELS, TOKENS, causal_lm, generator
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 CONVERSATIONS = 32
@@ -30,7 +32,7 @@ def run(quick: bool) -> list[Figure]:
     import torch
 
     if not torch.cuda.is_available():
-        raise NothingToMeasure("no GPU that PyTorch can use is on this machine, so that there are no figures of one")
+        raise NothingToMeasure("gpu", "this machine has no GPU that PyTorch can use")
     return measure("cuda:0", torch.cuda.get_device_name(0), CONVERSATIONS, *((0.5, 1) if quick else (SECONDS, ROUNDS)))
 
 
@@ -40,8 +42,8 @@ def measure(device: str, words: str, number: int, seconds: float, rounds: int) -
         Figure(
             name=f"replies a second, {shape} shape, {number} conversations, {words}",
             unit="1/s",
-            ours=row["pool"],
-            peer=row["parlai"],
+            ours=row.rates["pool"],
+            peer=row.rates["parlai"],
             better="more",
             peer_source="same run",
             note=f"random weights, float16, {TOKENS} tokens a reply; BlenderBot's shapes with ten beams, GPT-2's greedily. "

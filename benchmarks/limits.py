@@ -1,7 +1,8 @@
-"""Replies a second of the pool beside the limit: the same batches by one bare call each, with nobody to wait for.
+"""Replies a second of the pool, next to the bare call of the model, which is the limit.
 
-The limit reads the same dialogues of so many conversations, turn by turn. Of a ParlAI model it is ``batch_act``; of a
-model of Hugging Face, transformers' own ``generate`` of prompts that are tokens already.
+The limit reads the same dialogues of so many conversations, turn by turn, in batches of as many, with nobody to wait for.
+For a ParlAI model it is ``batch_act``; for a model of Hugging Face, transformers' ``generate`` of prompts that are tokens
+already. One conversation is also measured next to ParlAI's way.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from benchmarks.conversations import LINES, OurConversation, ParlaiConversation, talk_for
 from benchmarks.figures import Figure
-from benchmarks.pool import LINES, OurConversation, ParlaiConversation, talk_for
-from benchmarks.replies import MODELS
-from benchmarks.serving_models import MODEL, TOKENS, causal_lm, generator
+from benchmarks.serving_models import MODEL, MODELS, TOKENS, causal_lm, generator
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -32,11 +32,11 @@ ALONE = "ParlAI's TurkLikeAgent, as its crowd tasks hold one conversation"
 
 def run(quick: bool) -> list[Figure]:
     """Both kinds of models against their limits, and one conversation beside ParlAI's way."""
-    numbers, seconds, rounds = ((2,), 0.5, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
+    numbers, seconds, rounds = ((2,), 0.1, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
     figures = []
     for kind, (make, words) in KINDS.items():
         with quiet_parlai(), ModelPool([make()], retries=0) as pool:
-            talk_for([OurConversation(pool, 0, [MODEL])], seconds / 3)  # warm up
+            talk_for([OurConversation(pool, 0)], seconds / 3)  # warm up
             figures += [beside_limit(pool, kind, words, number, seconds, rounds) for number in numbers]
             figures.append(alone(pool, kind, words, seconds, rounds))
     return figures
@@ -48,8 +48,7 @@ def beside_limit(pool: ModelPool, kind: str, words: str, number: int, seconds: f
     ours, limit = [], []
     for _ in range(rounds):
         limit.append(calls_for(bare, number, seconds))
-        said, wall, _ = talk_for([OurConversation(pool, seed, [MODEL]) for seed in range(number)], seconds)
-        ours.append(said / wall)
+        ours.append(talk_for([OurConversation(pool, seed) for seed in range(number)], seconds)[0])
     return _figure(f"{number} conversations beside the limit", kind, words, max(ours), max(limit), LIMIT, rounds)
 
 
@@ -58,12 +57,8 @@ def alone(pool: ModelPool, kind: str, words: str, seconds: float, rounds: int) -
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):
-        for conversation, rates in (
-            (ParlaiConversation(pool, threading.Semaphore(1), [MODEL]), theirs),
-            (OurConversation(pool, 0, [MODEL]), ours),
-        ):
-            said, wall, _ = talk_for([conversation], seconds)
-            rates.append(said / wall)
+        theirs.append(talk_for([ParlaiConversation(pool, threading.Semaphore(1))], seconds)[0])
+        ours.append(talk_for([OurConversation(pool, 0)], seconds)[0])
     return _figure("1 conversation beside ParlAI's way", kind, words, max(ours), max(theirs), ALONE, rounds)
 
 

@@ -1,4 +1,4 @@
-"""Hundreds of raters at once on one launch: what is stored, how long they wait, what the launching process needs.
+"""50 to 500 raters at once: what is stored, how long they wait, what the launch needs.
 
 All of them ask for a task in the same second, which is the worst that a link in a mail or a batch of a panel can do, and
 then think before each answer as people do. ParlAI's own task meets raters with the same pauses in the same run.
@@ -25,12 +25,11 @@ from pathlib import Path
 import click
 
 from benchmarks.figures import Figure, median, percentile
-from benchmarks.models import PAIRS
 from benchmarks.peer.copy import copy_mephisto, place_pages
 from benchmarks.peer.rater import PeerRater, TurnedAway
 from benchmarks.processes import REPOSITORY, processor_s, resident_kb, threads
-from benchmarks.sides import PEER_READY, our_launch, peer_launch, wait_for_page, zoo_file
-from benchmarks.stored_turns import StoredByWorker, turns_astray
+from benchmarks.sides import PEER_READY, instant_models, our_launch, peer_launch, wait_for_page
+from benchmarks.stored_turns import StoredByWorker
 from mephisto_tasks.simulation.page_client import Details, PageClient
 from mephisto_tasks.simulation.raters import Behaviour, Outcome, SimulatedRater, browser_of_simulated
 from parlai_humaneval.schema.steps import PageState
@@ -49,9 +48,11 @@ LAG_LOOK_S = 0.05
 SAMPLE_S = 0.25
 """How often the server's memory and threads are looked at."""
 SETTLE_S = 3.0
-"""After raters have gone, before memory is read."""
+"""After raters have gone, before memory is read; no longer than they think."""
 GATHER_S = 1.0
-"""Until the first rater comes, once all processes of raters are there."""
+"""Until the first rater comes, once all processes of raters are there; no longer than they think."""
+SERVED_S = 1.0
+"""A launch serves so many raters when 99 of 100 of their messages have their cards within this time."""
 ATTEMPTS = 5
 """How often a rater tries to get a task of the peer."""
 TASK = "pw_turn"
@@ -214,7 +215,7 @@ def hold(url: str, pid: int, name: str, raters: int, think_s: float) -> Wave:
     names = [f"{name}-{number}" for number in range(raters)]
     with players(raters) as pool:
         used = processor_s(pid)
-        begin_at = time.time() + GATHER_S
+        begin_at = time.time() + min(GATHER_S, think_s)
         parts = [names[first : first + A_PROCESS] for first in range(0, raters, A_PROCESS)]
         plays = [pool.submit(play, url, part, think_s, begin_at) for part in parts]
         _sample(pid, wave, plays)
@@ -223,7 +224,7 @@ def hold(url: str, pid: int, name: str, raters: int, think_s: float) -> Wave:
             wave.rated += rated
             wave.lags_s += lags
         wave.processor_s = processor_s(pid) - used
-    time.sleep(SETTLE_S)
+    time.sleep(min(SETTLE_S, think_s))
     wave.after_kb = resident_kb(pid)
     return wave
 
@@ -238,8 +239,7 @@ def _sample(pid: int, wave: Wave, plays: Sequence[Future[tuple[list[Rated], list
 def our_waves(root: Path, numbers: Sequence[int], think_s: float, checkout: Path = REPOSITORY) -> list[Wave]:
     """Waves on one launch of ``checkout``, after one rater who warms it up; with what is stored compared."""
     overrides = [
-        f"mephisto.blueprint.models=[{','.join(PAIRS['instant'])}]",
-        f"mephisto.blueprint.zoo_files=[{zoo_file(root, 'instant')}]",
+        *instant_models(root),
         f"mephisto.blueprint.dialogues_per_group={sum(numbers) + 2}",
         f"mephisto.blueprint.turns={TURNS}",
         "mephisto.blueprint.onboarding_qualification=null",
@@ -253,7 +253,7 @@ def our_waves(root: Path, numbers: Sequence[int], think_s: float, checkout: Path
         waves = [hold(url, pid, f"wave{place}", number, think_s) for place, number in enumerate(numbers)]
     stored = StoredByWorker(root / "data", TASK)
     for wave in waves:
-        wave.astray = sum(turns_astray(each.outcome, stored.take(each.outcome.worker)) for each in wave.finished)
+        wave.astray = sum(stored.turns_astray(each.outcome) for each in wave.finished)
     return waves
 
 
@@ -281,7 +281,7 @@ def beside_peer(root: Path, numbers: Sequence[int], think_s: float) -> list[Figu
     copy = copy_mephisto(root / "copy")
     place_pages(copy, root / "peer" / "task")
     peer: list[list[float]] = []
-    with peer_launch(root / "peer", copy, "instant", ATTEMPTS * (sum(numbers) + 1)) as (url, program):
+    with peer_launch(root / "peer", copy, ATTEMPTS * (sum(numbers) + 1)) as (url, program):
         wait_for_page(url, program, "ParlAI's task", ready=PEER_READY)
         asyncio.run(peer_waits(url, "warm", 1, 0.0))
         for place, number in enumerate(numbers):
@@ -349,17 +349,26 @@ def figures_of(wave: Wave, think_s: float, before: Wave | None = None) -> list[F
     ]
 
 
+def served(waves: Sequence[Wave], think_s: float) -> Figure:
+    """The most raters at once of whom all finish and 99 of 100 messages are answered in time."""
+    prompt = [wave.raters for wave in waves if len(wave.finished) == wave.raters and _p99(wave.waits_s) <= SERVED_S]
+    return Figure(
+        name=f"raters served by one launch, p99 within {SERVED_S:g} s (of {waves[-1].raters} tried)",
+        unit="raters",
+        ours=max(prompt, default=0),
+        better="more",
+        note=ABOUT.format(think=think_s),
+    )
+
+
 def run(quick: bool) -> list[Figure]:
-    """Waves of ours, and beside the peer; with ``quick`` three raters of ours who hardly think, and no peer."""
+    """Waves of ours, next to the peer; with ``quick`` three raters of ours who hardly think, and no peer."""
+    numbers, think_s = ((3,), 0.05) if quick else (RATERS, THINK_S)
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        if quick:
-            return figures_of(our_waves(root, [3], 0.05)[0], 0.05)
-        waves = [our_waves(root / str(number), [number], THINK_S)[0] for number in RATERS]
-        return [
-            *beside_peer(root, BESIDE_PEER, THINK_S),
-            *(figure for wave in waves for figure in figures_of(wave, THINK_S)),
-        ]
+        peer = [] if quick else beside_peer(root, BESIDE_PEER, think_s)
+        waves = [our_waves(root / str(number), [number], think_s)[0] for number in numbers]
+    return [*peer, *(figure for wave in waves for figure in figures_of(wave, think_s)), served(waves, think_s)]
 
 
 @click.command()

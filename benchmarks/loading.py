@@ -1,4 +1,4 @@
-"""Most memory that loading a model of Hugging Face takes, as a multiple of its files.
+"""Peak memory while a model of Hugging Face is loaded, as a multiple of its files.
 
 Each model is loaded by a process of its own, which says how much more memory it had at its fullest than before.
 

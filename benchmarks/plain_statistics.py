@@ -1,4 +1,4 @@
-"""The obvious ways to compute what ``analysis_speed`` measures: loops, and packages used row by row."""
+"""The obvious ways to compute what ``analysis`` measures: loops, and packages used row by row."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""In how many made-up studies of its size the report finds the gap that a plan promises; ``benchmarks/INFERENCE.md`` holds
-the table, which ``python -m benchmarks.inference.plans`` makes."""
+"""Whether reports find what plans promise, in made-up studies of their size (about twenty minutes).
+
+``benchmarks/INFERENCE.md`` holds the table, which ``python -m benchmarks.inference.plans`` makes.
+"""
 
 from __future__ import annotations
 
 from benchmarks.figures import Figure
 from benchmarks.inference.plans import FEW, QUESTIONS, STUDIES, measured
+from benchmarks.processes import BenchmarkError
 
 ERRORS = 3.0
 """Standard errors of the simulation by which a share may be off its promise."""
@@ -14,12 +17,12 @@ def run(quick: bool) -> list[Figure]:
     """What was found, beside what was promised.
 
     Raises:
-        RuntimeError: a plan does not keep its promise; not with ``quick``, where studies are too few to tell.
+        BenchmarkError: a plan does not keep its promise; not with ``quick``, where studies are too few to tell.
     """
     rows = measured(FEW, QUESTIONS[:4]) if quick else measured(STUDIES)
     wrong = [f"{row.name} {row.found:.3f}" for row in rows if abs(row.found - row.promised) > ERRORS * row.error]
     if wrong and not quick:
-        raise RuntimeError(f"promises that are not kept: {', '.join(wrong)}")
+        raise BenchmarkError(f"promises that are not kept: {', '.join(wrong)}")
     return [
         Figure(
             name=f"plan: {row.name}, n = {row.n:,}",

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 START_TIMEOUT_S = 600.0
@@ -21,8 +22,15 @@ class BenchmarkError(RuntimeError):
     """A measured program did not start or ended early; the message holds the end of what it printed."""
 
 
+Need = Literal["gpu", "npm", "root", "texts"]
+
+
 class NothingToMeasure(RuntimeError):
-    """This machine lacks what a benchmark measures; the message says what."""
+    """This machine lacks what a benchmark needs. ``need``: what that is; the message is a sentence about it."""
+
+    def __init__(self, need: Need, sentence: str) -> None:
+        super().__init__(sentence)
+        self.need = need
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""Seconds to read the units of a task back: our records, beside Mephisto's DataBrowser on the same database."""
+"""Seconds to read the units of a task back, next to Mephisto's DataBrowser."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, median
+from benchmarks.processes import BenchmarkError
 from benchmarks.stored_units import TASK_NAME, write_units
 from mephisto_tasks.storage.results import read_dialogues
 
@@ -33,17 +34,17 @@ def browse(data_dir: Path) -> list[Any]:
 
 
 def seconds(read: Callable[[], list[Any]], expected: int) -> float:
-    """Time of one call. Raises RuntimeError when it does not give all units."""
+    """Time of one call. Raises BenchmarkError when it does not give all units."""
     gc.collect()
     started = time.perf_counter()
     found = read()
     taken = time.perf_counter() - started
     if len(found) != expected:
-        raise RuntimeError(f"{expected} units were written, but {len(found)} were read")
+        raise BenchmarkError(f"{expected} units were written, but {len(found)} were read")
     return taken
 
 
-def compare(units: int, turns: int, label: str) -> Figure:
+def compare(units: int, turns: int, label: str, repeats: int = REPEATS) -> Figure:
     """Both sides take turns; the first call of each is not counted."""
     with tempfile.TemporaryDirectory() as name:
         data_dir = Path(name) / "data"
@@ -57,7 +58,7 @@ def compare(units: int, turns: int, label: str) -> Figure:
 
         seconds(ours, units)
         our_times, peer_times = [], []
-        for number in range(REPEATS):
+        for number in range(repeats):
             our_times.append(seconds(ours, units))
             if number < PEER_REPEATS:
                 peer_times.append(seconds(peer, units))
@@ -73,5 +74,6 @@ def compare(units: int, turns: int, label: str) -> Figure:
 
 
 def run(quick: bool) -> list[Figure]:
-    """Small and usual units; with ``quick`` 20 of each."""
-    return [compare(20 if quick else UNITS, turns, label) for label, turns in SIZES.items()]
+    """Small and usual units; with ``quick`` three of each, once."""
+    units, repeats = (3, 1) if quick else (UNITS, REPEATS)
+    return [compare(units, turns, label, repeats) for label, turns in SIZES.items()]

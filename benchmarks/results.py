@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.figures import Figure, number
 
 FILE = Path(__file__).with_name("RESULTS.md")
-NAMES = ("limits", "waits", "self_chat", "loading", "capacity", "gpu")
-"""The benchmarks of the file, in its order; together some seven minutes on two quiet processors."""
+NAMES = ("limits", "waits", "self_chat", "loading", "gpu")
+"""The benchmarks of the file, in its order; together some six minutes on two quiet processors."""
 BUSY = 0.5
 """Processes a processor that wanted to run before the first benchmark, beyond which the figures are marked."""
 

@@ -1,4 +1,4 @@
-"""Replies a second of batched self-chats, beside ``parlai self_chat``, in the same run.
+"""Replies a second of batched self-chats, next to ``parlai self_chat``.
 
 The peer is ParlAI's own script, run in this process with the same generator. Timed are its episodes, one after the
 other; of ours, the dialogues until the last of them is on the disk. Neither side's loading of the model is counted.
@@ -17,8 +17,7 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from benchmarks.processes import BenchmarkError
-from benchmarks.replies import MODELS
-from benchmarks.serving_models import endpoint, generator
+from benchmarks.serving_models import MODELS, endpoint, generator
 from parlai_humaneval.models.agent.isolation import quiet_parlai, silent_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running

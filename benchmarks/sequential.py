@@ -1,4 +1,4 @@
-"""Studies that stop when they have their answer: what they need of a fixed plan, and how often they claim something false.
+"""Dialogues that studies with stop=decided need, next to fixed plans; false claims (ten minutes).
 
 Thousands of made-up studies, of two to ten models, through the code that a live study runs. Ratios count every dialogue
 that was begun, with those in flight at the end; a fixed plan finds a gap of the margin with 95 % power in any one of all
@@ -13,12 +13,13 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.figures import Figure
+from benchmarks.processes import BenchmarkError
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
@@ -30,6 +31,8 @@ Flags = npt.NDArray[np.bool_]
 MARGIN = 0.1
 ALPHA = 0.05
 PROCESSES = 2
+FEW, FEW_DIALOGUES = 6, 200
+"""Studies of each kind with ``quick``, and the dialogues after which they end."""
 AT_ONCE = 1000
 """Studies side by side in one process: with a quarter of them, everything takes twice as long."""
 CAP = 3.0
@@ -88,7 +91,7 @@ def gap(points: float) -> float:
 def needed(quick: bool) -> list[Task]:
     """What is compared with fixed plans."""
     one = Crowd()
-    scale = 0.02 if quick else 1.0
+    scale = 0.004 if quick else 1.0
     tasks = [
         Task(f"one pair, true gap {points}", (gap(points), 0.0), one, round(2000 * scale), goal, at_margin=points == 10)
         for points, goal in ((0, 0.75), (5, None), (10, 0.63), (20, 0.18))
@@ -117,7 +120,7 @@ def equal_models(quick: bool) -> list[Task]:
             f"{models} equal models, ICC {icc:g}",
             (0.0,) * models,
             Crowd(icc=icc, dialogues=3, heavy_tail=1.0, leave=0.1, haste=0.5),
-            40 if quick else studies,
+            FEW if quick else studies,
         )
         for models, studies in (sizes[:2] if quick else sizes)
         for icc in (ICCS[1:2] if quick else ICCS)
@@ -134,7 +137,7 @@ def leaving(quick: bool) -> list[Task]:
         ("by their last choice", Crowd(quit=0.1, quit_by_choice=0.7)),
     )
     return [
-        Task(f"{models} equal models, raters leave {why}", (0.0,) * models, crowd, 40 if quick else studies, cap=cap)
+        Task(f"{models} equal models, raters leave {why}", (0.0,) * models, crowd, FEW if quick else studies, cap=cap)
         for models, studies, cap in ((2, 2000, 900), *(() if quick else ((4, 2000, 600),)))
         for why, crowd in reasons
     ]
@@ -144,16 +147,18 @@ def run(quick: bool) -> list[Figure]:
     """What is needed of fixed plans, and false claims.
 
     Raises:
-        RuntimeError: false claims are more than they may be; not with ``quick``, where studies are too few to tell.
+        BenchmarkError: false claims are more than they may be; not with ``quick``, where studies are too few to tell.
     """
     plans, nulls = needed(quick), equal_models(quick)
+    if quick:
+        plans, nulls = ([replace(task, cap=FEW_DIALOGUES) for task in tasks] for tasks in (plans, nulls))
     measured = _measured([*plans, *nulls])
     figures = [figure for task in plans for figure in _ratios(task, measured[task.name])]
     figures += [_equal_claims(task, measured[task.name]) for task in plans if task.at_margin]
     figures += [_better_claims(task, measured[task.name]) for task in nulls]
     wrong = [f"{figure.name} {figure.ours:.3f}" for figure in figures if figure.unit == SHARE and _is_too_many(figure)]
     if wrong and not quick:
-        raise RuntimeError(f"false claims above {ALPHA:g} and two standard errors: {'; '.join(wrong)}")
+        raise BenchmarkError(f"false claims above {ALPHA:g} and two standard errors: {'; '.join(wrong)}")
     return figures
 
 

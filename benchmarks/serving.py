@@ -1,28 +1,20 @@
-"""Replies a second of one model at 1 to 32 conversations, by kind of model, beside ParlAI's way and one request at a time.
+"""Replies a second by kind of model at 1 to 32 conversations, next to ParlAI's way.
 
-Three ways, in turn in the same run: our pool; ParlAI's ``TurkLikeAgent`` as its crowd tasks use it (a clone for each
-conversation, every ``act`` under one semaphore); and our pool held to one request at a time. Weights are random.
-
-    python -m benchmarks serving
-    python -m benchmarks.serving --device cuda:0 --shapes blenderbot_90M blenderbot_400M --json
+The three ways take turns in the same run: our pool; ParlAI's ``TurkLikeAgent`` as its crowd tasks use it; and our pool held
+to one request at a time. Weights are random.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import logging
-import os
-import tempfile
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
+from benchmarks.conversations import Conversation, OurConversation, ParlaiConversation, talk_for
 from benchmarks.figures import Figure
-from benchmarks.pool import OurConversation, ParlaiConversation, talk_for
-from benchmarks.serving_models import LATENCY_S, MODEL, SHAPES, causal_lm, endpoint, generator
+from benchmarks.serving_models import LATENCY_S, MODELS, causal_lm, endpoint, generator
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
@@ -30,8 +22,6 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 CONVERSATIONS = (1, 4, 8, 16, 32)
 SECONDS = 4.0
 ROUNDS = 2
-MODELS = Path(tempfile.gettempdir()) / "parlai-humaneval-bench"
-KINDS = ("generator", "causal_lm", "endpoint")
 PEERS = {
     "parlai": "ParlAI's TurkLikeAgent, a clone for each conversation, all under one semaphore, batch size 1",
     "alone": "our pool held to one request at a time",
@@ -43,11 +33,20 @@ MODELS_IN_WORDS = {
 }
 
 
+@dataclass(frozen=True)
+class Row:
+    """Replies a second of each way with so many conversations at once, and seconds of a processor for each reply."""
+
+    conversations: int
+    rates: dict[str, float]
+    processor_s: dict[str, float]
+
+
 def run(quick: bool) -> list[Figure]:
     """Every kind; with ``quick`` two conversations for a moment."""
-    numbers, seconds, rounds = ((2,), 0.5, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
-    figures = []
-    for kind in KINDS:
+    numbers, seconds, rounds = ((2,), 0.3, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
+    figures: list[Figure] = []
+    for kind in MODELS_IN_WORDS:
         with _spec(kind) as spec:
             for row in compare(spec, numbers, seconds, rounds):
                 figures += _figures(kind, row, rounds)
@@ -55,91 +54,60 @@ def run(quick: bool) -> list[Figure]:
 
 
 @contextmanager
-def _spec(kind: str, device: str | None = None) -> Iterator[ModelSpec]:
+def _spec(kind: str) -> Iterator[ModelSpec]:
     if kind == "endpoint":
         with endpoint(MODELS) as spec:
             yield spec
-    elif kind == "causal_lm":
-        yield causal_lm(MODELS, device)
     else:
-        yield generator(MODELS, "tiny" if kind == "generator" else kind, device)
+        yield causal_lm(MODELS) if kind == "causal_lm" else generator(MODELS)
 
 
-def compare(spec: ModelSpec, numbers: Sequence[int], seconds: float, rounds: int) -> list[dict[str, Any]]:
-    """Replies a second of each way at each number of conversations; the better round of each way counts."""
+def compare(spec: ModelSpec, numbers: Sequence[int], seconds: float, rounds: int) -> list[Row]:
+    """Each way at each number of conversations; the better round of each way counts."""
     alone = spec.model_copy(update={"running": Running(threads=1, max_batch=1)})
     with quiet_parlai(), ExitStack() as stack:
         ours, one = (stack.enter_context(ModelPool([each], retries=0)) for each in (spec, alone))
-        talk_for([OurConversation(ours, 0, [MODEL])], 1.0)  # warm up
+        pools = {"parlai": ours, "alone": one, "pool": ours}
+        talk_for([OurConversation(ours, 0)], min(1.0, seconds))  # warm up
         rows = []
         for number in numbers:
-            best = {"pool": 0.0, "parlai": 0.0, "alone": 0.0}
-            ours.worker(MODEL).batch_sizes.clear()
+            best = Row(number, dict.fromkeys(pools, 0.0), dict.fromkeys(pools, math.inf))
             for _ in range(rounds):
-                for way, pool in (("parlai", ours), ("alone", one), ("pool", ours)):
-                    said, wall, _ = talk_for(_conversations(way, pool, number), seconds)
-                    best[way] = max(best[way], said / wall)
-            sizes = ours.worker(MODEL).batch_sizes
-            rows.append({"conversations": number, **best, "mean_batch": sum(sizes) / len(sizes)})
+                for way, pool in pools.items():
+                    rate, processor_s = talk_for(_conversations(way, pool, number), seconds)
+                    best.rates[way] = max(best.rates[way], rate)
+                    best.processor_s[way] = min(best.processor_s[way], processor_s)
+            rows.append(best)
         return rows
 
 
-def _conversations(way: str, pool: ModelPool, number: int) -> list[Any]:
+def _conversations(way: str, pool: ModelPool, number: int) -> list[Conversation]:
     if way == "parlai":
         semaphore = threading.Semaphore(1)
-        return [ParlaiConversation(pool, semaphore, [MODEL]) for _ in range(number)]
-    return [OurConversation(pool, seed, [MODEL]) for seed in range(number)]
+        return [ParlaiConversation(pool, semaphore) for _ in range(number)]
+    return [OurConversation(pool, seed) for seed in range(number)]
 
 
-def _figures(kind: str, row: dict[str, Any], rounds: int) -> list[Figure]:
-    words = {"parlai": "", "alone": ", beside one request at a time"}
-    return [
-        Figure(
-            name=f"replies a second, {kind}, {row['conversations']} conversations{words[peer]}",
+def _figures(kind: str, row: Row, rounds: int) -> Iterator[Figure]:
+    at = f"{kind}, {row.conversations} conversations"
+    for peer, words in (("parlai", ""), ("alone", ", beside one request at a time")):
+        note = f"{MODELS_IN_WORDS[kind]}. Peer: {PEERS[peer]}; the ways take turns, the better round of each counts"
+        yield Figure(
+            name=f"replies a second, {at}{words}",
             unit="1/s",
-            ours=row["pool"],
-            peer=row[peer],
+            ours=row.rates["pool"],
+            peer=row.rates[peer],
             better="more",
             peer_source="same run",
-            note=f"{MODELS_IN_WORDS[kind]}. Peer: {PEERS[peer]}; the ways take turns, the better round of each counts",
+            note=note,
             repeats=rounds,
         )
-        for peer in PEERS
-    ]
-
-
-def main() -> None:
-    """For one machine with a GPU: models of BlenderBot's shapes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default=None, help="cpu or cuda:N; by default the first GPU, where there is one")
-    parser.add_argument("--shapes", nargs="+", choices=[*SHAPES, *KINDS], default=["blenderbot_90M", "blenderbot_400M"])
-    parser.add_argument("--conversations", type=int, nargs="+", default=list(CONVERSATIONS))
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="length of each measurement")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    logging.disable(logging.INFO)
-    results = {}
-    for shape in args.shapes:
-        with _spec(shape, None if shape == "endpoint" else args.device) as spec:
-            results[shape] = compare(spec, args.conversations, args.seconds, args.rounds)
-        if not args.json:
-            show(shape, results[shape])
-    if args.json:
-        print(
-            json.dumps({"processors": os.cpu_count(), "device": args.device, "replies_per_second": results}, indent=2)
+        yield Figure(
+            name=f"processor time of a reply, {at}{words}",
+            unit="ms",
+            ours=1000 * row.processor_s["pool"],
+            peer=1000 * row.processor_s[peer],
+            peer_source="same run",
+            note=note,
+            repeats=rounds,
         )
-
-
-def show(shape: str, rows: Sequence[dict[str, Any]]) -> None:
-    """A table of one model."""
-    print(f"{shape}: replies a second\nconversations    pool   ParlAI   ratio   one at a time   ratio   mean batch")
-    for row in rows:
-        print(
-            f"{row['conversations']:13d} {row['pool']:7.1f} {row['parlai']:8.1f} {row['pool'] / row['parlai']:6.1f}x"
-            f" {row['alone']:14.1f} {row['pool'] / row['alone']:6.1f}x {row['mean_batch']:12.1f}"
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -6,6 +6,7 @@ reply, or is no word, can be the likeliest one.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ TOKENS = 24
 """Of every reply."""
 LONGEST = 64
 """Words of the longest replies of :func:`mixed_lengths`."""
+MODELS = Path(tempfile.gettempdir()) / "parlai-humaneval-bench"
+"""Where models are kept once they are made."""
 MODEL = "m"
 """Every pool here holds one model, under this name."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,9 +12,9 @@ from pathlib import Path
 import requests
 import yaml
 
-from benchmarks.models import PAIRS
+from benchmarks.models import AGENTS
 from benchmarks.peer.copy import peer_environment
-from benchmarks.processes import POLL_S, REPOSITORY, Measured, environment, free_port, running
+from benchmarks.processes import POLL_S, REPOSITORY, Measured, NothingToMeasure, environment, free_port, running
 
 PEER_READY = "PEER IS READY"
 REQUEST_TIMEOUT_S = 2.0
@@ -35,11 +36,17 @@ def our_launch(
 
 
 @contextmanager
-def peer_launch(work: Path, copy: Path, pair: str, conversations: int) -> Iterator[tuple[str, Measured]]:
-    """ParlAI's per-turn task with its home and data below ``work``, its program being ``copy``."""
+def peer_launch(work: Path, copy: Path, conversations: int) -> Iterator[tuple[str, Measured]]:
+    """ParlAI's per-turn task with its home and data below ``work``, its program being ``copy``.
+
+    Raises:
+        NothingToMeasure: there is no npm.
+    """
+    if shutil.which("npm") is None:
+        raise NothingToMeasure("npm", "Mephisto builds its router with npm, which this machine lacks")
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.peer.task"]
-    command += [str(port), pair, str(conversations), str(work / "task")]
+    command += [str(port), str(conversations), str(work / "task")]
     with running(command, peer_environment(work / "home", copy)) as program:
         yield f"http://127.0.0.1:{port}", program
 
@@ -62,10 +69,10 @@ def _answers(url: str) -> bool:
         return False
 
 
-def zoo_file(folder: Path, pair: str) -> Path:
-    """A zoo file with the models of a pair."""
+def instant_models(folder: Path) -> list[str]:
+    """Settings of a launch with the two instant models; their zoo file is written to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"zoo_{pair}.yaml"
-    models = {name: {"options": {"model": agent}} for name, agent in PAIRS[pair].items()}
+    path = folder / "zoo.yaml"
+    models = {name: {"options": {"model": agent}} for name, agent in AGENTS.items()}
     path.write_text(yaml.safe_dump({"models": models}), encoding="utf-8")
-    return path
+    return [f"mephisto.blueprint.models=[{','.join(AGENTS)}]", f"mephisto.blueprint.zoo_files=[{path}]"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.figures import Figure, median
 from benchmarks.processes import environment
-from benchmarks.report_speed import studies
+from benchmarks.report import studies
 from parlai_humaneval.tables.files import write_tables
 
 REPEATS = 5

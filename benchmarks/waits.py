@@ -1,5 +1,6 @@
-"""How long 32 people wait for replies of mixed lengths: joined between two words, and in whole batches.
+"""How long 32 people wait for replies of mixed lengths, next to whole batches.
 
+Our replies are joined between two words.
 Both sides give the same replies; of whole batches each is there when the longest of its batch is.
 """
 
@@ -8,10 +9,9 @@ from __future__ import annotations
 import random
 import time
 
+from benchmarks.conversations import LINES, OurConversation, at_once, talk_for
 from benchmarks.figures import Figure, percentile
-from benchmarks.pool import LINES, OurConversation, at_once, talk_for
-from benchmarks.replies import MODELS
-from benchmarks.serving_models import LONGEST, MODEL, mixed_lengths
+from benchmarks.serving_models import LONGEST, MODELS, mixed_lengths
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 
@@ -20,25 +20,21 @@ TURNS = 15
 TIMEOUT_S = 600.0
 THINK_S = 2.0
 """Mean pause before each message."""
-ROUNDS = 1
 NOTE = (
     f"a GPT-2 of 4 layers and width 256, four of five replies 4 to 15 words, the others {LONGEST}; pause of {THINK_S:g} s "
-    "in the mean before each message. Peer: whole batches, each over with its longest reply; the sides take turns"
+    "in the mean before each message. Peer: whole batches, each over with its longest reply; one after the other"
 )
 
 
 def run(quick: bool) -> list[Figure]:
-    """Seconds from a message to its reply, of all messages of all rounds."""
-    number, turns, rounds = (3, 2, 1) if quick else (CONVERSATIONS, TURNS, ROUNDS)
-    waits: dict[bool, list[float]] = {True: [], False: []}
-    for _ in range(rounds):
-        for joining, measured in waits.items():
-            with (
-                quiet_parlai(),
-                ModelPool([mixed_lengths(MODELS, joining=joining)], retries=0, timeout_s=TIMEOUT_S) as pool,
-            ):
-                talk_for([OurConversation(pool, 0, [MODEL])], 0.5)  # warm up
-                measured += waits_of(pool, number, turns)
+    """Seconds from a message to its reply, of all messages."""
+    number, turns, think_s = (3, 2, 0.05) if quick else (CONVERSATIONS, TURNS, THINK_S)
+    waits: dict[bool, list[float]] = {}
+    for joining in (True, False):
+        spec = mixed_lengths(MODELS, joining=joining)
+        with quiet_parlai(), ModelPool([spec], retries=0, timeout_s=TIMEOUT_S) as pool:
+            talk_for([OurConversation(pool, 0)], 0.5)  # warm up
+            waits[joining] = waits_of(pool, number, turns, think_s)
     return [
         Figure(
             name=f"wait for a reply, {number} conversations, mixed lengths, {name}",
@@ -53,18 +49,18 @@ def run(quick: bool) -> list[Figure]:
     ]
 
 
-def waits_of(pool: ModelPool, number: int, turns: int) -> list[float]:
+def waits_of(pool: ModelPool, number: int, turns: int, think_s: float) -> list[float]:
     """Seconds of each turn of ``number`` conversations, which pause before each message."""
 
     def talk(numbered: tuple[int, OurConversation]) -> list[float]:
         seed, conversation = numbered
         rng, waits = random.Random(seed), []
         for turn in range(turns):
-            time.sleep(rng.uniform(0, 2 * THINK_S))
+            time.sleep(rng.uniform(0, 2 * think_s))
             started = time.monotonic()
             conversation.turn(LINES[turn % len(LINES)])
             waits.append(time.monotonic() - started)
         return waits
 
-    conversations = [(seed, OurConversation(pool, seed, [MODEL])) for seed in range(number)]
+    conversations = [(seed, OurConversation(pool, seed)) for seed in range(number)]
     return [wait for waits in at_once(talk, conversations) for wait in waits]

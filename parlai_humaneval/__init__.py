@@ -5,6 +5,6 @@ from parlai_humaneval._util.renamed import find_old_names
 from parlai_humaneval.models.agent.turns import Turn
 
 __all__ = ["Turn"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 find_old_names()

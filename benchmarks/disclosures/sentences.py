@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PACKAGED = ROOT / "parlai_humaneval" / "data"
-TESTED = ROOT / "tests" / "parlai_humaneval" / "showing" / "data"
+TESTED = ROOT / "tests" / "parlai_humaneval" / "display" / "data"
 DRAWN = 24
 """So many sentences are drawn from a line with alternatives."""
 

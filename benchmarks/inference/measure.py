@@ -41,7 +41,7 @@ class Sizes:
 
 
 WHOLE = Sizes()
-QUICK = Sizes(null=40, gap=40, asked=6, asked_gap=6, tried=40, crowds=1, iccs=(0.05,))
+QUICK = Sizes(null=12, gap=12, asked=3, asked_gap=3, tried=12, crowds=1, iccs=(0.05,))
 
 CONTROLS = (
     "binomial, likeness at the null, mid-p",

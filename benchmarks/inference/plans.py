@@ -61,31 +61,12 @@ class Kept:
         return math.sqrt(self.promised * (1 - self.promised) / self.studies)
 
 
-FORMER: Mapping[str, tuple[int, float, float, int]] = {
-    "SM-Turn": (84, 0.823, 0.831, 1_000),
-    "SM-Turn, two dialogues a worker": (114, 0.842, 0.843, 1_000),
-    "SM-Turn, one model 15 points from .80": (121, 0.835, 0.859, 1_000),
-    "PW-Turn": (254, 0.811, 0.840, 100),
-    "PW-Turn, four models": (389, 0.806, 0.987, 150),
-    "PM-SATA": (253, 0.821, 0.770, 100),
-    "FFAEval": (439, 0.831, 0.740, 100),
-    "FFAEval, four models at once": (347, 0.878, 0.880, 150),
-    "Arena": (229, 0.807, 0.790, 100),
-    "PW-Dialog, self-chats": (260, 0.808, 0.760, 100),
-    "Spot The Bot": (1_325, 0.803, 0.840, 100),
-    "Direct assessment": (124, 0.799, 0.473, 150),
-    "Direct assessment, five models, 30 points": (94, 0.802, 0.673, 150),
-}
-"""Of plans before they were sized for what reports go by: judgements, promise, share found by the report, of how many."""
-
-
 TEXT = """
 `plan` sizes a study for what its report goes by: Holm's correction over all pairs, the paper's p where that is the larger,
 strengths of a free-for-all, one ranking of more than two models of PW-Turn, and scores that each worker's ratings
 standardise. *Found* is the share of made-up studies of that size (`plan --simulate`) of which tidy tables were made, and in
 which the functions of the report tell the best from the worst model; behind ±, one standard error. The gap is {gap} points
-unless another is named, power .8, α .05; *n*: kept judgements of a pair, or of a model. *Before* are plans for the clustered
-test of one pair alone, whose studies were simulated by tests that the planner derived itself.
+unless another is named, power .8, α .05; *n*: kept judgements of a pair, or of a model.
 """
 
 
@@ -101,29 +82,14 @@ def measured(studies: int = STUDIES, questions: Iterable[tuple[str, Question]] =
 
 def section(rows: Sequence[Kept]) -> str:
     """The part of the page that is about plans, in Markdown."""
-    lines = [
-        "| | n | promised | found | before: n | promised | found |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        *(_line(row) for row in rows),
-    ]
+    lines = ["| | n | promised | found |", "| --- | ---: | ---: | ---: |", *map(_line, rows)]
     text = TEXT.format(gap=f"{100 * GAP:.0f}").strip()
     return "\n\n".join(["## What plans promise", text, "\n".join(lines)]) + "\n"
 
 
 def _line(row: Kept) -> str:
-    cells = [row.name, *_cells(row.n, row.promised, row.found, row.studies)]
-    former = FORMER.get(row.name)
-    cells += _cells(*former) if former else ["", "", ""]
-    return f"| {' | '.join(cells)} |"
-
-
-def _cells(n: int, promised: float, found: float, studies: int) -> list[str]:
-    error = math.sqrt(found * (1 - found) / studies)
-    return [
-        f"{n:,}",
-        *(f"{share:.3f}".removeprefix("0") for share in (promised,)),
-        f"{_share(found)} ± {_share(error)}",
-    ]
+    error = math.sqrt(row.found * (1 - row.found) / row.studies)
+    return f"| {row.name} | {row.n:,} | {_share(row.promised)} | {_share(row.found)} ± {_share(error)} |"
 
 
 def _share(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.inference.measure import Cell, Found
 from benchmarks.inference.tastes import ONCE, STUDIES, Tasted
+from benchmarks.processes import BenchmarkError
 
 ALLOWED = (0.03, 0.06)
 """False positives of a headline, over all likenesses and position effects of a crowd."""
@@ -92,15 +93,15 @@ def _together(design: str, workers: int, heavy: bool, cells: list[Cell]) -> Crow
 
 
 def refuse_skewed(found: Iterable[Tasted]) -> None:
-    """Raises RuntimeError where counting every worker once finds too many differences between equal models."""
+    """Raises BenchmarkError where counting every worker once finds too many differences between equal models."""
     most = ALLOWED[1] + ERRORS * float(np.sqrt(ALLOWED[1] * (1 - ALLOWED[1]) / STUDIES))
     wrong = [f"{row.crowd.name} {row.null[ONCE]:.3f}" for row in found if row.null[ONCE] > most]
     if wrong:
-        raise RuntimeError(f"above {most:.3f}: {', '.join(wrong)}")
+        raise BenchmarkError(f"above {most:.3f}: {', '.join(wrong)}")
 
 
 def refuse_wrong(rows: Iterable[Crowded]) -> None:
-    """Raises RuntimeError where a headline finds too many differences between equal models, or too few."""
+    """Raises BenchmarkError where a headline finds too many differences between equal models, or too few."""
     wrong = [f"{row.name} {row.report.value:.3f}" for row in rows if not row.holds]
     if wrong:
-        raise RuntimeError(f"outside of {ALLOWED[0]} to {ALLOWED[1]}: {', '.join(wrong)}")
+        raise BenchmarkError(f"outside of {ALLOWED[0]} to {ALLOWED[1]}: {', '.join(wrong)}")

@@ -26,7 +26,7 @@ class TurnedAway(RuntimeError):
 
 
 async def register(session: aiohttp.ClientSession, url: str, worker: str) -> dict[str, Any]:
-    """Ask for a task as Mephisto's mock page does; the data of the ``agent_details`` packet."""
+    """Ask Mephisto's router for a task as its mock page does; the data of the ``agent_details`` packet."""
     registration = {
         "worker_name": worker,
         "agent_registration_id": f"a-{worker}",
@@ -35,6 +35,7 @@ async def register(session: aiohttp.ClientSession, url: str, worker: str) -> dic
     }
     body = {"provider_data": registration, "client_timestamp": time.time()}
     async with session.post(f"{url}/request_agent", json=body) as response:
+        response.raise_for_status()
         packet = await response.json()
     details: dict[str, Any] = packet["data"]
     if details["failure_reason"] or not details["agent_id"]:

@@ -1,4 +1,4 @@
-"""Launches ParlAI's pairwise per-turn task: ``python -m benchmarks.peer.task PORT PAIR CONVERSATIONS WORK_FOLDER``.
+"""Launches ParlAI's pairwise per-turn task: ``python -m benchmarks.peer.task PORT CONVERSATIONS WORK_FOLDER``.
 
 ParlAI's blueprint, world and bot agents, Mephisto's operator, LocalArchitect and node router run unchanged, except:
 
@@ -26,7 +26,7 @@ compat.prepare()
 
 import mephisto.utils.metrics as mephisto_metrics
 
-from benchmarks.models import PAIRS
+from benchmarks.models import AGENTS
 from benchmarks.peer.copy import FRONTEND
 
 READY = "PEER IS READY"
@@ -57,27 +57,27 @@ class NoChecker:
     """In place of ParlAI's AcceptabilityChecker."""
 
 
-def write_task_files(folder: Path, pair: str) -> None:
+def write_task_files(folder: Path) -> None:
     """What ParlAI's wheel lacks: the model options, the description and the left pane."""
     (folder / FRONTEND).mkdir(parents=True, exist_ok=True)
-    options = {name: f"--model {agent}" for name, agent in PAIRS[pair].items()}
+    options = {name: f"--model {agent}" for name, agent in AGENTS.items()}
     (folder / "model_opts.yaml").write_text(yaml.safe_dump(options), encoding="utf-8")
     (folder / "task_description.html").write_text("<p>Chat.</p>", encoding="utf-8")
     (folder / "left_pane_text.html").write_text("<p>{task_question}</p>", encoding="utf-8")
 
 
-def settings(port: int, pair: str, conversations: int, folder: Path) -> list[str]:
+def settings(port: int, conversations: int, folder: Path) -> list[str]:
     """Overrides of ``conf/peer.yaml``."""
     return [
         f"mephisto.architect.port={port}",
-        f"mephisto.blueprint.conversations_needed_string='{':'.join(PAIRS[pair])}:{conversations}'",
+        f"mephisto.blueprint.conversations_needed_string='{':'.join(AGENTS)}:{conversations}'",
         f"mephisto.blueprint.task_config_path={folder}",
         f"mephisto.blueprint.custom_source_dir={folder}/{FRONTEND}",
         f"mephisto.blueprint.chat_data_folder={folder}/chats",
     ]
 
 
-def launch(port: int, pair: str, conversations: int, folder: Path) -> None:
+def launch(port: int, conversations: int, folder: Path) -> None:
     """Launch, print :data:`READY`, and run until SIGTERM."""
     with _importable():
         import parlai.crowdsourcing.tasks.pairwise_per_turn_eval.worlds as world_module
@@ -90,9 +90,9 @@ def launch(port: int, pair: str, conversations: int, folder: Path) -> None:
     from mephisto.utils.testing import get_mock_requester
 
     world_module.AcceptabilityChecker = NoChecker
-    write_task_files(folder, pair)
+    write_task_files(folder)
     with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
-        config = compose(config_name="peer", overrides=settings(port, pair, conversations, folder))
+        config = compose(config_name="peer", overrides=settings(port, conversations, folder))
     database = LocalMephistoDB()
     get_mock_requester(database)
     operator = Operator(database)
@@ -111,4 +111,4 @@ def _end(operator: Any) -> None:
 
 
 if __name__ == "__main__":
-    launch(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    launch(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from docs.facts import analysis, columns, commands, decided, judges, planning, servers, settings, techniques
+from docs.facts import analysis, columns, commands, decided, house, judges, planning, servers, settings, techniques
 
 MAKERS: tuple[Callable[[], dict[str, str]], ...] = (
     analysis.facts,
     columns.facts,
     commands.facts,
     decided.facts,
+    house.facts,
     judges.facts,
     planning.facts,
     servers.facts,

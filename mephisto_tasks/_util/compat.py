@@ -143,6 +143,21 @@ def _prompt_launcher() -> None:
     launcher.UNIT_GENERATOR_WAIT_SECONDS = 0.5
 
 
+def _sends_by_any_websocket() -> None:
+    """Mephisto's channel to a server elsewhere asks its socket whether it is ``closed``, which websockets 14 has dropped."""
+    module: Any = importlib.import_module("mephisto.abstractions.architects.channels.websocket_channel")
+    check_code(module.WebsocketChannel.enqueue_send, "66316be2")
+
+    def enqueue_send(channel: Any, packet: Any) -> bool:
+        if channel.socket is None or channel.socket.close_code is not None or channel.loop_wrap is None:
+            return False
+        channel.outgoing_queue.put(packet)
+        channel.loop_wrap.execute_coro(channel._async_send_all())
+        return True
+
+    module.WebsocketChannel.enqueue_send = enqueue_send
+
+
 def _quiet_database_directory() -> None:
     """Mephisto asks on the terminal for its data directory at the first use; a program cannot answer.
 
@@ -194,6 +209,7 @@ def prepare() -> None:
         _no_metrics_server()
         _quiet_prints()
         _prompt_launcher()
+        _sends_by_any_websocket()
         _quiet_database_directory()
         _one_store_of_settings()
         _prepared = True

@@ -17,8 +17,7 @@ from mephisto_tasks.annotation.display import shown_dialogue
 from mephisto_tasks.annotation.items import Gathered, gather, own_dialogues
 from mephisto_tasks.annotation.practice import unfit
 from mephisto_tasks.annotation.replay import CannotReplay, own_settings
-from mephisto_tasks.annotation.stopping import compared, the_kind
-from mephisto_tasks.annotation.study import Study, open_items
+from mephisto_tasks.annotation.study import Study, compared, open_items, the_kind
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import orders

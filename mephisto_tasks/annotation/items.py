@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.stopping import check_dialogues
+from mephisto_tasks.annotation.study import check_dialogues
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
 from parlai_humaneval._util.terminal import counting

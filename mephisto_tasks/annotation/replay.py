@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.display import panel, speakers_of
-from mephisto_tasks.annotation.page import ItemPage
+from mephisto_tasks.annotation.steps import ItemPage
 from mephisto_tasks.session.steps import (
     SIDES,
     RatingConfig,

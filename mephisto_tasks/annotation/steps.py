@@ -1,11 +1,18 @@
-"""Items → the steps that a rater's page shows, and the questions as they stand in the record."""
+"""One item on a rater's page: the steps and questions that it shows, and every answer, stored when it arrives."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.annotation.plans import ItemToJudge
+from mephisto_tasks.session.display import ShownModels
+from mephisto_tasks.session.page import PageSession
 from parlai_humaneval.i18n.translate import phrase, t
-from parlai_humaneval.schema.panels import FormQuestion, FormStep, RankStep
-from parlai_humaneval.schema.records import AskedQuestion
+from parlai_humaneval.schema.events import Judged
+from parlai_humaneval.schema.panels import FormQuestion, FormStep, Panel, RankStep
+from parlai_humaneval.schema.records import AskedQuestion, GivenAnswer
 from parlai_humaneval.schema.steps import Card, Option, RateStep, ReasonField, Scale
 from parlai_humaneval.techniques.criteria import dimension_records, dimensions_for
 from parlai_humaneval.techniques.questions import (
@@ -105,3 +112,40 @@ def scales_step(config: StaticConfig, step_id: str, question: str) -> RateStep:
         for dimension in dimensions_for(config.scales)
     ]
     return RateStep(step_id=step_id, question=question, scales=scales)
+
+
+class ItemPage:
+    """The page of a rater who judges ``item``; ``shown`` is told who said each line that stands on it."""
+
+    def __init__(self, item: ItemToJudge, page: PageSession, shown: ShownModels) -> None:
+        self.item = item
+        self.page = page
+        self._shown = shown
+        self._on_page: list[str] = []
+
+    def show_panels(self, panels: list[Panel], speakers: Sequence[Sequence[tuple[str, str]]] = ()) -> None:
+        """Put dialogues on the page; ``speakers``: line id → speaker of each panel, known to the launch alone."""
+        self.page.panels = panels
+        for lines in speakers:
+            self.note(lines)
+
+    def note(self, said: Sequence[tuple[str, str]]) -> None:
+        """Line or candidate id → who said what stands on the page, known to the launch alone."""
+        self._shown.note(said)
+        self._on_page += [shown_id for shown_id, _ in said]
+
+    def forget(self) -> None:
+        """The item is over: nothing of it is on the page any more."""
+        self._shown.forget(self._on_page)
+
+    def step_id(self, what: str) -> str:
+        """Unique among the steps of a unit."""
+        return f"{what}-{self.item.number}"
+
+    def is_answered(self) -> bool:
+        """True, once for each step, where it was answered in an earlier visit."""
+        return self.page.recorded.take(Judged) is not None
+
+    def store(self, answers: list[GivenAnswer]) -> None:
+        """Write answers down, now."""
+        self.page.state.append(Judged(at=time.time(), answers=answers))

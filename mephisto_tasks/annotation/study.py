@@ -1,8 +1,11 @@
-"""What the raters of one launch of engine 2 share: dialogues, items, who gets what, and the words on the page."""
+"""What the raters of one launch of engine 2 share: dialogues, items, who gets what, and the words on the page.
+
+:func:`check_dialogues` says which dialogues a study needs that stops when it is decided (``stop=decided``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +13,7 @@ from typing import Any
 
 from mephisto_tasks.admission.wording import UnitWords
 from mephisto_tasks.annotation.attention_checks import GoldDeck, right_side, shown_pair, shown_segment
-from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.annotation.config import Pair, StaticConfig, check_cap
 from mephisto_tasks.annotation.display import masked, shown_item
 from mephisto_tasks.annotation.plans import BatchPlan, ItemToJudge, PlannedItem, plan_batch
 from mephisto_tasks.annotation.practice import JudgingPractice
@@ -256,3 +259,36 @@ def open_items(left: CutOff) -> list[PlannedItem]:
     """What is still to be judged of a unit that was cut off."""
     plan, finished = BatchPlan.model_validate(left.plan), left.finished
     return [item for index, item in enumerate(plan.items) if plan.judgement_id(index) not in finished]
+
+
+def check_dialogues(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -> None:
+    """Raise where the dialogues that are there are not those of such a study.
+
+    ``dialogues``: how many there are of either model, for each pair that is compared.
+
+    Raises:
+        ValueError: says what to do.
+    """
+    pairs = list(dialogues)
+    config.check_stopping(compared(config, pairs), pairs, [config.setting])
+    check_cap(config, dialogues)
+
+
+def compared(config: StaticConfig, groups: Sequence[Sequence[str]]) -> list[str]:
+    """The models of the study, in the same order in every launch, in whatever order their dialogues come."""
+    return config.model_names() or sorted({model for group in groups for model in group})
+
+
+def the_kind(items: Sequence[Item]) -> str:
+    """Of which kind the dialogues are, such as self_chat.
+
+    Raises:
+        ValueError: they are of several kinds.
+    """
+    kinds = sorted({item.cell.setting for item in items})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"stop=decided answers one question, and these dialogues make pairs of several kinds ({', '.join(kinds)}), "
+            "which are judged apart: name dialogues of one kind"
+        )
+    return kinds[0]

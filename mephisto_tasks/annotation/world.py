@@ -10,9 +10,9 @@ from typing import Any
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.display import panel, speakers_of
-from mephisto_tasks.annotation.page import ItemPage
 from mephisto_tasks.annotation.plans import ItemToJudge
 from mephisto_tasks.annotation.replay import Replay
+from mephisto_tasks.annotation.steps import ItemPage
 from mephisto_tasks.session.display import ShownModels
 from mephisto_tasks.session.page import PageSession
 from parlai_humaneval.i18n.translate import t

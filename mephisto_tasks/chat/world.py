@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, cast
 
-from mephisto_tasks.chat import steps as asking
+from mephisto_tasks.chat import turn as asking
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import Plan, UnitPlan
 from mephisto_tasks.chat.turn import TurnRating

@@ -269,7 +269,8 @@ def _simulate(
 
 def _print_report(run: Launched, as_json: bool) -> None:
     with waiting_for(READING):
-        from mephisto_tasks.cli.report import Wanted, answers_of
+        from mephisto_tasks.cli.report import answers_of
+        from mephisto_tasks.cli.report_documents import Wanted
 
         tables, known = answers_of(run.data_dir, run.task_name)
     Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.markup import escape
 
-from mephisto_tasks.cli.options import (
-    clear_errors,
-    console,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-    waiting_for,
-)
+from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option, waiting_for
 from parlai_humaneval._util.terminal import say_json
 
 if TYPE_CHECKING:

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.cli.options import (
-    clear_errors,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-    waiting_for,
-)
+from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option, waiting_for
 from parlai_humaneval._util.terminal import say_json
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ import click
 from rich.cells import cell_len, set_cell_size
 
 from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from parlai_humaneval._util.csv_cells import guarded
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.terminal import say_json
-from parlai_humaneval.tables.files import guarded
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.invitations.invitees import Person

@@ -1,7 +1,5 @@
 """``parlai-humaneval launch``: run a crowd task until its dialogues are done, or until you stop it.
 
-``launch`` of a task that runs already: the running launch is changed, as far as orders can do that.
-
 ``launch … --list-settings``: the settings of a task by topic, or some of them with all that is known.
 """
 
@@ -11,7 +9,6 @@ import logging
 import threading
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,12 +30,6 @@ from mephisto_tasks.cli.options import (
     task_options,
     waiting_for,
 )
-from mephisto_tasks.cli.steer import give_and_wait, print_results
-from mephisto_tasks.control.orders import in_words
-from mephisto_tasks.control.snapshot import is_alive, read_snapshot
-from mephisto_tasks.launch.changes import CannotChange, changes, price
-from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run
-from mephisto_tasks.storage.run_settings import Settings, read_settings
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import nearest, on_one_line
 from parlai_humaneval.statistics.core.formatting import sentence
@@ -51,44 +42,6 @@ if TYPE_CHECKING:
     from mephisto_tasks.crowds.mturk.cost import LaunchTotal
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import Launched
-
-
-def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, yes: bool) -> None:
-    """Show what would change, ask, and give the orders.
-
-    Raises:
-        AlreadyRunning: nothing is to be changed, or the launch is only beginning and cannot be compared yet.
-        CannotChange: a setting that a running launch cannot change.
-        click.ClickException: nobody agreed.
-    """
-    running, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
-    run_id = running_task_run(data_dir, task_name)
-    where = task_options(task_name, data_dir)
-    if running is None or snapshot is None or not run_id == running.task_run_id == snapshot.task_run_id:
-        raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir}, and only just begins: try again soon"
-        )
-    if running.task != task:
-        raise CannotChange(
-            f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}: give this one "
-            "another task_name=…"
-        )
-    orders = changes(running.settings, asked, snapshot.groups, task_name)
-    if not orders:
-        stopped = "".join(f"\n  {group.label}: {group.stopped}" for group in snapshot.groups if group.stopped)
-        raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these settings, at "
-            f"{snapshot.url}. See how it stands: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
-            f"another task_name=…{stopped}"
-        )
-    click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would be told to:")
-    for order in orders:
-        click.echo(f"  {in_words(order)}")
-    if (sentence := price(orders, running.settings, snapshot.groups)) is not None:
-        click.echo(sentence)
-    must_agree(yes)
-    print_results(give_and_wait(data_dir, task_name, orders), is_alive(data_dir, task_name), as_json=False)
-    click.echo(f"See how it stands:  parlai-humaneval watch {where}")
 
 
 _MOST = 24
@@ -229,6 +182,7 @@ def launch(
             click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.adapter.task_launcher import MOCK_PROVIDER
+            from mephisto_tasks.cli.orders import change_running
             from mephisto_tasks.control.snapshot import is_alive
             from mephisto_tasks.crowds import registry as places
             from mephisto_tasks.launch import config as settings
@@ -416,7 +370,7 @@ def follow(run: Launched, stop: threading.Event) -> None:
     if console().is_terminal:
         follow_on_screen(run, stop)
     else:
-        from mephisto_tasks.cli.options import follow_in_lines
+        from mephisto_tasks.cli.log_lines import follow_in_lines
 
         follow_in_lines(run.study, run.is_done, run.warning, stop)
     if stop.is_set():

@@ -1,8 +1,6 @@
 """What the commands share: the data directory, errors without tracebacks, the console.
 
 Asking whoever is at the terminal before money is spent, or something is changed that others are at work on.
-
-How a launch goes, a line a minute, where nobody looks on: under systemd, nohup, or into a file.
 """
 
 from __future__ import annotations
@@ -12,11 +10,8 @@ import shlex
 import shutil
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,11 +19,8 @@ import click
 from rich.text import Text
 
 from mephisto_tasks.config.names import name_of, short_name
-from mephisto_tasks.control.snapshot import one_line
-from mephisto_tasks.session.study import Study
-from mephisto_tasks.storage.retry import passing
 from parlai_humaneval._util.errors import told_plainly
-from parlai_humaneval._util.terminal import PlainConsole, say, yielding
+from parlai_humaneval._util.terminal import PlainConsole, yielding
 from parlai_humaneval._util.text import nearest, on_one_line
 from parlai_humaneval.techniques.registry import Engine, techniques
 
@@ -62,49 +54,6 @@ def must_agree(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
 def at_a_terminal() -> bool:
     """Whether somebody can answer."""
     return sys.stdin.isatty()
-
-
-EVERY_S = 60.0
-
-
-def follow_in_lines(
-    study: Study, is_over: Callable[[], bool], warning: Callable[[], str | None], stop: threading.Event
-) -> None:
-    """A line at the beginning, a minute after the last one, and at the end; warnings and orders at once."""
-    next_line = time.monotonic()
-    while not stop.is_set() and not is_over():
-        if said := warning():
-            _say(said)
-        if time.monotonic() >= next_line:
-            _say(line(study))
-            next_line += EVERY_S
-        stop.wait(0.5)
-    while said := warning():  # such as the order that ended it
-        _say(said)
-    _say(line(study))
-
-
-def line(study: Study) -> str:
-    """How the launch stands."""
-    done, wanted = study.so_far()
-    return one_line(
-        done,
-        wanted,
-        study.unit_words.counted,
-        inside=study.floor.inside(str),
-        door=study.floor.door(),
-        models=study.models_now(),
-        is_paused=study.steered.paused is not None,
-        deciding=study.deciding_now(),
-    )
-
-
-def _say(text: str) -> None:
-    try:
-        say(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {text}")
-    except OSError as error:  # lines that go into a file of a full disk must not end the study
-        if passing(error) is None:
-            raise
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -22,7 +22,6 @@ from mephisto_tasks.cli.options import (
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.files import write_rows
 
 if TYPE_CHECKING:
     from mephisto_tasks.payments.ledger import Payment
@@ -353,5 +352,7 @@ def _write_csv(books: Books, path: Path) -> None:
 
     rows = [[*line.model_dump().values(), line.hourly] for line in books.workers]
     with path.open("w", encoding="utf-8", newline="") as file:
+        from parlai_humaneval._util.csv_cells import write_rows
+
         write_rows(file, [*WorkerPay.model_fields, "hourly"], rows)
     click.echo(f"{path}: {len(rows)} workers", err=True)

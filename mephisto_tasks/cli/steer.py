@@ -1,92 +1,17 @@
-"""``parlai-humaneval steer``: orders to a study that runs, which hold at its next launches, too.
-
-Giving orders to a study from a command, and what its launch says of them.
-"""
+"""``parlai-humaneval steer``: orders to a study that runs, which hold at its next launches, too."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
-from mephisto_tasks.control.orders import Order, give, in_words, orders
-from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
-from mephisto_tasks.control.steering import Field, Group, fold
-from mephisto_tasks.launch.changes import price
-from mephisto_tasks.storage.run_settings import read_settings
+from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval.cli.options import SuggestingGroup
-
-PATIENCE_S = 10.0
-"""How long a running launch may take to say what became of an order; it looks four times a second."""
-
-
-def refusals(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[str]:
-    """Why some of the orders can never be followed, by what the newest launch knows; they are not given then."""
-    if read_snapshot(data_dir, task_name) is None:
-        return []
-    return [result.text for result in results_of(data_dir, task_name, new)[-len(new) :] if not result.done]
-
-
-def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> list[OrderResult]:
-    """All orders, ``new`` ones last, and what becomes of them with the groups of the newest launch."""
-    snapshot = read_snapshot(data_dir, task_name)
-    if snapshot is not None and not new and is_alive(data_dir, task_name):
-        return snapshot.orders
-    now = [] if snapshot is None else snapshot.groups
-    groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
-    about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
-    return list(fold([*orders(data_dir, task_name), *new], about).results)
-
-
-def price_of(data_dir: Path, task_name: str, new: Sequence[Order]) -> str | None:
-    """What the orders can cost, by the newest launch; None where nothing real is spent."""
-    settings, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
-    return None if settings is None or snapshot is None else price(new, settings.settings, snapshot.groups)
-
-
-def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[OrderResult]:
-    """The orders, and what the running launch says of them; where none runs, or it is silent, that they will hold."""
-    given = [give(data_dir, task_name, order) for order in new]
-    said: dict[str, OrderResult] = {}
-    until = time.monotonic() + PATIENCE_S
-    while is_alive(data_dir, task_name) and time.monotonic() < until:
-        snapshot = read_snapshot(data_dir, task_name)
-        said = {result.order_id: result for result in snapshot.orders} if snapshot is not None else {}
-        if all(order.order_id in said for order in given):
-            break
-        time.sleep(0.1)
-    alive = is_alive(data_dir, task_name)
-    if not alive and (last := read_snapshot(data_dir, task_name)) is not None:  # the order may have ended the launch
-        said |= {result.order_id: result for result in last.orders}
-    return [said.get(order.order_id) or _pending(order, task_name, alive) for order in given]
-
-
-def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
-    text = (
-        f"The launch of {task_name} has not answered yet; it follows the order as soon as it can."
-        if alive
-        else f"No launch of {task_name} runs now: the order holds from the next launch on ({in_words(order)})."
-    )
-    return OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=True, text=text)
-
-
-def print_results(results: Sequence[OrderResult], running: bool, as_json: bool) -> None:
-    """A line an order; an order that was refused makes the command fail."""
-    if as_json:
-        rows = [result.model_dump() for result in results]
-        say_json({"running": running, "orders": rows})
-    else:
-        for result in results:
-            console(stderr=not result.done).print(result.text, markup=False, soft_wrap=True)
-    if not all(result.done for result in results):
-        raise click.exceptions.Exit(1)
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -242,6 +167,7 @@ def list_orders(task_name: str, data_dir: str | None, as_json: bool) -> None:
         _must_be_there(directory, task_name)
         from datetime import datetime
 
+        from mephisto_tasks.cli.orders import results_of
         from mephisto_tasks.control.snapshot import is_alive
 
         results = results_of(directory, task_name)
@@ -261,6 +187,7 @@ def _give(order: Any, task_name: str, data_dir: str | None, as_json: bool, *, ye
     with clear_errors():
         _must_be_there(directory, task_name)
         from mephisto_tasks.cli.options import must_agree
+        from mephisto_tasks.cli.orders import give_and_wait, price_of, print_results, refusals
         from mephisto_tasks.control.snapshot import is_alive
 
         for refused in refusals(directory, task_name, [order]):

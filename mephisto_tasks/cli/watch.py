@@ -180,7 +180,7 @@ def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Obser
 
 def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> Told:
     """Gives an order as ``steer`` does: what became of it, or what it can cost, which is to be agreed to first."""
-    from mephisto_tasks.cli.steer import give_and_wait, price_of, refusals
+    from mephisto_tasks.cli.orders import give_and_wait, price_of, refusals
     from mephisto_tasks.monitoring.web import Told
 
     for refused in refusals(data_dir, task_name, [order]):

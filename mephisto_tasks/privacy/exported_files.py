@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.privacy.erasure_plan import Going
 from mephisto_tasks.storage.logs import WrittenFile, no_longer, note_written, written_files
+from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.files import unguarded, write_rows
 
 WORDS = ("text", "raw_text", "human_text", "written_text", "withdrawn", "thoughts", "shown", "prompt", "reply")
 """Columns that hold what was said in a dialogue, which others than its own rater, or models, may have judged."""

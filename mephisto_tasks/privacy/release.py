@@ -22,13 +22,14 @@ from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import agreements, is_deciding, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
+from parlai_humaneval._util.csv_cells import write_rows
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError
-from parlai_humaneval.tables.files import check_free, write_rows, write_tables
+from parlai_humaneval.tables.files import check_free, write_tables
 
 
 class ReleaseError(ResultsError):

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.stopping import StoppingSettings
-from mephisto_tasks.session.stopping import PATIENCE_S, Course, course_of
-from mephisto_tasks.session.stopping_outcomes import note_missing, unknown_workers
+from mephisto_tasks.session.stopping import PATIENCE_S, Course, course_of, note_missing, unknown_workers
 from mephisto_tasks.storage.logs import deciding_events, is_deciding, keep_events
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker
 from mephisto_tasks.storage.retry import Saving

@@ -276,7 +276,7 @@ class Study(ABC):
         decide, it counts from now on, as far as it goes."""
         if self.course is None:
             return
-        from mephisto_tasks.session.stopping_outcomes import note_record  # tables take a while to load
+        from mephisto_tasks.session.stopping import note_record  # tables take a while to load
 
         parts = split_dialogues(parse_events(page.state.messages))
         events = next(part for part in reversed(parts) if part_name(part[0]) == name)

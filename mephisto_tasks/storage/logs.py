@@ -35,7 +35,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -44,7 +44,9 @@ from parlai_humaneval._util.files import create_once, settle_folders, write_priv
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.judge_answers import AnyLine, JudgeLine
 from parlai_humaneval.stopping.events import Event, log_rows
-from parlai_humaneval.tables.columns import StoppingLog
+
+if TYPE_CHECKING:
+    from parlai_humaneval.tables.columns import StoppingLog
 
 logger = logging.getLogger(__name__)
 
@@ -226,6 +228,8 @@ def drop_judged(data_dir: Path, dialogues: Sequence[str]) -> int:
 
 def stopping_logs(data_dir: Path, tasks: Sequence[str]) -> tuple[StoppingLog, ...]:
     """Of those of the tasks that end when they are decided."""
+    from parlai_humaneval.tables.columns import StoppingLog
+
     return tuple(
         StoppingLog(task, tuple(log_rows(deciding_events(data_dir, task))))
         for task in tasks

@@ -31,7 +31,7 @@ CODE = {
 }
 INSTRUCTIONS = (
     "mephisto_tasks/presets/*/task_config/*.yaml",
-    "mephisto_tasks/partner/task_config/*.yaml",
+    "mephisto_tasks/chat/task_config/*.yaml",
     "parlai_humaneval/data/shared_instructions.yaml",
 )
 PRACTICE = ("mephisto_tasks/presets/*/task_config/*.json",)

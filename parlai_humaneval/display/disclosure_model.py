@@ -3,7 +3,7 @@
 “I'm hosted on powerful servers”, “being software, I never get tired”: there is no end to such wordings. The classifier is
 a logistic regression over the words of an English sentence, pairs of them and pieces of them. Its weights (64 kB) are
 learned from the sentences in ``benchmarks/disclosures`` by ``python -m benchmarks.disclosures.learn``; what it finds, and
-what it wrongly finds, is measured by ``python -m benchmarks.disclosures``.
+what it wrongly finds, is measured by ``python -m benchmarks disclosures``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from parlai_humaneval.i18n.translate import ENGLISH, PLACE, Language
 
-PACKAGED = Path(str(files("parlai_humaneval") / "languages"))
+PACKAGED = Path(str(files("parlai_humaneval") / "i18n"))
 AUTO = "auto"
 """In place of a language's tag: that of the rater's browser."""
 

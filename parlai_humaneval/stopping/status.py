@@ -5,13 +5,14 @@ Who is better than whom, in words.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.statistics.core.formatting import counted, percent
-from parlai_humaneval.stopping.decisions import Decisions
-from parlai_humaneval.stopping.evidence import pairs_of
+
+if TYPE_CHECKING:
+    from parlai_humaneval.stopping.decisions import Decisions
 
 MOST_LIKELY = 0.9
 """Where so many of the simulated studies end at the cap, that is what is foreseen: four in five end nowhere else."""
@@ -156,6 +157,8 @@ def in_words(models: tuple[str, ...], decisions: Decisions, margin: float) -> st
             groups[-1].append(model)
         else:
             groups.append([model])
+    from parlai_humaneval.stopping.evidence import pairs_of
+
     number, equal = pairs_of(len(models)).number, decisions.equal[0]
     place = {model: at for at, group in enumerate(groups) for model in group}
     is_row = all(

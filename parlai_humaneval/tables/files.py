@@ -1,25 +1,22 @@
-"""Tidy tables ↔ files, CSV or JSONL, with a README of columns.
-
-CSV files, and their cells that a spreadsheet would run as a formula: raters and panels can type what they like.
-"""
+"""Tidy tables ↔ files, CSV or JSONL, with a README of columns."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TextIO, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.columns import (
     TABLE_DESCRIPTIONS,
@@ -40,33 +37,6 @@ from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_l
 from parlai_humaneval.tables.repeats import settled
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, Column
 from parlai_humaneval.tables.validate import check_rules, with_dialogues
-
-# One apostrophe before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-_GUARDED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
-
-
-def is_formula(cell: str) -> bool:
-    """Whether a spreadsheet would take the cell for more than a text, or :func:`unguarded` would change it."""
-    return _FORMULA.match(cell) is not None
-
-
-def guarded(cell: str) -> str:
-    """The cell with an apostrophe before it, where it is needed."""
-    return f"'{cell}" if is_formula(cell) else cell
-
-
-def unguarded(cell: str) -> str:
-    """What :func:`guarded` was given."""
-    return cell[1:] if _GUARDED.match(cell) else cell
-
-
-def write_rows(file: TextIO, heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write CSV, every cell quoted and each text :func:`guarded`. A file is to be opened with ``newline=""``."""
-    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(heading)
-    writer.writerows([guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-
 
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.disclosures.measure import _key
+from benchmarks.disclosures import key_of
 from benchmarks.disclosures.sentences import HERE, learned_from, people, tuning
 from parlai_humaneval.display.disclosure_model import packaged_model
 
@@ -19,6 +19,6 @@ def test_the_packaged_weights_fit_the_sentences_of_the_repository() -> None:
 def test_nothing_is_measured_on_what_was_learned() -> None:
     """Guards the figures in the documentation."""
     held_out = {line.split("\t")[0] for line in (HERE / "held_out.tsv").read_text(encoding="utf-8").splitlines()}
-    both = [text for seed in range(4) for text, _ in learned_from(seed) if _key(text) in held_out]
+    both = [text for seed in range(4) for text, _ in learned_from(seed) if key_of(text) in held_out]
     assert held_out
     assert not both, set(both)

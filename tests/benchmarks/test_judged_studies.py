@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks/ is not part of the installed package
 
 from benchmarks.judged_studies import PROPHET, Found, Study
 from benchmarks.prediction_powered import WIDEST, Row, measured

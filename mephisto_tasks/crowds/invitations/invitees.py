@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from parlai_humaneval._util.csv_cells import is_formula
 from parlai_humaneval._util.text import on_one_line
-from parlai_humaneval.tables.files import is_formula
 
 NAME, EMAIL = "name", "email"
 EXPECTED = "the first line is to be a header with the column “name”, and perhaps “email” (name,email)"

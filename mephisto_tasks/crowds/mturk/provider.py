@@ -50,7 +50,7 @@ from parlai_humaneval.i18n.translate import phrase
 logger = logging.getLogger(__name__)
 
 WEEK_S = 7 * 24 * 3600
-SCRIPT = Path(__file__).parents[2] / "router" / "static" / "mturk_crowd_source.js"
+SCRIPT = Path(__file__).parents[2] / "server" / "static" / "mturk_crowd_source.js"
 UNKNOWN_HIT = phrase(
     "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
 )

@@ -21,8 +21,8 @@ from mephisto_tasks.payments.payer import Note, Owed, Proposal, Remaining
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import query
+from parlai_humaneval._util.csv_cells import write_rows
 from parlai_humaneval._util.files import write_private
-from parlai_humaneval.tables.files import write_rows
 
 if TYPE_CHECKING:  # they load what only who launches by link needs
     from mephisto_tasks.crowds.panels.datastore import Visit

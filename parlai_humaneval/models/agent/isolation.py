@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from parlai.utils import logging as parlai_logging
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from parlai_humaneval._util.terminal import PlainConsole
@@ -56,6 +55,8 @@ ASKING_LOGGER = "parlai_humaneval.models.pool"
 @contextlib.contextmanager
 def quiet_parlai(level: int = logging.ERROR) -> Iterator[None]:
     """Only errors are logged within, or what is of another ``level``."""
+    from parlai.utils import logging as parlai_logging
+
     before = parlai_logging.logger.level
     parlai_logging.logger.setLevel(level)
     try:

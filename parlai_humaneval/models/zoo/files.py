@@ -15,9 +15,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from parlai.core.loader import load_agent_module
-from parlai.core.params import ParlaiParser
-
 from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.models.agent.options import as_sentence
 from parlai_humaneval.models.agent.packages import needs_local_packages
@@ -185,6 +182,8 @@ def _on_this_machine(name: str) -> bool:
 
 def parlai_zoo_path(path: str) -> Path:
     """Where ParlAI keeps a ``zoo:`` file on this machine."""
+    from parlai.core.params import ParlaiParser
+
     datapath = ParlaiParser(True, False).parse_args([])["datapath"]
     return Path(datapath) / "models" / path.partition(":")[2]
 
@@ -197,6 +196,8 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
         with warnings.catch_warnings():  # transformers warns about newer torch when it is imported
             warnings.simplefilter("ignore", FutureWarning)
             make_importable(spec.folder)
+            from parlai.core.loader import load_agent_module
+
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         if isinstance(error, ImportError) and (needed := needs_local_packages(spec.name)):

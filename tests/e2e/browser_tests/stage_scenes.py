@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from mephisto_tasks.annotation import steps as judging
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.chat import steps as asking
+from mephisto_tasks.chat import turn as asking
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import read_config

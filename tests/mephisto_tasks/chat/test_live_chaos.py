@@ -20,7 +20,7 @@ RATERS = 6
 
 def chaos() -> ModuleType:
     """The router's proxy; its folder is on the path only when its own tests are collected."""
-    spec = importlib.util.spec_from_file_location("chaos", Path(__file__).parents[1] / "router" / "chaos.py")
+    spec = importlib.util.spec_from_file_location("chaos", Path(__file__).parents[1] / "server" / "chaos.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -94,7 +94,7 @@ def test_one_outage_is_one_failure(tmp_path: Path) -> None:
 
 def test_a_launch_says_in_which_languages_blinding_knows_no_phrases(tmp_path: Path) -> None:
     """Guards a study in a further language, which would be taken for blind; in English there is nothing to say."""
-    chinese = (files("parlai_humaneval") / "languages" / "zh.po").read_text(encoding="utf-8")
+    chinese = (files("parlai_humaneval") / "i18n" / "zh.po").read_text(encoding="utf-8")
     folder = tmp_path / "languages"
     folder.mkdir()
     (folder / "nl.po").write_text(re.sub(r"Language: zh\w*", "Language: nl", chinese), encoding="utf-8")

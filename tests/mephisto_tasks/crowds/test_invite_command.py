@@ -22,8 +22,8 @@ from mephisto_tasks.crowds.invitations.store import Book
 from mephisto_tasks.server.hosts import openable, opens_elsewhere
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
+from parlai_humaneval._util.csv_cells import guarded
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
-from parlai_humaneval.tables.files import guarded
 
 URL = "https://study.example.org/prefix"
 

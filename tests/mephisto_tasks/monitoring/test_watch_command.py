@@ -14,8 +14,9 @@ from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
+from mephisto_tasks.cli.orders import price_of
 from mephisto_tasks.cli.report import report
-from mephisto_tasks.cli.steer import price_of, steer
+from mephisto_tasks.cli.steer import steer
 from mephisto_tasks.cli.watch import given_by_page, watch
 from mephisto_tasks.control.orders import More, RetireModel, orders
 from mephisto_tasks.control.snapshot import GroupNow, OrderResult, Snapshot, write_snapshot

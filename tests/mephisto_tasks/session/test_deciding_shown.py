@@ -12,7 +12,7 @@ from live import TASK, Launch, whole_dialogue
 from stored_decisions import RULE, decided_study
 from stored_study import START
 
-from mephisto_tasks.cli.options import line as line_of_launch
+from mephisto_tasks.cli.log_lines import line as line_of_launch
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.cli.watch import watch
 from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, Snapshot, write_snapshot

@@ -18,8 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mephisto_tasks.session.stopping import Course, course_of
-from mephisto_tasks.session.stopping_outcomes import note_missing, note_record
+from mephisto_tasks.session.stopping import Course, course_of, note_missing, note_record
 from mephisto_tasks.storage.retry import Saving
 from parlai_humaneval.allocation.adaptive_items import DrawnItemAllocator
 from parlai_humaneval.allocation.groups import Cell

@@ -1,4 +1,4 @@
-"""Statistics beside the obvious way to compute them, and beside packages: the same numbers, in seconds."""
+"""Seconds for statistics, next to packages and the obvious way: the same numbers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from benchmarks.plain_statistics import (
     play_free_for_all,
     play_matches,
 )
+from benchmarks.processes import BenchmarkError
 from parlai_humaneval import analysis
 
 REPEATS = 5
@@ -80,7 +81,7 @@ def _figure(
             taken, expected = _timed(peer)
             peer_times.append(taken * scale)
             if not same(found, expected):
-                raise RuntimeError(f"{name}: the two sides differ")
+                raise BenchmarkError(f"{name}: the two sides differ")
     part = "" if scale == 1 else f", which did one part in {scale:.0f} (its time is multiplied)"
     return Figure(
         name=name,

@@ -136,7 +136,9 @@ def _named(study):
     """The tables of a study, in which each cell that can say where it was collected does."""
     data = tables(STUDIES[study]())
     frames = {name: getattr(data, name) for name in get_args(TableName) if "setting" in getattr(data, name)}
-    return replace(data, **{name: frame.assign(setting=frame["setting"].fillna("zq")) for name, frame in frames.items()})
+    return replace(
+        data, **{name: frame.assign(setting=frame["setting"].fillna("zq")) for name, frame in frames.items()}
+    )
 
 
 def _values(data, column):

@@ -67,7 +67,7 @@ setup(
             "i18n/*.po",
             "opt_presets/**/*",
             "report/**/templates/*",
-            "report/*.bib",
+            "report/render/*.bib",
         ],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [
@@ -76,6 +76,8 @@ setup(
             "monitoring/static/*",
             "monitoring/templates/*",
             "crowds/panels/*.yaml",
+            "crowds/*/*.js",
+            "crowds/*/confs/**/*.yaml",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
             "webapp/dist/**/*",

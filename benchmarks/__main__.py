@@ -19,6 +19,7 @@ from rich.table import Table
 from benchmarks import results
 from benchmarks.figures import Figure, number
 from benchmarks.processes import BenchmarkError, NothingToMeasure
+from parlai_humaneval.cli.errors import CommandError
 
 HERE = Path(__file__).parent
 RESULTS = "results"
@@ -120,7 +121,7 @@ def measure(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
         results.FILE.write_text(text, encoding="utf-8")
         status.print(f"{results.FILE} was written", highlight=False)
     if failed:
-        raise click.ClickException("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
+        raise CommandError("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
     if as_json:
         shown = {
             "machine": before,

@@ -88,7 +88,7 @@ def _rate(pool: ModelPool, name: str, dialogues: int, seed: int) -> float:
         failed = talk_in(pool, [file], starts, settings, lambda _: None)
         seconds = time.perf_counter() - began
     if failed:
-        raise BenchmarkError(f"no figure: {'; '.join(failed.values())}")
+        raise BenchmarkError(f"no figure: {'; '.join(map(str, failed.values()))}")
     return dialogues * (2 * EXCHANGES - 1) / seconds
 
 

@@ -20,7 +20,7 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_mean, crossed_share
 from parlai_humaneval.statistics.judges.matching import Answers, evidence_of_rates, matched
 from parlai_humaneval.statistics.judges.prediction_powered import Question, combined
-from parlai_humaneval.statistics.judges.ranking import strengths_with_judge
+from parlai_humaneval.statistics.judges.tables import strengths_with_judge
 from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
 
 Floats = npt.NDArray[np.float64]

@@ -151,14 +151,14 @@ def our_rate(spec: ModelSpec, batch: int, dialogues: int, seed: int, threads: in
     return dialogues * (2 * EXCHANGES - 1) / seconds
 
 
-def must_have_spoken(lines: str, failed: Mapping[str, str] | None = None) -> None:
+def must_have_spoken(lines: str, failed: Mapping[str, object] | None = None) -> None:
     """Refuse dialogues (in ParlAI's conversations format) in which somebody said nothing.
 
     Raises:
         BenchmarkError: when a model ``failed``, or when an act holds no text.
     """
     if failed:
-        raise BenchmarkError(f"a reply failed, so that there is no figure: {'; '.join(failed.values())}")
+        raise BenchmarkError(f"a reply failed, so that there is no figure: {'; '.join(map(str, failed.values()))}")
     dialogues = [json.loads(line)["dialog"] for line in lines.splitlines()]
     acts = [act for dialogue in dialogues for exchange in dialogue for act in exchange]
     silent = sum(not act["text"].strip() or bool(act.get("empty")) for act in acts)

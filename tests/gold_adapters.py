@@ -97,14 +97,16 @@ def _chunk_sd(outcomes: Numbers, durations: Numbers, chunk: float = 45.0, ddof: 
 
 
 ADAPTERS: Mapping[str, Callable[..., Any]] = {
-    "lin": analysis.lin,
+    "lin": analysis.linear_win_rate,
     "lin_pooled": analysis.lin_pooled,
-    "sqr": analysis.sqr,
-    "wta": analysis.wta,
+    "sqr": analysis.squared_win_rate,
+    "wta": analysis.winner_takes_all,
     "sm_wta": analysis.sm_wta,
     "effective_win_rate": analysis.effective_win_rate,
     # Rates that are undefined themselves come as null.
-    "combo": lambda a, b, *weights, **named: None if None in (a, b) else analysis.combo(a, b, *weights, **named),
+    "combo": lambda a, b, *weights, **named: (
+        None if None in (a, b) else analysis.pw_combo_score(a, b, *weights, **named)
+    ),
     "binom_two_sided": analysis.binomial_p,
     "mcnemar": _mcnemar,
     "cochran_q": lambda X: _test(analysis.cochran_q_test(X), "Q"),
@@ -117,9 +119,9 @@ ADAPTERS: Mapping[str, Callable[..., Any]] = {
     "distortion_len": span_length,
     "distortion_starts": lambda n: list(span_starts(n)),
     "trueskill_ffa": _trueskill_ffa,
-    "ffa_points": analysis.ffa_points,
-    "ffa_ranks": analysis.ffa_ranks,
-    "conservative": analysis.conservative,
+    "ffa_points": analysis.free_for_all_points,
+    "ffa_ranks": analysis.free_for_all_ranks,
+    "conservative": analysis.conservative_skill,
     "ffa_ratings": _ffa_ratings,
     "shuffle_ci": lambda score_matrix, conf=0.95: analysis.shuffle_interval(score_matrix, conf),
     "rank_stability": lambda rankings, reference: analysis.same_ranking_share(rankings, reference),
@@ -127,7 +129,7 @@ ADAPTERS: Mapping[str, Callable[..., Any]] = {
     "rank_range": lambda ranks, conf=0.95: analysis.rank_range(ranks, conf),
     "rank_range_shortest": lambda ranks, conf=0.95: analysis.rank_range_shortest(ranks, conf),
     "clusters": analysis.rank_clusters,
-    "stb_winner": analysis.label_winner,
+    "stb_winner": analysis.win_by_label,
     "turnbull_pava": lambda k, spotted, w=None: list(analysis.survival_curve(k, spotted, w).items()),
     "zhao_sun_U": _zhao_sun_u,
     # Its variance is Finkelstein's own, with a parameter for each length.

@@ -97,7 +97,8 @@ def test_wheel_carries_page_models_and_every_data_file(wheel: Path) -> None:
         "parlai_humaneval/py.typed",
         "mephisto_tasks/py.typed",
         "mephisto_tasks/webapp/dist/index.html",
-        "mephisto_tasks/server/static/mock_crowd_source.js",
+        "mephisto_tasks/crowds/local/mock_crowd_source.js",
+        "mephisto_tasks/crowds/panels/confs/place/link.yaml",
         "parlai_humaneval/zoo_configs/embedded.yaml",
         "parlai_humaneval/zoo_configs/blenderbot.yaml",
     ):

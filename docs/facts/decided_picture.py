@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from docs.facts.one_study import RULE, OneStudy, PairUnderBoth
-from parlai_humaneval.report.render.figures import drawing_settings
+from parlai_humaneval.report.render.figures import drawing_settings, inline_svg
 from parlai_humaneval.report.render.palette import PAGE
-from parlai_humaneval.report.render.svg import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

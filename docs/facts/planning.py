@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from docs.facts.markdown import table
-from parlai_humaneval.planning.comparison import compare_techniques, comparison_words
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.plan import Plan, plan_study
+from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_words, plan_study
 
 GAP = 0.1
 """Ten points between two models: the gap that all figures of the site are for."""

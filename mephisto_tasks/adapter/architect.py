@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mephisto_tasks._util import compat
+from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.server.app import FreshIds, Guard, create_app
 from mephisto_tasks.server.hosts import Hosts, public_names
 from mephisto_tasks.server.packets import Packet as WirePacket
@@ -22,7 +23,6 @@ from mephisto_tasks.server.ports import CannotListen, PortInUse, listen
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import THIS_MACHINE, Visitors, address_of, origin, trusted_networks
 from mephisto_tasks.server.side_door import SideDoor
-from mephisto_tasks.server.static import STATIC
 from mephisto_tasks.server.thread import RouterThread
 from parlai_humaneval.i18n.languages import Offered
 
@@ -83,8 +83,6 @@ class InProcessChannel(Channel):
 
 
 ARCHITECT_TYPE = "humaneval_local"
-MOCK_PROVIDER = "mock"
-MOCK_SCRIPT = STATIC / "mock_crowd_source.js"
 PAGE_LIBRARY_VERSION = "2.0.3"
 """What Mephisto's own pages compare their version with; ours ignores it."""
 
@@ -105,7 +103,9 @@ class HumanevalLocalArchitectArgs(ArchitectArgs):
     )
     frame_sites: list[str] = field(
         default_factory=list,
-        metadata={"help": "Sites besides MTurk's that may show the page in a frame, such as https://crowd.example.org"},
+        metadata={
+            "help": "Sites besides the crowd's that may show the page in a frame, such as https://crowd.example.org"
+        },
     )
     trusted_proxies: list[str] = field(
         default_factory=list,
@@ -131,7 +131,7 @@ def parse_port(value: object) -> int:
     text = str(value).strip()
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
-    raise CannotListen(f"port={value!r} is no port: a number from 0 to 65535 is expected.")
+    raise CannotListen(f"port={value!r} is no port: a number from 0 to 65535 is expected")
 
 
 def address_of_page(public_url: str) -> str:
@@ -191,10 +191,8 @@ class HumanevalLocalArchitect(Architect):
         return str(server_dir)
 
     def _crowd_script(self) -> Path:
-        # The mock provider's own script interrupts the rater with an alert that shows the raw answers.
-        if self.task_run.provider_type == MOCK_PROVIDER:
-            return MOCK_SCRIPT
-        return Path(self.task_run.get_provider().get_wrapper_js_path())
+        script = crowd_of(self.task_run.provider_type).page_script
+        return script or Path(self.task_run.get_provider().get_wrapper_js_path())
 
     def _page_config(self) -> dict[str, Any]:
         config = dict(self.task_run.get_blueprint().get_frontend_args())
@@ -206,7 +204,7 @@ class HumanevalLocalArchitect(Architect):
         app = create_app(
             self._router,
             self._static_dir,
-            self.task_run.provider_type,
+            crowd_of(self.task_run.provider_type).page,
             side_door=self._side_door,
             visitors=self._visitors,
             frame_sites=self._frame_sites,

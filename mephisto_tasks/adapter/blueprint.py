@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mephisto_tasks._util import compat
+from parlai_humaneval._util.errors import HumanevalError
 
 compat.prepare()
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from mephisto.data_model.worker import Worker
 
 
-class WebAppMissing(FileNotFoundError):
+class WebAppMissing(HumanevalError, FileNotFoundError):
     """The rater's page has not been built."""
 
 
@@ -48,7 +49,8 @@ def webapp_dist() -> Path:
     dist = Path(str(files("mephisto_tasks") / "webapp" / "dist"))
     if not (dist / "index.html").is_file():
         raise WebAppMissing(
-            f"the rater's page is not built ({dist} has no index.html). In a clone of the repository run: make install"
+            f"the rater's page is not built ({dist} has no index.html)",
+            try_="run `make install` in a clone of the repository",
         )
     return dist
 
@@ -69,6 +71,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
     guard: Guard | None = None
     fresh_ids: FreshIds | None = None
     site: Site = field(default_factory=NoSite)
+    site_requirements: list[dict[str, Any]] = field(default_factory=list)
     languages: Offered = field(default_factory=Offered)
 
 

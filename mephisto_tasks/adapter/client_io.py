@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from mephisto_tasks._util import compat
 
@@ -27,33 +25,31 @@ from mephisto.operations.client_io_handler import SYSTEM_CHANNEL_ID, ClientIOHan
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails
 
+from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.browsers import BookUnusable, Shown
-from mephisto_tasks.admission.capacity import WaitingRoom
-from mephisto_tasks.admission.consent import AGREED, CONSENT, Consents
-from mephisto_tasks.admission.eligibility import Refusal
-from mephisto_tasks.admission.identity import Claim, Identity
-from mephisto_tasks.admission.policy import KIND, SCREEN, TRIES_AGAIN, Doorkeeper, refused
-from mephisto_tasks.control.presence import Floor
-from mephisto_tasks.crowds.base import ChecksArrivals, NotYetKnown
-from mephisto_tasks.crowds.panels.arrivals import Arrival
-from mephisto_tasks.crowds.panels.datastore import Visit
-from mephisto_tasks.crowds.panels.reception import Answer, Reception, Welcome
+from mephisto_tasks.admission.consent import CONSENT
+from mephisto_tasks.admission.refusal import Refusal, Stage, Visitor
+from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.server.cookies import SECRETS, usable_secrets
 from mephisto_tasks.server.page_errors import PageErrors
 from mephisto_tasks.server.router import BUSY
 from mephisto_tasks.session.answers import EARLY_SUBMIT
-from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from mephisto_tasks.session.study import Study
+from mephisto_tasks.storage.crowd_errors import NotYetKnown
+from mephisto_tasks.storage.provider_names import stored_names
 from parlai_humaneval.i18n.translate import Language, phrase, speaking, t
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 LANGUAGE = "language"
 """In a registration: the tag of the language in which the page speaks."""
 
 REGISTERING_S = 60.0
 """A registration under way for longer than this was lost (its page got an error from the router long before)."""
+
+SCREEN = "screen"
+TRIES_AGAIN = "try_again_s"
+"""Keys in what a page is told: a page of its own for this refusal, and after how many seconds it asks again by itself."""
 
 PASSING_S = 30.0
 """For so long a page asks again, whose worker finds no unit although the study says that there is one for them."""
@@ -75,38 +71,24 @@ GENERIC_REASONS = {
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Thirteen things differ from Mephisto's:
+    """Translates Mephisto's callbacks for :class:`.Admission`, which says who may begin, and its answers for pages.
 
-    * nobody is registered before they agreed to the study's consent text, where it has one;
-    * a registration is its browser's that came with it first: another one learns nothing, and disturbs nobody;
-    * only so many are inside at once: who is too many waits outside, and costs next to nothing there;
+    What else differs from Mephisto's:
+
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
-    * who cannot have come from the crowd's site is turned away (Mephisto fails at them, and their page waits);
-    * one page of a worker at a time may register or practise: a second would be a second set of tries;
     * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
     * a unit cannot be handed in before its world is done with it;
     * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
     * who has left is asked for until the end, whatever went wrong once (Mephisto's task would die of it unseen);
     * what a page reports of its own errors is cut, and written elsewhere than in the loop of everybody's answers;
     * whose registration fails is told to try again (Mephisto leaves their page without an answer);
-    * so is who asks while a unit passes from one hand to another (Mephisto says that there is nothing to do);
-    * who comes by a link is received by :class:`.reception.Reception`, which says who that is, and where they go in the end.
+    * so is who asks while a unit passes from one hand to another (Mephisto says that there is nothing to do).
     """
 
-    def __init__(
-        self,
-        db: Any,
-        door: Doorkeeper,
-        floor: Floor,
-        identity: Identity,
-        consents: Consents,
-        reception: Reception | None = None,
-    ) -> None:
+    def __init__(self, db: Any, study: Study, admission: Admission, reception: Reception | None = None) -> None:
         super().__init__(db)
-        self._consents = consents
-        self._door = door
-        self._floor = floor
-        self._identity = identity
+        self._study = study
+        self._admission = admission
         self._reception = reception
         self._registering: dict[str, tuple[str, float]] = {}
         self._beginning: dict[str, str] = {}
@@ -114,157 +96,86 @@ class StudyIOHandler(ClientIOHandler):
         self._just_missed: dict[str, float] = {}
         """Workers who asked in a moment in which a unit passed from one hand to another, and when they first did."""
         self._page_errors = PageErrors()
-        self._outside = WaitingRoom(floor)
+
+    # -- what comes in ---------------------------------------------------------------------------
 
     def _register_agent(self, packet: Any, channel_id: str) -> None:
         request_id = packet.data["request_id"]
         self.request_id_to_channel_id[request_id] = channel_id
         self.request_id_to_packet[request_id] = packet
+        data = packet.data["provider_data"]
         # The secrets themselves go no further: what Mephisto gets here, it logs and keeps.
-        shown = Shown.of(usable_secrets(packet.data["provider_data"].pop(SECRETS, None)))
-        agrees_to = packet.data["provider_data"].pop(CONSENT, None)
-        packet.data[LANGUAGE] = packet.data["provider_data"].pop(LANGUAGE, None)
+        shown = Shown.of(usable_secrets(data.pop(SECRETS, None)))
+        agrees_to = data.pop(CONSENT, None)
+        packet.data[LANGUAGE] = data.pop(LANGUAGE, None)
+        visitor = Visitor(self, data, shown=shown, agrees_to=agrees_to)
         with speaking(self._language_of(request_id)):
-            self._register(packet, channel_id, shown, agrees_to)
+            try:
+                refusal = self._admission.decide(visitor)
+            except BookUnusable as error:  # whoever cannot be bound to their browser does not come in by halves
+                logger.error("a rater is told to try again: %s", error)
+                self.try_again(request_id)
+            except NotYetKnown:
+                self.try_again(request_id)
+            else:
+                packet.data["provider_data"] = visitor.data
+                self._answer(visitor, refusal, packet, channel_id)
+
+    def _answer(self, visitor: Visitor, refusal: Refusal | None, packet: Any, channel_id: str) -> None:
+        request_id = packet.data["request_id"]
+        if refusal is not None:
+            if refusal.turns_away:
+                self._study.floor.came()
+            self.turn_away(request_id, refusal, visitor.worker)
+        elif visitor.stage == "looks":
+            details = {**AgentDetails().to_dict(), "title": None, "redirect": None, "preview": True}
+            super().enqueue_agent_details(request_id, details)
+        else:
+            self._registering[request_id] = (visitor.worker_name, time.monotonic())
+            for stored in stored_names(visitor.worker_name):
+                self._study.languages.note(stored, packet.data[LANGUAGE])
+            super()._register_agent(packet, channel_id)
+
+    def visitor_of(self, worker: Any, stage: Stage, data: dict[str, Any]) -> Visitor:
+        """A worker of Mephisto's, as admission decides on them."""
+        return Visitor(self, data, stage=stage, worker=worker)
 
     def _language_of(self, request_id: str) -> Language:
-        """In which the page of a request speaks."""
         packet = self.request_id_to_packet.get(request_id)
-        return self._door.languages.named(None if packet is None else packet.data.get(LANGUAGE))
+        return self._study.languages.named(None if packet is None else packet.data.get(LANGUAGE))
 
-    def _register(self, packet: Any, channel_id: str, shown: Shown, agrees_to: object) -> None:
-        request_id = packet.data["request_id"]
-        try:
-            refusal = self._refusal(packet, channel_id, shown, agrees_to)
-        except BookUnusable as error:  # whoever cannot be bound to their browser does not come in by halves
-            logger.error("a rater is told to try again: %s", error)
-            self.try_again(request_id)
-            return
-        except NotYetKnown:
-            self.try_again(request_id)
-            return
-        if refusal is not None:
-            self._turn_away(request_id, refusal)
-        elif request_id in self.request_id_to_packet:  # it was not answered meanwhile
-            packet.data["provider_data"][AGREED] = self._consents.says_yes(agrees_to)
-            self._let_in(packet, channel_id)
+    # -- what admission asks of the pages ----------------------------------------------------------
 
-    def _let_in(self, packet: Any, channel_id: str) -> None:
-        crowd_data = packet.data["provider_data"]
-        registration, name = crowd_data["agent_registration_id"], crowd_data["worker_name"]
-        was_outside = self._outside.leave(_waits_as(crowd_data))
-        if registration not in self.agents_by_registration_id and not was_outside:
-            self._floor.came()
-        self._registering[packet.data["request_id"]] = (name, time.monotonic())
-        for stored in _stored_names(name):
-            self._door.languages.note(stored, packet.data[LANGUAGE])
-        super()._register_agent(packet, channel_id)
+    @property
+    def provider(self) -> object:
+        return self.get_live_run().provider
 
-    def _refusal(self, packet: Any, channel_id: str, shown: Shown, agrees_to: object) -> Refusal | None:
-        """Why a page may not register at all, whoever its worker is. A visitor by link may also be answered by this."""
-        run = self.get_live_run()
-        if self._reception is not None:
-            welcome = self._receive(self._reception, packet, _Doorman(self, shown, agrees_to))
-            if not isinstance(welcome, Welcome):
-                return welcome
-            crowd_data = packet.data["provider_data"] = welcome.provider_data
-            claim = self._identity.claim_of_visits(crowd_data["worker_name"], [welcome.visit], vouched=welcome.vouched)
-        else:
-            crowd_data = packet.data["provider_data"]
-            claim = self._identity.claim(run.provider.PROVIDER_TYPE, crowd_data)
-        return self._not_theirs(claim, crowd_data, shown) or (
-            self._not_now(crowd_data)
-            or self._without_consent(crowd_data, agrees_to)
-            or self._identity.hold(claim, crowd_data, shown)
-        )
-
-    def _without_consent(self, crowd_data: dict[str, Any], agrees_to: object) -> Refusal | None:
-        """Comes before anything is kept of somebody. Whose page is loaded again has agreed."""
-        if crowd_data["agent_registration_id"] in self.agents_by_registration_id:
-            return None
-        return self._consents.asks(_stored_names(crowd_data["worker_name"]), agrees_to)
-
-    def _not_theirs(self, claim: Claim, crowd_data: dict[str, Any], shown: Shown) -> Refusal | None:
-        """Comes first: nobody else may learn how this worker fares, or change that."""
-        return self._identity.stranger(claim, shown) or self._identity.damaged(claim, crowd_data, shown)
-
-    def _not_now(self, crowd_data: dict[str, Any]) -> Refusal | None:
-        provider = self.get_live_run().provider
-        if isinstance(provider, ChecksArrivals) and (words := provider.refusal(crowd_data)) is not None:
-            return Refusal("not_from_the_crowd", "cannot have come from the crowd's site", words)
-        registration = crowd_data["agent_registration_id"]
-        self._forget_ended(registration)
-        if registration in self.agents_by_registration_id:
-            return None
-        if self._has_page_open(crowd_data["worker_name"]):
-            self._floor.came()
-            return Refusal("busy", "has another page of the study open", self._door.busy)
-        return None if self._reception is not None else self._full(_waits_as(crowd_data), crowd_data["worker_name"])
-
-    def _full(self, who: str, name: str) -> Refusal | None:
-        at_work = {running.agent.worker_id for running in list(self.get_live_run().task_runner.running_units.values())}
-        on_their_way, begin = self._on_their_way()
-        inside, ahead = on_their_way + len(begin | at_work), on_their_way + len(begin - at_work)
-        kept, most = self._door.keeps_places(ahead), self._door.most_at_once
-        return self._outside.full(who, inside, most, lambda: self._goes_on(name), kept=kept)
-
-    def _goes_on(self, name: str) -> bool:
-        """Whether a worker comes back to what was cut off."""
-        workers = [worker for stored in _stored_names(name) for worker in self.db.find_workers(worker_name=stored)]
-        return any(self._door.goes_on(worker.db_id) for worker in workers)
-
-    def _on_their_way(self) -> tuple[int, set[str]]:
-        """How many register, and the workers who practise or are about to begin; each is a thread, as whoever is at work."""
-        oldest = time.monotonic() - REGISTERING_S
-        registering = sum(since > oldest for _, since in list(self._registering.values()))
-        practising = {agent.worker_id for agent in list(self.get_live_run().worker_pool.onboarding_agents.values())}
-        return registering, practising | set(self._beginning.values())
-
-    def _turn_away(self, request_id: str, refusal: Refusal) -> None:
-        """Answers at once where nothing has to be looked up; else as any refusal of Mephisto's."""
-        details = refused(refusal)
-        if refusal.title is None:
-            self.enqueue_agent_details(request_id, details)
-            return
-        if refusal.kind not in ("full", CONSENT):  # who is counted once, however often they ask; and who is turned away
-            self._floor.came()
-            self._floor.turned_away(refusal.kind)
-        del details[KIND]
-        if refusal.tries_again:
-            details[TRIES_AGAIN] = round(self._outside.try_again_s(), 1)
-        super().enqueue_agent_details(
-            request_id, {**details, **refusal.more, "title": t(refusal.title), SCREEN: refusal.kind}
-        )
-
-    def _receive(self, reception: Reception, packet: Any, doorman: _Doorman) -> Welcome | Refusal | None:
-        """Who comes in, or why not; None: they were answered by this."""
-        answer = reception.receive(packet.data["provider_data"], doorman)
-        if not isinstance(answer, Answer):
-            return answer
-        if answer.released is not None:
-            self._release(self.agents_by_registration_id.pop(answer.released, None))
-        if answer.reason is not None:
-            self._floor.came()
-            self._floor.turned_away(answer.kind)
-        request_id = packet.data["request_id"]
-        if answer.looks is not None and (no_more := self._refused_for_good(answer.looks)) is not None:
-            self.enqueue_agent_details(request_id, no_more)
-        else:
-            super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
-        return None
-
-    def _refused_for_good(self, name: str) -> dict[str, Any] | None:
-        """What a worker who was here before is told who can do nothing more: they need not read first what the task is."""
-        for worker in self.db.find_workers(worker_name=name):
-            refusal = self._door.never_more(worker.db_id)
-            if refusal is not None:
-                return refused(refusal, worker.db_id)
-        return None
-
-    def _is_open(self, registration: str) -> bool:
-        """Whether a page of this registration has work to go on with."""
+    def is_open(self, registration: str) -> bool:
         self._forget_ended(registration)
         return registration in self.agents_by_registration_id
+
+    def release(self, registration: str) -> None:
+        self._release(self.agents_by_registration_id.pop(registration, None))
+
+    def has_another(self, worker_name: str) -> bool:
+        practising = self.get_live_run().worker_pool.onboarding_agents.values()
+        names = stored_names(worker_name)
+        if any(agent.get_worker().worker_name in names and not _failed(agent) for agent in list(practising)):
+            return True
+        oldest = time.monotonic() - REGISTERING_S
+        return any(other == worker_name and since > oldest for other, since in list(self._registering.values()))
+
+    def count_inside(self) -> tuple[int, int]:
+        run = self.get_live_run()  # whoever is counted is a thread
+        at_work = {running.agent.worker_id for running in list(run.task_runner.running_units.values())}
+        oldest = time.monotonic() - REGISTERING_S
+        registering = sum(since > oldest for _, since in list(self._registering.values()))
+        practising = {agent.worker_id for agent in list(run.worker_pool.onboarding_agents.values())}
+        begin = practising | set(self._beginning.values())
+        return registering + len(begin | at_work), registering + len(begin - at_work)
+
+    def find_workers(self, worker_name: str) -> list[Any]:
+        return [worker for name in stored_names(worker_name) for worker in self.db.find_workers(worker_name=name)]
 
     def _release(self, agent_id: str | None) -> None:
         """A worker gave their task back: their world ends, and somebody else can have it."""
@@ -304,17 +215,13 @@ class StudyIOHandler(ClientIOHandler):
         if isinstance(agent, OnboardingAgent):
             ended = agent_id in pool.final_onboardings or _failed(agent)
         else:
-            ended = agent.db_status in _GONE and self._door.may_return(agent.worker_id)
+            ended = agent.db_status in _GONE and self._may_return(agent.worker_id)
         if ended:
             del self.agents_by_registration_id[registration]
 
-    def _has_page_open(self, name: str) -> bool:
-        practising = self.get_live_run().worker_pool.onboarding_agents.values()
-        names = _stored_names(name)
-        if any(agent.get_worker().worker_name in names and not _failed(agent) for agent in list(practising)):
-            return True
-        oldest = time.monotonic() - REGISTERING_S
-        return any(other == name and since > oldest for other, since in list(self._registering.values()))
+    def _may_return(self, worker: str) -> bool:
+        """Whether a worker who left comes in anew: to go on or to begin another unit, or to hear who has theirs now."""
+        return not self._study.paused and (worker in self._study.left or self._study.may_begin(worker))
 
     @property
     def somebody_begins(self) -> bool:
@@ -326,52 +233,56 @@ class StudyIOHandler(ClientIOHandler):
         self._beginning.pop(request_id, None)
 
     def enqueue_agent_details(self, request_id: str, additional_data: dict[str, Any]) -> None:
-        with speaking(self._language_of(request_id)):
-            told = self._told(request_id, additional_data)
-        if told is not None:
-            super().enqueue_agent_details(request_id, told)
-
-    def _told(self, request_id: str, additional_data: dict[str, Any]) -> dict[str, Any] | None:
-        """What a page is told that asked; in its language, and with a better reason than Mephisto's, where there is one.
-
-        None: it is to ask again.
-        """
-        reason = additional_data.get("failure_reason")
-        if reason is None and additional_data.get("worker_id") is not None:
-            self._beginning[request_id] = additional_data["worker_id"]
-            self._just_missed.pop(additional_data["worker_id"], None)
+        """What Mephisto answers a page; with a better reason than its own, where admission has one."""
         self._registering.pop(request_id, None)
-        if reason is not None:
-            worker_id = additional_data.get("worker_id") or self._worker_id(request_id)
-            refusal = self._door.why_not(worker_id) if worker_id and reason in GENERIC_REASONS else None
+        reason, worker_id = additional_data.get("failure_reason"), additional_data.get("worker_id")
+        if reason is None:
+            if worker_id is not None:
+                self._beginning[request_id] = worker_id
+                self._just_missed.pop(worker_id, None)
+            super().enqueue_agent_details(request_id, additional_data)
+            return
+        with speaking(self._language_of(request_id)):
+            worker_id = worker_id or self._worker_id(request_id)
+            worker = None if worker_id is None else Worker.get(self.db, worker_id)
+            refusal = None
+            if worker is not None and reason in GENERIC_REASONS:
+                refusal = self._admission.decide(self.visitor_of(worker, "unserved", {}))
             if refusal is None and reason == WorkerFailureReasons.NO_AVAILABLE_UNITS and self._passes(worker_id):
                 self.try_again(request_id)
-                return None
-            kind = additional_data.get(KIND, "other")
-            kind = kind if refusal is None else refusal.kind
-            self._floor.turned_away(kind)
-            told = {name: value for name, value in additional_data.items() if name != KIND}
-            additional_data = {**told, "failure_reason": t(reason if refusal is None else refusal.words)}
-            if worker_id and self._reception is not None:
-                additional_data |= self._way_out(self._reception, worker_id, kind, additional_data["failure_reason"])
-        return additional_data
+            else:
+                self.turn_away(request_id, refusal or Refusal("other", reason, reason), worker, additional_data)
+
+    def turn_away(
+        self, request_id: str, refusal: Refusal, worker: Any = None, details: dict[str, Any] | None = None
+    ) -> None:
+        """Tell a page why it gets no work, in the language in force. ``details``: what Mephisto would tell it."""
+        self._registering.pop(request_id, None)
+        if refusal.turns_away:
+            self._study.floor.turned_away(refusal.kind)
+        words, redirect = t(refusal.words), refusal.redirect
+        told = details or AgentDetails(worker_id=None if worker is None else worker.db_id).to_dict()
+        if worker is not None and self._reception is not None:
+            name = str(worker.worker_name)
+            redirect = None if refusal.outcome is None else self._reception.screened_out(name)
+            words = self._reception.for_them(name, words, redirect)
+        if refusal.title is not None:
+            told = {**told, "title": t(refusal.title), SCREEN: refusal.kind}
+        if refusal.try_again_s is not None:
+            told[TRIES_AGAIN] = refusal.try_again_s
+        if redirect is not None or self._reception is not None:
+            told["redirect"] = None if redirect is None else redirect.model_dump(mode="json")
+        super().enqueue_agent_details(request_id, {**told, **refusal.more, "failure_reason": words})
 
     def _passes(self, worker_id: str | None) -> bool:
         """Whether what Mephisto says may not be so in a moment: a unit that was given back is not yet free again, say."""
         if worker_id is None:
             return False
         now = time.monotonic()
-        if self._door.keeps_places() or now - self._just_missed.setdefault(worker_id, now) < PASSING_S:
+        if self._study.keeps_places() or now - self._just_missed.setdefault(worker_id, now) < PASSING_S:
             return True
         del self._just_missed[worker_id]
         return False
-
-    def _way_out(self, reception: Reception, worker_id: str, kind: str, reason: str) -> dict[str, Any]:
-        """Back to the panel with its code for who may not take part; not where the reason passes by itself."""
-        name = str(Worker.get(self.db, worker_id).worker_name)
-        redirect = None if kind in self._door.for_now else reception.screened_out(name)
-        told = None if redirect is None else redirect.model_dump(mode="json")
-        return {"failure_reason": reception.for_them(name, reason, redirect), "redirect": told}
 
     def _log_frontend_error(self, packet: Packet) -> None:
         # Our own router writes these down itself; Mephisto's passes them on, from anybody.
@@ -404,11 +315,8 @@ class StudyIOHandler(ClientIOHandler):
         name = data.get("provider_data", data).get("worker_name")
         if not isinstance(name, str):
             return None
-        for stored in _stored_names(name):
-            workers = self.db.find_workers(worker_name=stored)
-            if workers:
-                return str(workers[0].db_id)
-        return None
+        workers = self.find_workers(name)
+        return str(workers[0].db_id) if workers else None
 
     def _on_submit_onboarding(self, packet: Any, channel_id: str) -> None:
         super()._on_submit_onboarding(packet, channel_id)
@@ -428,41 +336,6 @@ class StudyIOHandler(ClientIOHandler):
             super()._on_submit_unit(packet, channel_id)
 
 
-@dataclass(frozen=True)
-class _Doorman:
-    """What the reception of visitors by link asks of one page."""
-
-    handler: StudyIOHandler
-    shown: Shown
-    agrees_to: object
-
-    def is_open(self, registration: str) -> bool:
-        return self.handler._is_open(registration)
-
-    def stranger(self, arrival: Arrival, visits: Sequence[Visit]) -> Refusal | None:
-        identity = self.handler._identity
-        return identity.stranger(
-            identity.claim_of_visits(arrival.worker_name, visits, vouched=arrival.vouched), self.shown
-        )
-
-    def full(self, worker_name: str) -> Refusal | None:
-        return self.handler._full(worker_name, worker_name)
-
-    def consent(self, worker_name: str) -> Refusal | None:
-        return self.handler._consents.asks([worker_name], self.agrees_to)
-
-
-def _waits_as(crowd_data: dict[str, Any]) -> str:
-    """By what somebody who waits outside is known again: visitors by link have no registration before they are inside."""
-    by_link = crowd_data.get("provider_type") == "link"
-    return str(crowd_data["worker_name" if by_link else "agent_registration_id"])
-
-
 def _failed(agent: OnboardingAgent) -> bool:
     """Whether a practice ended with a no, which its page has read or is about to: Mephisto lets go of it a moment later."""
     return bool(agent.db_status == AgentState.STATUS_REJECTED)
-
-
-def _stored_names(name: str) -> tuple[str, str]:
-    """A worker's names in the database: Mephisto's sandbox providers add a suffix."""
-    return name, name + SANDBOX_SUFFIX

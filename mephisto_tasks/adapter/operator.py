@@ -31,11 +31,9 @@ from mephisto.operations.operator import Operator
 from mephisto_tasks.adapter.client_io import StudyIOHandler
 from mephisto_tasks.adapter.task_launcher import StudyLauncher
 from mephisto_tasks.adapter.worker_pool import StudyWorkerPool
-from mephisto_tasks.admission.consent import Consents
-from mephisto_tasks.admission.identity import Identity
-from mephisto_tasks.admission.policy import Doorkeeper
-from mephisto_tasks.control.presence import Floor
-from mephisto_tasks.crowds.panels.reception import Reception
+from mephisto_tasks.admission.admission import Admission
+from mephisto_tasks.crowds.link.reception import Reception
+from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.retry import hurry
 
@@ -54,20 +52,10 @@ END_S = 10.0
 class StudyOperator(Operator):
     """Runs one study. ``launch``, then anything else, then ``close``; closed once, it is not used again."""
 
-    def __init__(
-        self,
-        db: Any,
-        door: Doorkeeper,
-        floor: Floor,
-        identity: Identity,
-        consents: Consents,
-        reception: Reception | None = None,
-    ) -> None:
+    def __init__(self, db: Any, study: Study, admission: Admission, reception: Reception | None = None) -> None:
         super().__init__(db)
-        self._consents = consents
-        self._door = door
-        self._floor = floor
-        self._identity = identity
+        self._study = study
+        self._admission = admission
         self._reception = reception
         self._run_tracker_task.cancel()  # it would poll every 10 s, and delay the end by as much
         self._thread = threading.Thread(target=self._run_loop, name="operator-loop", daemon=True)
@@ -96,11 +84,9 @@ class StudyOperator(Operator):
         # The classes are looked up in the module when the run is made: the seam that needs no copy of the method.
         module: Any = mephisto_operator
         original = module.ClientIOHandler, module.TaskLauncher, module.WorkerPool
-        module.ClientIOHandler = lambda db: StudyIOHandler(
-            db, self._door, self._floor, self._identity, self._consents, self._reception
-        )
+        module.ClientIOHandler = lambda db: StudyIOHandler(db, self._study, self._admission, self._reception)
         module.TaskLauncher = StudyLauncher
-        module.WorkerPool = lambda db: StudyWorkerPool(db, self._door, self._consents)
+        module.WorkerPool = lambda db: StudyWorkerPool(db, self._study, self._admission)
         try:
             self._live_run = super()._create_live_task_run(*args, **kwargs)
         finally:
@@ -159,14 +145,12 @@ def _close_run(run: LiveTaskRun) -> None:
 
 
 def _end_practices(run: LiveTaskRun) -> None:
-    """A practice that was handed in as the launch ended, and leads to no task, is over as well."""
     for agent in list(run.worker_pool.onboarding_agents.values()):
         if agent.get_status() not in AgentState.complete():
             agent.update_status(AgentState.STATUS_DISCONNECT)
 
 
 def _end_raters(run: LiveTaskRun) -> None:
-    """End every world, those that begin at this very moment included, and leave time for the last words."""
     runner = run.task_runner
     anybody = False
     until = time.monotonic() + END_S

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from typing import Any
 
 from mephisto_tasks._util import compat
@@ -18,15 +19,12 @@ from mephisto.data_model.assignment import Assignment, InitializationData
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.operations.task_launcher import TaskLauncher
 
-from mephisto_tasks.crowds.base import CrowdError, ExpiresRuns
+from mephisto_tasks.crowds.base import CrowdError, ExpiresRuns, Market
+from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.database import one_commit
-from mephisto_tasks.storage.provider_names import PROVIDERS as ON_MTURK
 
 logger = logging.getLogger(__name__)
 
-MOCK_PROVIDER = "mock"
-_OURS = (MOCK_PROVIDER, "link")
-"""Providers that have nobody to ask: all their units open, and close, at once."""
 FIRST_UNIT_S = 60.0
 """How long a launch waits for its first unit to be open to raters; a crowd provider answers in a second or two."""
 
@@ -34,9 +32,6 @@ AGAIN_S = 30.0
 """After how long a unit is offered again that the crowd's site did not take."""
 STOPPING_S = 60.0
 """How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
-LISTING_PROVIDERS = ON_MTURK
-"""Crowds that show open units to workers, who take one before they see our page."""
-
 AT_ONCE = 100
 """Most units that are added in one go: an order can ask for a hundred thousand, and raters and a pause must not wait."""
 
@@ -64,6 +59,10 @@ class StudyLauncher(TaskLauncher):
         self._paid_in_vain = 0
         self.left_on_site = False
         """The end of the launch could not take off everything that it had offered; the log says what to do."""
+
+    @cached_property
+    def _market(self) -> Market:
+        return crowd_of(self.provider_type).market
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -113,7 +112,7 @@ class StudyLauncher(TaskLauncher):
 
     def generate_units(self) -> Any:
         """Mephisto's, which asks for each unit to be launched; those of ours are launched all at once here."""
-        if self.provider_type in _OURS and self.max_num_concurrent_units == 0:
+        if self._market.opens_at_once and self.max_num_concurrent_units == 0:
             with one_commit(self.db):
                 for unit in list(self.unlaunched_units.values()):
                     unit.launch(self.launch_url)
@@ -247,7 +246,6 @@ class StudyLauncher(TaskLauncher):
         return free[first:] + free[:first]
 
     def _under_way(self) -> list[Any]:
-        """Units that are open, or being done."""
         return [unit for unit in list(self.units) if unit.db_id not in self._done and unit.db_status not in _ENDED]
 
     def shutdown(self) -> None:
@@ -279,11 +277,11 @@ class StudyLauncher(TaskLauncher):
 
     def hold(self, free: int) -> None:
         """A pause: nothing is offered until :meth:`fit`; a crowd's site shows no more than ``free`` units."""
-        self._holding = self.provider_type in LISTING_PROVIDERS
+        self._holding = self._market.lists_units
         self._take_off([unit for unit in self._under_way() if unit.db_status == AssignmentState.LAUNCHED][free:])
 
     def _take_off(self, units: Sequence[Any]) -> None:
-        if self.provider_type not in LISTING_PROVIDERS:
+        if not self._market.lists_units:
             return
         for unit in units:
             try:
@@ -304,7 +302,7 @@ class StudyLauncher(TaskLauncher):
             self._expire_at_once(provider)
             return
         with ExitStack() as stack:
-            if self.provider_type in _OURS:
+            if self._market.opens_at_once:
                 stack.enter_context(one_commit(self.db))
                 stack.enter_context(one_commit(self.db.get_datastore_for_provider(self.provider_type)))
             for unit in self.units:

@@ -47,7 +47,7 @@ from mephisto_tasks.workers.blocks import block_if_failed
 from mephisto_tasks.workers.practice import fail_practice
 from mephisto_tasks.workers.qualifications import grant, is_simulated
 from parlai_humaneval.i18n.translate import ENGLISH, Language, speaking, spoken
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.schema.events import Interrupted, Resumed, parse_events
 from parlai_humaneval.schema.steps import Notice
@@ -148,7 +148,7 @@ class StudyTaskRunner(TaskRunner):
         self._passed_just_now.discard(agent.worker_id)
         self.study.practising.discard(agent.worker_id)
         try:
-            with kept_running():
+            with isolate_model_code():
                 held.run()
             self.study.finish_unit(agent.db_id)
             self.study.note_complete()
@@ -282,7 +282,7 @@ class StudyTaskRunner(TaskRunner):
         text = filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
         redirect = None
         try:
-            redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
+            redirect = self.site.exit(agent.get_worker().worker_name, outcome)
             text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
         except Exception:  # the last words are said whatever the site's files say
             logger.exception("it could not be found out where the rater of agent %s goes now", agent.db_id)

@@ -18,9 +18,9 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.operations.datatypes import LiveTaskRun, LoopWrapper
 from mephisto.operations.worker_pool import WorkerPool
 
-from mephisto_tasks.admission.consent import AGREED, Consents
+from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.identity import KNOWN_BROWSER
-from mephisto_tasks.admission.policy import Doorkeeper, refused
+from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.retry import FIRST_PAUSE_S, LONGEST_PAUSE_S, Saving, passing
 
 logger = logging.getLogger(__name__)
@@ -77,10 +77,10 @@ class StudyWorkerPool(WorkerPool):
     rater, and everybody's answers with it.
     """
 
-    def __init__(self, db: Any, door: Doorkeeper, consents: Consents) -> None:
+    def __init__(self, db: Any, study: Study, admission: Admission) -> None:
         super().__init__(db)
-        self._door = door
-        self._consents = consents
+        self._study = study
+        self._admission = admission
         self._saving: Saving = db.saving
         self._here = threading.local()
         self._entrance = threading.Condition()
@@ -163,7 +163,9 @@ class StudyWorkerPool(WorkerPool):
 
     async def _assign_unit_to_agent(self, crowd_data: Any, worker: Any, request_id: str, units: list[Any]) -> None:
         offered = list(units)
-        self._door.begins(worker.db_id, known_browser=crowd_data.get(KNOWN_BROWSER, True))
+        strangers = self._study.strangers
+        # What a worker left is shown to a browser of theirs alone.
+        (strangers.discard if crowd_data.get(KNOWN_BROWSER, True) else strangers.add)(worker.db_id)
         try:
             await super()._assign_unit_to_agent(crowd_data, worker, request_id, units)
         except Exception:
@@ -175,14 +177,12 @@ class StudyWorkerPool(WorkerPool):
 
     async def register_agent(self, crowd_data: Any, worker: Any, request_id: str) -> None:
         run = self.get_live_run()
-        in_a_thread = run.loop_wrap.loop.run_in_executor
-        if crowd_data.get(AGREED):  # from here on the database has their name
-            await in_a_thread(None, self._consents.note, str(worker.worker_name))
-        refusal = await in_a_thread(None, self._door.against_rules, worker.db_id)
+        visitor = run.client_io.visitor_of(worker, "registers", crowd_data)
+        refusal = await run.loop_wrap.loop.run_in_executor(None, self._admission.decide, visitor)
         if refusal is None:
             await super().register_agent(crowd_data, worker, request_id)
         else:
-            run.client_io.enqueue_agent_details(request_id, refused(refusal, worker.db_id))
+            run.client_io.turn_away(request_id, refusal, worker)
 
     async def register_agent_from_onboarding(self, onboarding_agent: Any) -> None:
         worker = _KnownToTheCrowd(onboarding_agent.get_worker())

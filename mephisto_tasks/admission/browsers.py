@@ -9,13 +9,15 @@ import hashlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
-from parlai_humaneval._util.files import make_private, mode_within
+from mephisto_tasks.storage.provider_names import plain_name
+from mephisto_tasks.storage.sqlite import Database
+from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.files import mode_within
 
 FILE = "browsers.db"
 WAIT_S = 1.0
@@ -35,7 +37,7 @@ CREATE INDEX IF NOT EXISTS held_of_workers ON held (worker);
 """
 
 
-class BookUnusable(RuntimeError):
+class BookUnusable(HumanevalError, RuntimeError):
     """What is held could not be read or written: the disk is full, or the file locked or damaged."""
 
 
@@ -55,6 +57,16 @@ class BrowserBook:
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / FILE
+        self._database = Database(
+            self._path,
+            error=BookUnusable,
+            migrations=(_TABLES,),
+            if_busy="see that there is room on the disk, and that you may write it",
+            if_damaged="remove the file: then whoever comes first with a name has it",
+            patience_s=WAIT_S,
+            # Raters wait for each write. The newest may be lost with the machine's power, never with the launch.
+            pragmas=("journal_mode = WAL", "synchronous = NORMAL"),
+        )
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
@@ -77,35 +89,27 @@ class BrowserBook:
         nobody has it, and need not have.
         """
         now = time.time()
-        with self._lock:
-            try:
-                connection = self._opened()
-                if all(shown.digests <= holders for holders in _read(connection, (*things, *also)).values()):
-                    return True  # as at every reload
-                with connection:  # commits, or takes all back
-                    connection.execute("BEGIN IMMEDIATE")
-                    known = _read(connection, (*things, *also))
-                    if any(known[thing] and not known[thing] & shown.digests for thing in things):
-                        return False
-                    new = [
-                        (worker, thing, digest, now)
-                        for thing in known
-                        if thing in things or not known[thing] or known[thing] & shown.digests
-                        for digest in sorted(shown.digests - known[thing])[: max(0, MOST_DIGESTS - len(known[thing]))]
-                    ]
-                    connection.executemany("INSERT INTO held VALUES (?, ?, ?, ?)", new)
-                return True
-            except (sqlite3.Error, OSError) as error:
-                raise self._unusable(error) from error
+        with self._opened() as connection:
+            if all(shown.digests <= holders for holders in _read(connection, (*things, *also)).values()):
+                return True  # as at every reload
+            with connection:  # commits, or takes all back
+                connection.execute("BEGIN IMMEDIATE")
+                known = _read(connection, (*things, *also))
+                if any(known[thing] and not known[thing] & shown.digests for thing in things):
+                    return False
+                new = [
+                    (worker, thing, digest, now)
+                    for thing in known
+                    if thing in things or not known[thing] or known[thing] & shown.digests
+                    for digest in sorted(shown.digests - known[thing])[: max(0, MOST_DIGESTS - len(known[thing]))]
+                ]
+                connection.executemany("INSERT INTO held VALUES (?, ?, ?, ?)", new)
+            return True
 
     def release(self, stored_name: str) -> None:
         """Whoever comes next under the name of a worker of Mephisto's database holds what was theirs."""
-        with self._lock:
-            try:
-                with self._opened() as connection:
-                    connection.execute("DELETE FROM held WHERE worker IN (?, ?)", names_of(stored_name))
-            except (sqlite3.Error, OSError) as error:
-                raise self._unusable(error) from error
+        with self._opened() as connection:
+            connection.execute("DELETE FROM held WHERE worker IN (?, ?)", names_of(stored_name))
 
     def close(self) -> None:
         with self._lock:
@@ -114,38 +118,22 @@ class BrowserBook:
                 self._connection = None
 
     def _holders(self, things: Sequence[str]) -> dict[str, frozenset[bytes]]:
-        with self._lock:
-            try:
-                return _read(self._opened(), things)
-            except (sqlite3.Error, OSError) as error:
-                raise self._unusable(error) from error
+        with self._opened() as connection:
+            return _read(connection, things)
 
-    def _opened(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            make_private(self._path, mode_within(self._path.parent))
-            connection = sqlite3.connect(self._path, check_same_thread=False, timeout=WAIT_S, isolation_level=None)
-            try:
-                # Raters wait for each write. The newest may be lost with the machine's power, never with the launch.
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute("PRAGMA synchronous=NORMAL")
-                connection.executescript(_TABLES)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-        return self._connection
-
-    def _unusable(self, error: Exception) -> BookUnusable:
-        return BookUnusable(
-            f"{self._path}, which says whose browser is whose, cannot be used ({error}). See that there is room, and that "
-            "you may write it; where it is damaged, remove it: then whoever comes first with a name has it."
-        )
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._database.checked():
+            if self._connection is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                database = replace(self._database, mode=mode_within(self._path.parent))
+                self._connection = database.connect(shared=True)
+            yield self._connection
 
 
 def names_of(stored_name: str) -> tuple[str, str]:
     """A worker's names in this file: their page does not know of the suffix that Mephisto's sandbox providers add."""
-    return stored_name, stored_name.removesuffix(SANDBOX_SUFFIX)
+    return stored_name, plain_name(stored_name)
 
 
 def _read(connection: sqlite3.Connection, things: Sequence[str]) -> dict[str, frozenset[bytes]]:

@@ -1,13 +1,12 @@
-"""Who waits outside because the study is full: told so, known again, and counted once."""
+"""One page a worker, and only so many workers at once: whoever is too many waits outside, and is counted once."""
 
 from __future__ import annotations
 
 import random
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 
-from mephisto_tasks.admission.eligibility import Refusal
+from mephisto_tasks.admission.refusal import PageRule, Refusal, StudyState, Visitor
 from mephisto_tasks.control.presence import Floor
 from parlai_humaneval.i18n.translate import phrase
 
@@ -17,42 +16,72 @@ A_SECOND = 10
 """So many pages that wait may ask again in one second, all together."""
 MOST_REMEMBERED = 10_000
 """So many of those who wait are known again; of more, some are counted twice."""
+KEPT_S = 30.0
+"""A place is kept so long for a worker who resumes a unit: their page asks again sooner, if it is still open."""
+
 FULL_TITLE = phrase("The study is full just now")
 FULL = phrase(
     "As many people are taking part as can at once. You need not do anything: this page tries again by itself, and goes in "
     "as soon as there is a place. If you have begun before, all that you did is kept."
 )
+BUSY = phrase(
+    "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
+    "other one already, please try again in a few minutes."
+)
 
 
-KEPT_S = 30.0
-"""A place is kept so long for who goes on with something: their page asks again sooner than that, if it is still open."""
+class OnePageRule(PageRule):
+    """One page of a worker at a time may register or practise: a second one would be a second set of tries."""
 
-
-class WaitingRoom:
-    """Registrations (of visitors by link: workers) that were told that the study is full."""
-
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
-        self._since: OrderedDict[str, float] = OrderedDict()
-        self._going_on: dict[str, float] = {}
-        """Of those, who come back to what was cut off, and when they last asked."""
-
-    def leave(self, who: str) -> bool:
-        """They come in now; True where they had waited."""
-        self._going_on.pop(who, None)
-        return self._since.pop(who, None) is not None
-
-    def full(
-        self, who: str, inside: int, most: int, goes_on: Callable[[], bool], *, kept: bool = False
-    ) -> Refusal | None:
-        """Why somebody cannot come in just now: ``inside`` are as many as ``most``, or the places left are for others, who
-        come back to what was cut off (``goes_on``; ``kept``: for them alone). ``who`` is known again the next time."""
-        if inside + self._places_kept(who) < most and not kept:
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if visitor.at_work or not visitor.pages.has_another(visitor.worker_name):
             return None
-        if goes_on():
+        return Refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
+
+
+class CapacityRule(PageRule):
+    """Only so many are inside at once; whoever is too many costs next to nothing outside.
+
+    The first free places are for workers who resume what was cut off.
+    """
+
+    def __init__(self, study: StudyState, floor: Floor) -> None:
+        self.study, self._floor = study, floor
+        self._since: OrderedDict[str, float] = OrderedDict()
+        """When those who wait last asked."""
+        self._resuming: dict[str, float] = {}
+        """The same of those among them who resume a unit."""
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if visitor.at_work:
+            return None
+        inside, ahead = visitor.pages.count_inside()
+        most, are_kept = self.study.config.most_inside, self.study.keeps_places(ahead)
+        if inside + self._places_kept(visitor.known_as) < most and not are_kept:
+            return None
+        if self._resumes(visitor):
             if inside < most:
                 return None
-            self._going_on[who] = time.monotonic()
+            self._resuming[visitor.known_as] = time.monotonic()
+        self._note_waiting(visitor.known_as)
+        return Refusal(
+            "full",
+            f"{inside} are inside",
+            FULL,
+            title=FULL_TITLE,
+            passes=True,
+            try_again_s=self._try_again_s(),
+            turns_away=False,
+        )
+
+    def enter(self, visitor: Visitor) -> None:
+        """The visitor waits no more: no rule has anything against them."""
+        self._resuming.pop(visitor.known_as, None)
+        has_waited = self._since.pop(visitor.known_as, None) is not None
+        if not visitor.at_work and not has_waited:
+            self._floor.came()
+
+    def _note_waiting(self, who: str) -> None:
         if who not in self._since:
             self._floor.came()
             self._floor.waits()
@@ -60,15 +89,22 @@ class WaitingRoom:
         self._since.move_to_end(who)
         if len(self._since) > MOST_REMEMBERED:
             self._since.popitem(last=False)
-        return Refusal("full", f"{most} are inside", FULL, title=FULL_TITLE, tries_again=True)
 
     def _places_kept(self, who: str) -> int:
-        """For those who go on with something, and who asked not long ago; ``who`` is none of them."""
+        """For workers who resume a unit and asked not long ago, other than ``who``."""
         oldest = time.monotonic() - KEPT_S
-        return sum(other != who and at > oldest for other, at in list(self._going_on.items()))
+        return sum(other != who and at > oldest for other, at in list(self._resuming.items()))
 
-    def try_again_s(self) -> float:
+    def _resumes(self, visitor: Visitor) -> bool:
+        study = self.study
+        return any(
+            (worker.db_id in study.left and study.goes_on(worker.db_id))
+            or (study.keeps_places() and study.standing(worker.db_id) == "open")
+            for worker in visitor.pages.find_workers(visitor.worker_name)
+        )
+
+    def _try_again_s(self) -> float:
         """Not all at once, and the less often the more wait."""
         newest = time.monotonic() - LATEST_AGAIN_S
         waiting = sum(1 for at in list(self._since.values()) if at > newest)
-        return min(LATEST_AGAIN_S, max(SOONEST_AGAIN_S, waiting / A_SECOND)) * random.uniform(0.8, 1.2)
+        return round(min(LATEST_AGAIN_S, max(SOONEST_AGAIN_S, waiting / A_SECOND)) * random.uniform(0.8, 1.2), 1)

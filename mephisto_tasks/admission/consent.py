@@ -1,14 +1,14 @@
-"""Nobody is registered before they agreed to the study's consent text, as it is now; of who says no, nothing is kept."""
+"""Nobody is registered before they agreed to the study's consent text, as it is now; of refusals nothing is kept."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from mephisto_tasks.admission.eligibility import Refusal
-from mephisto_tasks.storage.logs import Agreement, agreements, keep_text, note_agreement
+from mephisto_tasks.admission.refusal import Refusal, Rule, Stage, Visitor
+from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
+from mephisto_tasks.storage.provider_names import stored_names
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.materials.consent import Consent
@@ -21,8 +21,13 @@ AGREED = "agreed_to_consent"
 WORDS = phrase("Please read this, and say whether you agree. Nothing about you is stored before you do.")
 
 
-class Consents:
-    """The consent text of a launch, and who agreed to it. Thread-safe. Without a text nobody is asked anything."""
+class ConsentRule(Rule):
+    """The consent text of a launch, and who agreed to it. Without a text nobody is asked anything.
+
+    Comes before anything is kept of a visitor. Who has just agreed is written down when the database has their name.
+    """
+
+    stages: ClassVar[tuple[Stage, ...]] = ("arrives", "registers")
 
     def __init__(self, consent: Consent | None, data_dir: Path, task_name: str) -> None:
         self._consent = consent
@@ -35,7 +40,7 @@ class Consents:
             return
         self._pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
         keep_text(data_dir, task_name, consent)
-        for line in agreements(data_dir, task_name):
+        for line in CONSENTS.read(data_dir, task_name):
             self._versions[line.worker] = line.version
             if line.digest == consent.digest:
                 self._agreed.add(line.worker)
@@ -44,30 +49,31 @@ class Consents:
         """What every page is told."""
         return {} if self._consent is None else {"consent_form": self._consent.for_page()}
 
-    def says_yes(self, sent: object) -> bool:
-        """Whether what a page sent agrees to the text as it is now."""
-        return self._consent is not None and sent == {"version": self._consent.version, "digest": self._consent.digest}
-
-    def asks(self, names: Iterable[str], sent: object) -> Refusal | None:
-        """What somebody must agree to first; None: they do, or did before. ``names``: those that they may have here."""
-        if self._consent is None or self.says_yes(sent):
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if self._consent is None or visitor.at_work:
             return None
-        mine = [self._pseudonyms.worker(name) for name in names]
-        with self._lock:
-            if not self._agreed.isdisjoint(mine):
-                return None
-            before = next((self._versions[name] for name in mine if name in self._versions), None)
-        form = {**self._consent.for_page(), "agreed_before": before}
-        return Refusal(CONSENT, "is asked to agree", WORDS, title=self._consent.title, more={CONSENT: form})
+        if visitor.stage == "registers":
+            if visitor.data.get(AGREED):
+                self._note(visitor.pseudonym, self._consent)
+            return None
+        visitor.agreed = visitor.agrees_to == {"version": self._consent.version, "digest": self._consent.digest}
+        return None if visitor.agreed else self._ask(visitor.worker_name, self._consent)
 
-    def note(self, worker_name: str) -> None:
-        """Write down that a worker agreed to the text as it is now."""
-        assert self._consent is not None, "nobody agrees where nobody is asked"
-        name = self._pseudonyms.worker(worker_name)
+    def _ask(self, worker_name: str, consent: Consent) -> Refusal | None:
+        """What somebody must agree to first; None: they did before."""
+        names = [self._pseudonyms.worker(name) for name in stored_names(worker_name)]
         with self._lock:
-            if name in self._agreed:
+            if not self._agreed.isdisjoint(names):
+                return None
+            before = next((self._versions[name] for name in names if name in self._versions), None)
+        form = {**consent.for_page(), "agreed_before": before}
+        return Refusal(CONSENT, "is asked to agree", WORDS, title=consent.title, turns_away=False, more={CONSENT: form})
+
+    def _note(self, pseudonym: str, consent: Consent) -> None:
+        with self._lock:
+            if pseudonym in self._agreed:
                 return
-            agreement = Agreement(worker=name, version=self._consent.version, digest=self._consent.digest)
-            note_agreement(self._data_dir, self._task_name, agreement)
-            self._agreed.add(name)
-            self._versions[name] = agreement.version
+            agreement = Agreement(worker=pseudonym, version=consent.version, digest=consent.digest)
+            CONSENTS.append(self._data_dir, agreement, task=self._task_name)
+            self._agreed.add(pseudonym)
+            self._versions[pseudonym] = agreement.version

@@ -1,17 +1,18 @@
-"""Whether a worker may take part, by the rules of the study that can be checked at our own door, wherever they come from."""
+"""Whether a worker may take part, by blocks and by those rules of the study that can be checked here, whatever the crowd."""
 
 from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mephisto_tasks.admission.refusal import Refusal, Rule, StudyState, Visitor
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here, kept_out
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, blocked_here
 from mephisto_tasks.storage.results import ResultsError, query, task_names, worker_records
 from mephisto_tasks.storage.work import Work, work_done
 from mephisto_tasks.workers.lists import FollowedList, WorkerListError
@@ -48,53 +49,35 @@ DONE_ALL_ACROSS = phrase(
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why somebody cannot take part. ``kind`` for programs, ``why`` for researchers, ``words`` for the worker.
-
-    ``title`` stands above the words; None: the page has one of its own. ``tries_again``: it passes, and the page asks again
-    by itself until then. ``more``: is told to the page beside all that.
-    """
-
-    kind: str
-    why: str
-    words: str
-    title: str | None = None
-    tries_again: bool = False
-    more: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Eligibility:
-    """The rules of a launch, with their files, which are followed. ``remarks``: what one should know, in sentences."""
+    """The rules of a launch, with their files, which are read again when they change.
+
+    ``remarks``: what the researcher should know, in sentences. ``checked_here``: the qualifications among those that the
+    rules name which are checked here, and not by the crowd's site alone.
+    """
 
     rules: WorkerRules
     data_dir: Path
     task_name: str
     allowed: FollowedList | None = None
     barred: FollowedList | None = None
-    at_our_door: frozenset[str] = frozenset()
-    """Qualifications among those that the rules name which are checked here, and not by MTurk alone."""
-    block_qualification: str | None = None
-    """With which the study blocks who fails its checks."""
+    checked_here: frozenset[str] = frozenset()
     remarks: list[str] = field(default_factory=list)
 
     def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
         """Why a worker (Mephisto's) may not take part, as of now; None: they may.
 
-        ``new_unit`` False: they are in a unit, or would go on with one, which counts to their limits already.
+        ``new_unit`` False: they are in a unit, or would resume one, which counts to their limits already.
         """
-        checks: tuple[Callable[[], Refusal | None], ...] = (
-            lambda: self._blocked(worker),
-            lambda: self._kept_out(pseudonym),
-            lambda: self._listed(str(worker.worker_name), pseudonym),
-            lambda: self._qualified(worker),
-            lambda: self._seen_before(str(worker.db_id)),
-            lambda: self._had_enough(str(worker.db_id)) if new_unit else None,
+        return (
+            self._listed(str(worker.worker_name), pseudonym)
+            or self._qualified(worker)
+            or self._seen_before(str(worker.db_id))
+            or (self._had_enough(str(worker.db_id)) if new_unit else None)
         )
-        return next((refusal for check in checks if (refusal := check()) is not None), None)
 
     def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
-        """Groups of models that the worker may not rate, for they rated them in a study of ``across_tasks``."""
+        """Groups of models that the worker rated in a study of ``across_tasks``, and may not rate here."""
         if not self.rules.pair_once:
             return set()
         return {models for task in self.rules.across_tasks for models in self._rated(task, worker_id)}
@@ -111,18 +94,6 @@ class Eligibility:
         except ResultsError as error:  # as in _work
             logger.warning("what a worker rated in task %r cannot be read, and does not count: %s", task, error)
 
-    def _blocked(self, worker: Any) -> Refusal | None:
-        for name, where in ((BLOCKED_EVERYWHERE, "in all studies"), (blocked_here(self.task_name), "in this study")):
-            if worker.get_granted_qualification(name) is not None:
-                return Refusal("blocked", f"blocked {where} (parlai-humaneval workers show says why)", BLOCKED)
-        return None
-
-    def _kept_out(self, pseudonym: str) -> Refusal | None:
-        blocks = {BLOCKED_EVERYWHERE, blocked_here(self.task_name), self.block_qualification}
-        if any(line.worker == pseudonym and line.qualification in blocks for line in kept_out(self.data_dir)):
-            return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
-        return None
-
     def _listed(self, name: str, pseudonym: str) -> Refusal | None:
         if self.barred is not None and self.barred.has(name, pseudonym):
             return Refusal("block_list", f"named in {self.rules.block_list}", BLOCKED)
@@ -132,10 +103,10 @@ class Eligibility:
 
     def _qualified(self, worker: Any) -> Refusal | None:
         for name in self.rules.qualifications:
-            if name in self.at_our_door and not worker.is_qualified(name):
+            if name in self.checked_here and not worker.is_qualified(name):
                 return Refusal("qualification", f"does not hold the qualification {name}", NOT_QUALIFIED)
         for name in self.rules.not_qualifications:
-            if name in self.at_our_door and worker.is_qualified(name):
+            if name in self.checked_here and worker.is_qualified(name):
                 return Refusal("qualification", f"holds the qualification {name}", SEEN_BEFORE)
         return None
 
@@ -168,43 +139,90 @@ class Eligibility:
             return []
 
 
+class BlockRule(Rule):
+    """Turns away workers who are blocked: in all studies, in this one, by its checks, or still after they were erased."""
+
+    def __init__(self, data_dir: Path, task_name: str, block_qualification: str | None) -> None:
+        self._data_dir = data_dir
+        self._places = {BLOCKED_EVERYWHERE: "in all studies", blocked_here(task_name): "in this study"}
+        if block_qualification:
+            self._places[block_qualification] = f"by {block_qualification}"
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        for name, place in self._places.items():
+            if visitor.worker.get_granted_qualification(name) is not None:
+                return Refusal("blocked", f"blocked {place} (parlai-humaneval workers show says why)", BLOCKED)
+        erased = ERASED_BUT_BLOCKED.read(self._data_dir)
+        if any(line.worker == visitor.pseudonym and line.qualification in self._places for line in erased):
+            return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
+        return None
+
+
+class EligibilityRule(Rule):
+    """Holds a launch to its :class:`Eligibility`."""
+
+    def __init__(self, eligibility: Eligibility, study: StudyState) -> None:
+        self._eligibility, self._study = eligibility, study
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        worker = visitor.worker.db_id
+        if visitor.stage == "registers" and (groups := self._eligibility.rated_elsewhere(worker)):
+            self._study.bar_groups(worker, groups)
+        new_unit = not (self._study.goes_on(worker) or self._study.standing(worker) == "busy")
+        return self._eligibility.refusal(visitor.worker, visitor.pseudonym, new_unit=new_unit)
+
+
 def counted(work: Iterable[Work]) -> int:
-    """Units that count to a worker's limit: in which they did anything, but those that we ended."""
+    """Units that count to a worker's limit: those in which they did anything, except those that we ended."""
     return sum(one.outcome in ("complete", "running") or (one.outcome == "partial" and one.done > 0) for one in work)
 
 
-def read_eligibility(rules: WorkerRules, data_dir: Path, task_name: str, *, on_mturk: bool) -> Eligibility:
-    """The rules with their files read, and all that they name looked up; nothing is written.
+def load_eligibility(
+    rules: WorkerRules,
+    data_dir: Path,
+    task_name: str,
+    *,
+    site_has_qualifications: bool = False,
+    remarks: Sequence[str] = (),
+) -> Eligibility:
+    """Read the files that rules name, and look up all else that they name; nothing is written.
+
+    Args:
+        rules: of the launch.
+        data_dir: of the launch.
+        task_name: of the launch.
+        site_has_qualifications: the crowd's site has some of its own, so that those unknown here may be its.
+        remarks: what the crowd has to say of the rules.
 
     Raises:
-        ConfigError: a file, study or qualification that cannot be; the message names the setting.
+        ConfigError: a file, study or qualification does not exist; the message names the setting.
     """
 
     def pseudonyms() -> Collection[str]:
-        return known_workers(data_dir) if _is_there(data_dir) else ()
+        return known_workers(data_dir) if _has_database(data_dir) else ()
 
     allowed = _list("allow_list", rules.allow_list, pseudonyms)
     barred = _list("block_list", rules.block_list, pseudonyms)
     if allowed and barred and (both := allowed.listed.names & barred.listed.names):
         raise ConfigError(f"{PREFIX}block_list: names {len(both)} who stand in allow_list, too; take them out of one")
-    known = task_names(data_dir) if _is_there(data_dir) else []
+    known = task_names(data_dir) if _has_database(data_dir) else []
     _check_excluded(rules.exclude_tasks, known, task_name)
-    held_here = _local_qualifications(data_dir)
+    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if _has_database(data_dir) else []
+    held_here = {str(row[0]) for row in rows}
     named = [*rules.qualifications, *rules.not_qualifications]
-    if not on_mturk:
+    if not site_has_qualifications:
         _check_qualifications(named, held_here)
-    lists = [followed.listed for followed in (allowed, barred) if followed is not None]
-    remarks = [remark for listed in lists for remark in listed.remarks]
+    found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
     new = [name for name in rules.across_tasks if name not in known]
     if new:
-        remarks.append(
+        found.append(
             f"{PREFIX}across_tasks: {', '.join(new)} is not in {data_dir} yet; it counts once it was launched."
         )
-    at_our_door = frozenset(name for name in named if name in held_here)
-    return Eligibility(rules, data_dir, task_name, allowed, barred, at_our_door, remarks=remarks)
+    checked_here = frozenset(name for name in named if name in held_here)
+    return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])
 
 
-def _is_there(data_dir: Path) -> bool:
+def _has_database(data_dir: Path) -> bool:
     return (data_dir / "database.db").is_file()
 
 
@@ -230,11 +248,6 @@ def _check_excluded(names: Iterable[str], known: Collection[str], task_name: str
                 f"{PREFIX}exclude_tasks: there is no study {name!r} in this data directory; {meant}There are: "
                 f"{', '.join(known) or 'none'}"
             )
-
-
-def _local_qualifications(data_dir: Path) -> frozenset[str]:
-    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if _is_there(data_dir) else []
-    return frozenset(str(row[0]) for row in rows)
 
 
 def _check_qualifications(named: Iterable[str], held_here: Collection[str]) -> None:

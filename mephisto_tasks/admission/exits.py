@@ -15,7 +15,7 @@ Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "return
 class Site(Protocol):
     """Where raters come from, and go to in the end."""
 
-    def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+    def exit(self, worker_name: str, outcome: Outcome) -> Redirect | None:
         """A worker's visit ends so: where they go. None: they may close the page, or the crowd takes them back."""
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
@@ -28,7 +28,7 @@ class Site(Protocol):
 class NoSite:
     """Raters come by themselves, or the crowd's own page takes them back."""
 
-    def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+    def exit(self, worker_name: str, outcome: Outcome) -> Redirect | None:
         return None
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:

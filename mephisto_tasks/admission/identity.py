@@ -1,41 +1,31 @@
-"""Whose a registration is: it belongs to a provider, a worker, and the browser that came with it first."""
+"""Whose a registration is: it belongs to a crowd, a worker, and the browser that came with it first."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
-from mephisto_tasks.admission.browsers import BrowserBook, Shown
-from mephisto_tasks.admission.eligibility import Refusal
-from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE as LINK
-from mephisto_tasks.crowds.panels.datastore import Visit
-from mephisto_tasks.crowds.signed_ids import DAMAGED, SignedIds
-from mephisto_tasks.storage.provider_names import PROVIDERS as ON_MTURK
+from mephisto_tasks.admission.browsers import BrowserBook
+from mephisto_tasks.admission.capacity import CapacityRule
+from mephisto_tasks.admission.consent import AGREED
+from mephisto_tasks.admission.refusal import PageRule, Refusal, Visitor
+from mephisto_tasks.admission.visits import ClaimPolicy, Signer
 from parlai_humaneval.i18n.translate import phrase
 
 KNOWN_BROWSER = "known_browser"
 """Key in the provider's data as Mephisto gets them: whether this is the worker's own browser, or their invitation.
 
-From MTurk and panels one may come with another browser for another HIT or session: with what was begun in the first, only
+A worker may come with another browser for another assignment or session. With what was begun in the first browser, only
 that one goes on.
 """
 
 OTHER_BROWSER = phrase("This task is open in another browser")
-GO_ON_THERE = phrase(
-    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
-    "have not begun anything, open the link of the study once more as it was given to you, and press Start."
-)
-GO_ON_THERE_ON_MTURK = phrase(
-    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
-    "cannot, return the HIT and accept it anew here: that does not count against you."
-)
-GO_ON_THERE_BY_LINK = phrase(
-    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
-    "cannot, please return the task on the site that sent you here, or write to the researchers from there."
-)
 WRONG_ADDRESS = phrase("This address does not work")
+DAMAGED = phrase(
+    "The address of this page is damaged: a part of it was changed, or is missing. Please open the link of the study "
+    "once more, as it was given to you, and press Start."
+)
 NOTHING_SHOWN = phrase(
     "So we could not know you again after a reload, and what you do might be lost. Please allow this site to store data, or "
     "use another browser, and reload the page."
@@ -43,70 +33,121 @@ NOTHING_SHOWN = phrase(
 KEEPS_NOTHING = phrase("Your browser keeps nothing for this page")
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What a page says that it is: ``things`` must be its browser's, or nobody's.
+class Reception(Protocol):
+    """Receives the visitors of a crowd whose addresses say who they are."""
 
-    ``also``: what its browser gets where nobody has it, and need not have. ``vouched``: the address itself was the secret,
-    as that of an invitation: any browser may go on with it.
-    """
+    def identify(self, visitor: Visitor) -> Refusal | None:
+        """Fill in who the visitor says to be, and which visits they claim. Nothing is told of these, or changed.
 
-    worker: str
-    things: tuple[str, ...]
-    also: tuple[str, ...]
-    advice: str = GO_ON_THERE
-    vouched: bool = False
+        A refusal says why the address names nobody.
+        """
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        """Why the crowd has nothing for the visitor any more; whether they are at work or only look is filled in."""
+
+    def begin(self, visitor: Visitor) -> Refusal | None:
+        """Their visit begins, unless others were quicker; ``data`` is filled in as Mephisto gets it."""
 
 
-class Identity:
-    """Compares, and remembers for later launches. What reads or writes the book raises BookUnusable where it cannot.
+@runtime_checkable
+class ChecksArrivals(Protocol):
+    """A crowd provider that knows who cannot come from its site."""
+
+    def refusal(self, provider_data: Mapping[str, Any]) -> str | None:
+        """What somebody reads who cannot have come from there, by what their page registers with.
+
+        Raises NotYetKnown.
+        """
+
+
+class IdentityRule(PageRule):
+    """Compares a visitor with those who came before.
+
+    Asked first: nobody else may learn how a worker fares, or change that. Raises BookUnusable.
 
     Args:
         book: of the data directory.
-        signed: ids that this server made up; None where a crowd's site names its workers.
+        claims: what of a registration is bound to a browser.
+        signer: knows the ids that this server made up; None where the crowd names its workers.
+        reception: of a crowd whose addresses say who comes; None where the page says so itself.
     """
 
-    def __init__(self, book: BrowserBook, signed: SignedIds | None = None) -> None:
-        self._book = book
-        self._signed = signed
+    def __init__(
+        self, book: BrowserBook, claims: ClaimPolicy, signer: Signer | None = None, reception: Reception | None = None
+    ) -> None:
+        self._book, self._claims, self._signer, self._reception = book, claims, signer, reception
 
-    def claim(self, provider: str, data: Mapping[str, Any]) -> Claim:
-        """What the page of a registration says that it is, by a provider whose page says it itself."""
-        name, registration = str(data["worker_name"]), str(data["agent_registration_id"])
-        worker, page = _thing(provider, "worker", name), _thing(provider, "registration", registration)
-        if provider in ON_MTURK:  # its workers may come with another browser, for another HIT
-            hit = _thing(provider, "assignment", name, str(data.get("assignment_id")))
-            return Claim(name, (page, hit), (worker,), GO_ON_THERE_ON_MTURK)
-        return Claim(name, (worker, page), ())
-
-    def claim_of_visits(self, worker: str, visits: Iterable[Visit], *, vouched: bool) -> Claim:
-        """The same of somebody who came by a link."""
-        things = () if vouched else tuple(_thing(LINK, "visit", str(visit.visit_id)) for visit in visits)
-        return Claim(worker, things, (_thing(LINK, "worker", worker),), GO_ON_THERE_BY_LINK, vouched)
-
-    def stranger(self, claim: Claim, shown: Shown) -> Refusal | None:
-        """Why this is not who it says; None where it is, or where nobody else has said so. Tells nothing of the state."""
-        if self._book.held_by_another(claim.things, shown):
-            return Refusal("other_browser", "came with another browser", claim.advice, title=OTHER_BROWSER)
-        if not shown.digests and not claim.vouched:
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if self._reception is None:
+            visitor.worker_name = str(visitor.data["worker_name"])
+            visitor.known_as = str(visitor.data["agent_registration_id"])
+        elif (refusal := self._reception.identify(visitor)) is not None:
+            return refusal
+        things, _ = self._things(visitor)
+        if self._book.held_by_another(things, visitor.shown):
+            return self._other_browser()
+        if not visitor.shown.digests and not visitor.vouched:
             return Refusal("other_browser", "showed no secret", NOTHING_SHOWN, title=KEEPS_NOTHING)
-        return None
-
-    def damaged(self, claim: Claim, data: Mapping[str, Any], shown: Shown) -> Refusal | None:
-        """Why ids of ours do not count: their signature is missing or wrong, and the browser is another one."""
-        if self._signed is None or not self._signed.is_damaged(data):
+        if self._signer is None or not self._signer.is_damaged(visitor.data):
             return None
-        if self._book.holds_any(claim.things, shown):
+        if self._book.holds_any(things, visitor.shown):
             return None
         return Refusal("wrong_link", "ids of ours without their signature", DAMAGED, title=WRONG_ADDRESS)
 
-    def hold(self, claim: Claim, data: dict[str, Any], shown: Shown) -> Refusal | None:
+    def hold(self, visitor: Visitor) -> Refusal | None:
         """Remember whose this is from now on, and note in ``data`` whether it is the worker's first browser."""
-        if not self._book.hold(claim.worker, claim.things, shown, also=claim.also):
-            return Refusal("other_browser", "came with another browser", claim.advice, title=OTHER_BROWSER)
-        data[KNOWN_BROWSER] = claim.vouched or not self._book.held_by_another(claim.also, shown)
+        things, also = self._things(visitor)
+        if not self._book.hold(visitor.worker_name, things, visitor.shown, also=also):
+            return self._other_browser()
+        visitor.data[KNOWN_BROWSER] = visitor.vouched or not self._book.held_by_another(also, visitor.shown)
+        return None
+
+    def _things(self, visitor: Visitor) -> tuple[Sequence[str], Sequence[str]]:
+        """What must be the browser's, or nobody's; and what it gets where nobody has it, and need not have."""
+        worker = self._thing("worker", visitor.worker_name)
+        if visitor.vouched:
+            return (), (worker,)
+        if self._reception is not None:
+            return [self._thing("visit", str(visit.visit_id)) for visit in visitor.visits], (worker,)
+        page = self._thing("registration", visitor.known_as)
+        if self._claims.per_assignment:
+            assignment = str(visitor.data.get("assignment_id"))
+            return (page, self._thing("assignment", visitor.worker_name, assignment)), (worker,)
+        return (worker, page), ()
+
+    def _thing(self, *parts: str) -> str:
+        return json.dumps([self._claims.provider, *parts])
+
+    def _other_browser(self) -> Refusal:
+        return Refusal("other_browser", "came with another browser", self._claims.advice, title=OTHER_BROWSER)
+
+
+class CrowdRule(PageRule):
+    """Turns away whoever cannot have come from the crowd's site, or has nothing more to do by its count."""
+
+    def __init__(self, reception: Reception | None = None) -> None:
+        self._reception = reception
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if self._reception is not None:
+            return self._reception.refusal(visitor)
+        provider = visitor.pages.provider
+        if isinstance(provider, ChecksArrivals) and (words := provider.refusal(visitor.data)) is not None:
+            return Refusal("not_from_the_crowd", "cannot have come from the crowd's site", words)
+        visitor.at_work = visitor.pages.is_open(visitor.known_as)
         return None
 
 
-def _thing(*parts: str) -> str:
-    return json.dumps(parts)
+class EntryRule(PageRule):
+    """Binds the visitor's browser to what they begin. Asked last of a page: from here on, Mephisto knows them."""
+
+    def __init__(self, identity: IdentityRule, capacity: CapacityRule, reception: Reception | None = None) -> None:
+        self._identity, self._capacity, self._reception = identity, capacity, reception
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if self._reception is not None and (refusal := self._reception.begin(visitor)) is not None:
+            return refusal
+        visitor.data[AGREED] = visitor.agreed
+        if (refusal := self._identity.hold(visitor)) is None:
+            self._capacity.enter(visitor)
+        return refusal

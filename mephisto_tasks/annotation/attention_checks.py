@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.display import shown_dialogue
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.dialogue import Dialogue, SaidLine
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.materials.practice import PairItem, Practice, PracticeItem, SegmentItem, load_practice
 from parlai_humaneval.schema.records import ShownDialogue
 
@@ -73,12 +73,12 @@ def load_golds(path: Path, config: StaticConfig) -> Practice:
     """The attention checks of a study.
 
     Raises:
-        MaterialError: a file that cannot be used, or checks that this study cannot ask.
+        DataError: a file that cannot be used, or checks that this study cannot ask.
     """
     golds = load_practice(path, config.metric)
     for number, item in enumerate(golds.items, start=1):
         if isinstance(item, SegmentItem) and any(len(right) > 1 for right in item.right):
-            raise MaterialError(f"{path}: item {number}: an attention check has one right label for each speaker")
+            raise DataError(f"item {number}: an attention check has one right label for each speaker", where=path)
     return golds
 
 

@@ -20,9 +20,8 @@ from mephisto_tasks.annotation.replay import CannotReplay, own_settings
 from mephisto_tasks.annotation.study import Study, compared, open_items, the_kind
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
-from mephisto_tasks.control.orders import orders
+from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.session.build import (
-    NothingToDo,
     in_each_language,
     instructions_of,
     is_paid,
@@ -66,7 +65,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     Models that are to talk first do so here, as far as their dialogues are missing.
 
     Raises:
-        ConfigError, MaterialError, ZooError, NotEnough: each names the setting or file and what was expected.
+        ConfigError, DataError, ZooError, NotEnough: each names the setting or file and what was expected.
         NothingToDo: earlier launches already collected all.
     """
     task_config = _task_config(config, task)
@@ -123,11 +122,11 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
             *unprotected_languages(config, presenter),
         ],
     )
-    steered = study.steer(orders(data_dir, task_name))
+    steered = study.steer(ORDERS.read(data_dir, task_name))
     _take_up_left(study, data_dir, task_name)
     restore_practice(study, data_dir, task_name)
     if course is not None and course.is_over:
-        raise NothingToDo(already_over(task_name, course.standing()))
+        raise already_over(task_name, course.standing())
     if allocator.remaining == 0:
         more = "judgements_per_item=… or judgements_per_group=…"
         raise nothing_to_do(task_name, "all judgements", more, steered)
@@ -147,7 +146,7 @@ def _course(
     try:
         kind = the_kind(gathered.items)
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
     return build_course(
         config,
         data_dir,
@@ -264,7 +263,7 @@ def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
         for dialogue in gathered.dialogues:
             own_settings(shown_dialogue(dialogue), config.reason_required)
     except CannotReplay as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
 
 
 def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
@@ -304,7 +303,7 @@ def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
     golds = load_golds(path, config)
     problem = unfit(golds, config)
     if problem is not None:
-        raise ConfigError(f"{path}: {problem}. Name {PREFIX[:-1]} items that fit: gold_file=…")
+        raise ConfigError(problem, where=path, try_=f"name {PREFIX[:-1]} items that fit: gold_file=…")
     return golds
 
 
@@ -323,7 +322,6 @@ def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
 
 
 def _unit_of(config: StaticConfig, items: int) -> str:
-    """What is paid for, in words."""
     if items == 1:
         return t("task")
     if config.show == "pair":

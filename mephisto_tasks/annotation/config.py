@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.config.task import TaskConfig
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.display.settings import ReplyLooks
 from parlai_humaneval.techniques.criteria import dimensions_for
@@ -149,8 +150,9 @@ class StaticConfig(TaskConfig):
 
 def _replies(config: StaticConfig) -> None:
     if config.replies.filter == "block":
-        raise ValueError(
-            "replies.filter=block has a model asked again, but these dialogues are finished: say replies.filter=mask"
+        raise InvalidValue(
+            "replies.filter=block has a model asked again, but these dialogues are finished",
+            try_="say replies.filter=mask",
         )
 
 
@@ -176,13 +178,14 @@ def _sources(config: StaticConfig) -> None:
         if config.show in ("replay", "turn") or (config.show, config.generate) == ("pair", "pairs"):
             raise ValueError(f"show={config.show} does not go with generate={config.generate}")
     elif not config.dialogues:
-        raise ValueError(
-            "there is nothing to judge: name the dialogues, such as 'dialogues=[chats.jsonl]' or "
-            "'dialogues=[{task: NAME}]'; to try it out, 'dialogues=[packaged]' are samples"
+        raise InvalidValue(
+            "there is nothing to judge",
+            try_="name the dialogues, such as 'dialogues=[chats.jsonl]' or 'dialogues=[{task: NAME}]'; to try it "
+            "out, 'dialogues=[packaged]' are samples",
         )
     if config.show in ("replay", "turn") and any(not _is_rated(entry) for entry in config.dialogues):
-        raise ValueError(
-            f"show={config.show} needs dialogues that were rated: name live tasks, 'dialogues=[{{task: NAME}}]'"
+        raise InvalidValue(
+            f"show={config.show} needs dialogues that were rated", try_="name live tasks, 'dialogues=[{task: NAME}]'"
         )
     if config.human_share and not config.human_dialogues:
         raise ValueError("human_share needs human_dialogues: files of dialogues between two people, or packaged")
@@ -204,9 +207,10 @@ def _segments(config: StaticConfig) -> None:
         raise ValueError(f"segment_lengths are different numbers of exchanges from 1, such as [2,3,5]; got {lengths}")
     longest = max(lengths) + config.seed_exchanges
     if config.generate and config.exchanges < longest:
-        raise ValueError(
-            f"the longest segment has {longest} exchanges (with {config.seed_exchanges} of the seed), but the models hold "
-            f"dialogues of {config.exchanges}: raise exchanges"
+        raise InvalidValue(
+            f"the longest segment has {longest} exchanges (with {config.seed_exchanges} of the seed), but the "
+            f"models hold dialogues of {config.exchanges}",
+            try_="raise exchanges",
         )
     for name in config.features:
         feature_question(name)
@@ -224,7 +228,7 @@ def _golds(config: StaticConfig) -> None:
     if config.golds_per_unit and config.show not in ("pair", "segment"):
         raise ValueError("attention checks (golds_per_unit) exist for pairs and segments only")
     if config.judgements_per_item > 1 and config.show == "pair":
-        raise ValueError("a pair of dialogues is judged once: ask for more with judgements_per_group")
+        raise InvalidValue("a pair of dialogues is judged once", try_="ask for more with judgements_per_group")
     if config.judgements_per_group and config.show != "pair":
         raise ValueError("judgements_per_group goes with show=pair; elsewhere every item gets judgements_per_item")
 
@@ -240,14 +244,15 @@ def _stopping(config: StaticConfig) -> None:
         config.check_stopping([], [], [])
         return
     if config.show != "pair":
-        raise ValueError(
-            f"stop=decided decides which of two models is better, and show={config.show} shows no two dialogues side by "
-            "side: launch pw_dialog or self_chat, or leave stop out"
+        raise InvalidValue(
+            f"stop=decided decides which of two models is better, and show={config.show} shows no two "
+            "dialogues side by side",
+            try_="launch pw_dialog or self_chat, or leave stop out",
         )
     if config.units_per_worker not in (None, 1):
-        raise ValueError(
-            "stop=decided draws all that a worker judges when they come, so that each has one unit: leave "
-            "units_per_worker out, and say how much is in it with items_per_unit"
+        raise InvalidValue(
+            "stop=decided draws all that a worker judges when they come, so that each has one unit",
+            try_="leave units_per_worker out, and say how much is in it with items_per_unit",
         )
     if config.model_names():
         config.check_stopping(config.model_names(), config.pairs(), [config.setting])

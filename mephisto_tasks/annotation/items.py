@@ -12,12 +12,20 @@ from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.study import check_dialogues
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
+from parlai_humaneval._util.errors import reworded
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
-from parlai_humaneval.allocation.pairing import NotEnough, dialogues_of_pairs, judged_speaker, pair_items
-from parlai_humaneval.allocation.replays import replay_items, turn_items, whole_items
-from parlai_humaneval.allocation.segments import segment_items
+from parlai_humaneval.allocation.pairing import (
+    NotEnough,
+    dialogues_of_pairs,
+    judged_speaker,
+    pair_items,
+    replay_items,
+    segment_items,
+    turn_items,
+    whole_items,
+)
 from parlai_humaneval.cli.model_options import placed
 from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
@@ -48,7 +56,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
     """Everything to judge.
 
     Raises:
-        MaterialError, ZooError: a file or a model that cannot be used.
+        DataError, ZooError: a file or a model that cannot be used.
         ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
     """
     fitting = samples.rated if config.show in ("replay", "turn") else samples.with_a_model
@@ -59,7 +67,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
     try:
         items = _items(config, dialogues, people, seed)
     except NotEnough as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
     items = [
         _with_judged(config, item, {dialogue.dialogue_id: dialogue for dialogue in dialogues}, seed) for item in items
     ]
@@ -76,7 +84,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         ConfigError: the dialogues of an earlier launch were made by other models of the same names.
         SelfChatError: settings that do not go together.
         ZooError: a model that is not known or cannot be loaded.
-        MaterialError: a file of openers, dialogues or contexts that cannot be used.
+        DataError: a file of openers, dialogues or contexts that cannot be used.
     """
     if not config.generate:
         return []
@@ -112,8 +120,8 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         try:
             made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
         except SelfChatError as error:
-            words = str(error).replace(ANEW, f"remove the folder {folder} to have the models talk anew")
-            raise ConfigError(words) from error
+            anew = f"remove the folder {folder} to have the models talk anew"
+            raise ConfigError(reworded(error, ANEW, anew)) from error
     return [file.path for file in made]
 
 
@@ -123,7 +131,6 @@ def _folder_name(settings: str) -> str:
 
 
 def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
-    """Of a dialogue that is rated once more or as a whole, too, the lines of the model are marked."""
     if config.show not in ("replay", "turn", "whole"):
         return item
     shown = [dialogues[name] for name in item.dialogues]
@@ -136,7 +143,6 @@ def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialo
 
 
 def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
-    """Complete dialogues of a live task in the same data directory."""
     complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
     if not complete:
         raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
@@ -144,7 +150,6 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
 
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
-    """Dialogues between two people, whoever the speakers of their files are called."""
     loaded = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
     return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
 
@@ -182,7 +187,7 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         try:
             check_dialogues(config, there)
         except ValueError as error:
-            raise ConfigError(str(error)) from error
+            raise ConfigError(error) from error
     items = pair_items(
         dialogues,
         groups,
@@ -212,8 +217,9 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
     if len(models) < 2:
         known = ", ".join(models) or "nobody who is named"
         raise ConfigError(
-            f"comparing needs dialogues of two models or more; these are of {known}. Say who speaks: {{file: chats.jsonl, "
-            "entities: {speaker_1: human, speaker_2: my_bot}}, or in the file itself, in each dialogue's entities"
+            f"comparing needs dialogues of two models or more, and these are of {known}",
+            try_="say who speaks: {file: chats.jsonl, entities: {speaker_1: human, speaker_2: my_bot}}, or in the "
+            "file itself, in each dialogue's entities",
         )
     return list(combinations(models, 2))
 

@@ -23,6 +23,7 @@ from mephisto_tasks.session.steps import (
     tick_step,
     verdict_step,
 )
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.cards import shown_cards, standing_for
 from parlai_humaneval.schema.records import (
@@ -38,7 +39,7 @@ from parlai_humaneval.techniques.criteria import criterion_records
 from parlai_humaneval.techniques.questions import VERDICTS
 
 
-class CannotReplay(ValueError):
+class CannotReplay(HumanevalError, ValueError):
     """A dialogue that was not rated, or whose settings are of another version."""
 
 

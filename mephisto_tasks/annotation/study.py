@@ -24,6 +24,7 @@ from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.unit import HeldUnit
 from mephisto_tasks.storage.unfinished import CutOff
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.items import ItemAllocator
@@ -287,8 +288,9 @@ def the_kind(items: Sequence[Item]) -> str:
     """
     kinds = sorted({item.cell.setting for item in items})
     if len(kinds) > 1:
-        raise ValueError(
-            f"stop=decided answers one question, and these dialogues make pairs of several kinds ({', '.join(kinds)}), "
-            "which are judged apart: name dialogues of one kind"
+        raise InvalidValue(
+            "stop=decided answers one question, and these dialogues make pairs of several kinds "
+            f"({', '.join(kinds)}), which are judged apart",
+            try_="name dialogues of one kind",
         )
     return kinds[0]

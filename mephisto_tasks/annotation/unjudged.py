@@ -37,7 +37,7 @@ def unjudged(
 
     Raises:
         ConfigError: the study has no items, as its raters talked to the models; or its settings are of another version.
-        MaterialError: its dialogues are not there any more.
+        DataError: its dialogues are not there any more.
     """
     judgements = [record for record in records if isinstance(record, JudgementRecord)]
     config = _settings(judgements[-1] if judgements else None)
@@ -49,7 +49,6 @@ def unjudged(
 
 
 def _settings(newest: JudgementRecord | None) -> StaticConfig:
-    """The settings under which the newest judgement was given."""
     if newest is None:
         raise ConfigError("--unjudged is of studies of finished dialogues: here each dialogue was rated by who held it")
     known = {name: value for name, value in newest.settings.items() if name in StaticConfig.model_fields}

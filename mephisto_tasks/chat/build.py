@@ -15,10 +15,9 @@ from mephisto_tasks.chat.plans import Planner, UnitPlan
 from mephisto_tasks.chat.study import Study, field_of, open_cells, restore_allocation
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
-from mephisto_tasks.control.orders import orders
+from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.control.steering import fold
 from mephisto_tasks.session.build import (
-    NothingToDo,
     in_each_language,
     instructions_of,
     is_paid,
@@ -43,9 +42,7 @@ from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.cli.model_options import placed
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts
-from parlai_humaneval.materials.instructions import load_personas
-from parlai_humaneval.materials.openers import load_openers, load_topics
+from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, load_personas, load_topics
 from parlai_humaneval.materials.practice import Practice, load_practice
 from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
@@ -62,7 +59,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     """The study that the settings describe, with what earlier launches of the same name did.
 
     Raises:
-        ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
+        ConfigError, DataError, ZooError: each names the setting or file and what was expected.
         NothingToDo: earlier launches already collected all.
     """
     task_config = task_dir(task) / "task_config"
@@ -77,7 +74,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
     # What orders say holds from the start: a model that was retired is not loaded any more.
     asked = allocator.progress().wanted
-    given = orders(data_dir, task_name)
+    given = ORDERS.read(data_dir, task_name)
     steered = fold(given, field_of(config, asked, None))
     steer(allocator, steered)
     speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}
@@ -130,7 +127,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     _take_up_left(study, data_dir, task_name, past)
     restore_practice(study, data_dir, task_name)
     if course is not None and course.is_over:
-        raise NothingToDo(already_over(task_name, course.standing()))
+        raise already_over(task_name, course.standing())
     if allocator.remaining == 0:
         what = f"all {config.dialogues_per_group} dialogues per group"
         raise nothing_to_do(task_name, what, "dialogues_per_group=…", steered)
@@ -225,7 +222,7 @@ def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
     if needed and not all(context.bot_persona for context in contexts):
         without = next(context.context_id for context in contexts if not context.bot_persona)
         raise ConfigError(
-            f"{config.context_file}: context {without!r} has no persona for the bot, which this study needs"
+            f"context {without!r} has no persona for the bot, which this study needs", where=config.context_file
         )
     return contexts
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.session.steps import RatingConfig
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.allocation.groups import History
 from parlai_humaneval.display.settings import ReplySettings
@@ -200,7 +201,6 @@ class InteractiveConfig(RatingConfig):
 
 
 def _was_set(model: type[BaseModel], data: dict[str, Any], name: str) -> bool:
-    """Whether a setting has another value than the engine's default."""
     return name in data and data[name] != model.model_fields[name].get_default(call_default_factory=True)
 
 
@@ -217,11 +217,12 @@ def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, An
         ValueError: naming those that there are.
     """
     if "all" in variants:
-        raise ValueError("variants: “all” stands for every setting; give this one another name")
+        raise InvalidValue("“all” stands for every setting", where="variants", try_="give this one another name")
     for name in names:
         if name not in {*variants, "all"}:
-            raise ValueError(
-                f"{technique} has no setting {name!r}; choose of: {', '.join(variants)}, several of them as a list, or all"
+            raise InvalidValue(
+                f"{technique} has no setting {name!r}",
+                try_=f"choose of: {', '.join(variants)}, several of them as a list, or all",
             )
     if len(set(names)) < len(names) or not names:
         raise ValueError(f"setting must name each setting once, and at least one; got {list(names)}")
@@ -239,9 +240,9 @@ def _groups(config: InteractiveConfig) -> None:
     groups = config.model_groups()
     for group in groups:
         if len(group) != config.group_size:
-            raise ValueError(
-                f"{config.technique} compares {config.group_size} models at a time, but got {list(group)}: "
-                "change the group, or group_size"
+            raise InvalidValue(
+                f"{config.technique} compares {config.group_size} models at a time, but got {list(group)}",
+                try_="change the group, or group_size",
             )
         if len(set(group)) != len(group):
             raise ValueError(f"a model cannot be compared with itself: {list(group)}")
@@ -260,7 +261,9 @@ def _choices(config: InteractiveConfig) -> None:
         raise ValueError(f"{config.technique} needs at least two replies to choose from: group_size must be 2 or more")
     most = config.group_size if config.max_choices is None else config.max_choices
     if config.technique in picking("one") and (config.min_choices, most) != (1, 1):
-        raise ValueError(f"{config.technique} asks for exactly one reply: leave min_choices and max_choices at 1")
+        raise InvalidValue(
+            f"{config.technique} asks for exactly one reply", try_="leave min_choices and max_choices at 1"
+        )
     if most < config.min_choices:
         raise ValueError("max_choices is smaller than min_choices")
     if most > config.group_size:
@@ -313,15 +316,17 @@ def _units(config: InteractiveConfig) -> None:
 
 def _stopping(config: InteractiveConfig) -> None:
     if config.is_decided and config.quality_control_model:
-        raise ValueError(
+        raise InvalidValue(
             "stop=decided draws all conversations of a unit from the models that it compares, and one with a "
-            "quality_control_model is none of them: leave it out. Checks that block (blocking_checks) go with stop=decided"
+            "quality_control_model is none of them",
+            try_="leave it out. Checks that block (blocking_checks) go with stop=decided",
         )
     config.check_stopping(config.model_names(), config.model_groups(), config.settings())
     if config.is_decided and config.dialogues_per_worker > 1:
-        raise ValueError(
-            "stop=decided draws all dialogues of a worker when they come: leave dialogues_per_worker at 1, and say how many "
-            "different ones a worker has with conversations_per_unit"
+        raise InvalidValue(
+            "stop=decided draws all dialogues of a worker when they come",
+            try_="leave dialogues_per_worker at 1, and say how many different ones a worker has with "
+            "conversations_per_unit",
         )
 
 

@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar
 from mephisto_tasks.chat.config import InteractiveConfig
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.contexts import SpeakerContext
-from parlai_humaneval.materials.instructions import Persona
+from parlai_humaneval.materials.contexts import Persona, SpeakerContext
 from parlai_humaneval.schema.records import ContextRecord, OpeningLine
 
 T = TypeVar("T")
@@ -193,5 +192,4 @@ class Planner:
 
 
 def _said(sentences: Sequence[str]) -> list[str]:
-    """In the language in force, as far as its catalogue has them."""
     return [t(sentence) for sentence in sentences]

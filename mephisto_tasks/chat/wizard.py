@@ -31,6 +31,7 @@ from mephisto_tasks.server.security import new_token
 from mephisto_tasks.server.side_door import SideDoor
 from mephisto_tasks.server.static import STATIC
 from mephisto_tasks.session.answers import check_message, read_answer
+from mephisto_tasks.storage.provider_names import LOCAL
 from parlai_humaneval._util.files import OWNER_ONLY, create_once, write_private
 from parlai_humaneval.display.filtering import offensive_spans
 from parlai_humaneval.i18n.languages import Offered
@@ -66,7 +67,7 @@ def partners_door(data_dir: Path, task_name: str, languages: Offered) -> SideDoo
     config = {
         **words[languages.main.tag],
         "languages": of_languages,
-        "provider_type": "mock",
+        "provider_type": LOCAL,
         "instructions_first": True,
     }
     files = {"task_config.json": json.dumps(config).encode(), "wrap_crowd_source.js": SCRIPT.read_bytes()}
@@ -343,7 +344,6 @@ class PartnerRoom:
         self._router.from_operator(packet)
 
     def _look_around(self) -> None:
-        """Who has come, and who has gone."""
         now = time.monotonic()
         for partner in self._partners.values():
             if self._router.is_here(partner.agent_id):
@@ -386,7 +386,6 @@ class PartnerRoom:
             self._send(partner, state)
 
     def _note_change(self, partner: _Partner) -> None:
-        """Notices for a partner whose message was taken away, or who comes to another conversation."""
         before, now = partner.errand, self._desk.in_hand(partner.agent_id)
         if before is now:
             return
@@ -428,5 +427,4 @@ class PartnerRoom:
 
 
 def _same(state: PageState) -> PageState:
-    """The state without its number."""
     return state.model_copy(update={"version": FIRST_VERSION})

@@ -27,8 +27,9 @@ from mephisto_tasks.cli.options import (
     report_and_export,
     waiting_for,
 )
+from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
 from parlai_humaneval._util.terminal import counting
-from parlai_humaneval._util.text import choose_of
+from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import Technique, technique
 
@@ -106,11 +107,12 @@ def demo(
     """
     not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
     if dialogues is not None and "stop=decided" in chosen:
-        raise click.UsageError(
-            "--dialogues asks for so many of each group, and stop=decided for as many as it takes: say max_dialogues=N"
+        raise WrongUsage(
+            "--dialogues asks for so many of each group, and stop=decided for as many as it takes",
+            try_="say max_dialogues=N",
         )
     if prefer is not None and raters is None:
-        raise click.UsageError("--prefer tells simulated raters what to like; it needs --raters N")
+        raise WrongUsage("--prefer tells simulated raters what to like", try_="add --raters N")
     with clear_errors():
         entry = technique(task)
         click.echo(f"Demo of {entry.title}: {entry.summary}.\n{_who_rates(raters)}", err=True)
@@ -188,13 +190,10 @@ def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequ
 
 @contextmanager
 def _in_words_of_demo() -> Iterator[None]:
-    """An error that asks for models names the option that sets them here."""
     try:
         yield
-    except ValueError as error:
-        if NAME_MODELS not in str(error):
-            raise
-        raise click.ClickException(str(error).replace(NAME_MODELS, "--models a,b")) from error
+    except HumanevalError as error:
+        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
 
 def _how_many(entry: Technique, dialogues: int | None) -> list[str]:
@@ -205,7 +204,7 @@ def _how_many(entry: Technique, dialogues: int | None) -> list[str]:
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
     if prefer is not None and prefer not in models:
-        raise click.UsageError(f"--prefer: no model of this demo is called {prefer!r}{choose_of(prefer, models)}")
+        raise WrongUsage(f"no model of this demo is called {prefer!r}", where="--prefer", **choose_from(prefer, models))
 
 
 def _simulate(
@@ -261,7 +260,7 @@ def _simulate(
             if stop.is_set() or run.study.remaining == 0:
                 break
             if len(turned_away) == len(outcomes):
-                raise click.ClickException(
+                raise CommandError(
                     f"{len(turned_away)} of {len(outcomes)} simulated raters could not finish: "
                     f"{turned_away[0].refused or turned_away[0].stopped}"
                 )

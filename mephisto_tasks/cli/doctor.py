@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option, waiting_for
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import WrongUsage
 
 if TYPE_CHECKING:
     from mephisto_tasks.cli.doctor_checks import Finding, Status
@@ -28,13 +29,15 @@ Examples:
   parlai-humaneval doctor --json
 """
 
+PROVIDER = "Provider "
+"""Begins what findings on crowds are called."""
 LINES = (
     ("Python", ("Python", "Packages")),
     ("Rater's page", ("Rater's page",)),
     ("Port", ("Port",)),
     ("Data directory", ("Data directory",)),
     ("Statuses", ("Statuses",)),
-    ("Raters", ("Provider mock", "Provider mturk", "Provider mturk_sandbox")),
+    ("Raters", (PROVIDER,)),
     ("Models", ("Models",)),
 )
 """What is told of what is right, and which of it stands together on a line."""
@@ -74,7 +77,7 @@ def doctor(
     verdict. Exit code 1 when something is wrong.
     """
     if profile and server != "ec2":
-        raise click.UsageError("--profile is of --server ec2: add that, or leave --profile out")
+        raise WrongUsage("--profile is of --server ec2", try_="add that, or leave --profile out")
     from mephisto_tasks.cli import doctor_checks as health
 
     directory = data_dir_of(data_dir)
@@ -124,6 +127,7 @@ def _print(findings: Sequence[Finding], checked: Sequence[Checked] | None) -> No
 def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
     """What is printed: name, status and text; what is right stands together, and each finding that is not by itself."""
     of_line = {what: name for name, whats in LINES for what in whats}
+    of_line |= {finding.what: of_line[PROVIDER] for finding in findings if finding.what.startswith(PROVIDER)}
     told: dict[str, list[str]] = {name: [] for name, _ in LINES}
     others = []
     for finding in findings:

@@ -237,30 +237,18 @@ def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses |
 
 
 def providers(data_dir: Path) -> list[Finding]:
-    """Local raters need nothing; a site that speaks MTurk's protocol needs a registered requester."""
-    from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
-    from mephisto_tasks.storage.results import ResultsError, requesters
+    """What each crowd says of itself."""
+    from mephisto_tasks.crowds.registry import crowds
+    from mephisto_tasks.storage.results import ResultsError
 
-    local = Finding("Provider mock", "ok", "on this machine")
-    try:
-        found = requesters(data_dir) if (data_dir / "database.db").exists() else []
-    except ResultsError:
-        found = []  # said under “Data directory”
-    known = [(name, kind) for name, kind in found if kind.startswith("mturk")]
-    if not known:
-        words = CLOSED if asks_amazon() else "for MTurk: parlai-humaneval requester add"
-        return [local, Finding("Provider mturk", "ok", words)]
-    return [local, *(_requester(name, kind) for name, kind in known)]
-
-
-def _requester(name: str, kind: str) -> Finding:
-    """Whether MTurk answers in a requester's name."""
-    from mephisto_tasks.crowds.mturk.requesters import check_requester
-
-    seen = check_requester(name, kind)
-    if seen.wrong is not None:
-        return Finding(f"Provider {kind}", "warning", f"requester {name}", seen.wrong)
-    return Finding(f"Provider {kind}", "ok", f"requester {name}: balance ${seen.balance:,.2f}, at {seen.endpoint}")
+    found: dict[str, list[Finding]] = {}
+    for crowd in crowds():
+        try:
+            seen = crowd.health(data_dir)
+        except ResultsError:
+            continue  # said under “Data directory”
+        found.setdefault(crowd.provider_type, [Finding(one.what, one.status, one.text, one.advice) for one in seen])
+    return [finding for of_type in found.values() for finding in of_type]
 
 
 def server(name: Server, profile: str) -> list[Finding]:

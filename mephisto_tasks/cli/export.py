@@ -10,6 +10,7 @@ import click
 
 from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option, waiting_for
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import WrongUsage
 
 if TYPE_CHECKING:
     from parlai_humaneval.schema.records import Rated
@@ -112,7 +113,7 @@ def export(
         )
         return
     if review or only_who_agreed or without_consent_text or licence:
-        raise click.UsageError("--review, --only-who-agreed, --without-consent-text and --license go with --release")
+        raise WrongUsage("--review, --only-who-agreed, --without-consent-text and --license go with --release")
     with clear_errors(), waiting_for("Reading the answers, and writing the tables…", on_screens_only=True):
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import read_records
@@ -152,18 +153,17 @@ def pseudonymous(
     """
     from dataclasses import replace
 
-    from mephisto_tasks.storage.logs import judge_lines, stopping_logs
+    from mephisto_tasks.storage.logs import JUDGE_ANSWERS, stopping_logs
     from parlai_humaneval.importers.tidy import without_names
     from parlai_humaneval.tables.build import tables
     from parlai_humaneval.tables.build_judgements import judge_tables
 
-    judges = judge_tables(records, [line for task in tasks for line in judge_lines(data_dir, task)])
+    judges = judge_tables(records, [line for task in tasks for line in JUDGE_ANSWERS.read(data_dir, task)])
     whole = replace(tables(records, repeats=repeats), judges=judges, stopping=stopping_logs(data_dir, tasks))
     return without_names(whole, _pseudonyms(data_dir, tasks))
 
 
 def _pseudonyms(data_dir: Path, tasks: Sequence[str]) -> dict[str, str]:
-    """Every worker of the tasks by name → pseudonym."""
     from mephisto_tasks.storage.results import PSEUDONYM_KEY, stored_agents
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 

@@ -27,7 +27,7 @@ from parlai_humaneval._util.terminal import say_json
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.invitations.invitees import Person
-    from mephisto_tasks.crowds.invitations.store import Book, Invitation
+    from mephisto_tasks.crowds.invitations.store import Invitation, InvitationStore
 
 
 KINDS = {"svg": 4, "png": 8}
@@ -175,8 +175,6 @@ people.csv has the column “name”, and perhaps “email”:
   Ann Example,ann@example.org
 """
 MOST_PEOPLE = 1_000_000
-LINK = "link"
-"""The crowd provider whose raters are invited."""
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 _LONGEST_S = 3650 * _UNITS["d"]
 
@@ -237,11 +235,11 @@ def invite(
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.crowds.invitations.entry import worker_namer
-        from mephisto_tasks.crowds.invitations.store import Book
+        from mephisto_tasks.crowds.invitations.store import InvitationStore
         from mephisto_tasks.storage.locks import study_folder
         from mephisto_tasks.storage.logs import note_written
 
-        book = Book(study_folder(directory, task_name))
+        book = InvitationStore(study_folder(directory, task_name))
         if only_list:
             from mephisto_tasks.storage.results import PSEUDONYM_KEY
             from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -325,10 +323,11 @@ def _meant(task_name: str, known: Sequence[str]) -> str:
 
 def _check_place(data_dir: Path, task_name: str) -> None:
     from mephisto_tasks.crowds.invitations.store import InvitationError
+    from mephisto_tasks.crowds.registry import crowd_of
     from mephisto_tasks.storage.results import provider_of
 
     provider = provider_of(data_dir, task_name)
-    if provider != LINK:
+    if provider is None or not crowd_of(provider).takes_invitations:
         raise InvitationError(
             f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation. Launch "
             "it with place=link."
@@ -347,11 +346,11 @@ def people_of(names: str | None, class_name: str) -> list[Person]:
     return [group]
 
 
-def lost_key(book: Book, data_dir: Path, task_name: str) -> str | None:
+def lost_key(book: InvitationStore, data_dir: Path, task_name: str) -> str | None:
     """What to tell whoever invites where the key of earlier links is gone; None where it is not."""
-    from mephisto_tasks.crowds.invitations.signing import link_seal
+    from mephisto_tasks.crowds.invitations.entry import link_signer
 
-    seal = link_seal(data_dir, task_name)
+    seal = link_signer(data_dir, task_name)
     if seal.has_key or not book.all():
         return None
     return (
@@ -362,10 +361,10 @@ def lost_key(book: Book, data_dir: Path, task_name: str) -> str | None:
 
 def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: str) -> list[str]:
     """The signed link of each."""
-    from mephisto_tasks.crowds.invitations.entry import INVITATION
-    from mephisto_tasks.crowds.invitations.signing import link, link_seal
+    from mephisto_tasks.crowds.invitations.entry import INVITATION, link_signer
+    from mephisto_tasks.crowds.signing import link
 
-    seal = link_seal(data_dir, task_name)
+    seal = link_signer(data_dir, task_name)
     return [link(base, {INVITATION: seal.signed(invitation.invitation_id)}) for invitation in made]
 
 

@@ -86,7 +86,8 @@ def judge(
     `export` writes them into a folder of their own.
     """
     with clear_errors():
-        from mephisto_tasks.storage.logs import judge_lines, only_judging
+        from mephisto_tasks.storage.locks import only_judging
+        from mephisto_tasks.storage.logs import JUDGE_ANSWERS
         from parlai_humaneval.judges.budget import estimate
         from parlai_humaneval.judges.config import JudgeError, load_judge
         from parlai_humaneval.judges.run import Ran
@@ -96,8 +97,8 @@ def judge(
         spec, directory = load_judge(Path(judge_file).expanduser()), data_dir_of(data_dir)
         if max_cost is not None and spec.price is None:
             raise JudgeError(
-                f"{judge_file} says no price, so that --max-cost cannot be kept. Add price_per_1k: "
-                "{prompt: …, completion: …}"
+                f"{judge_file} says no price, so that --max-cost cannot be kept",
+                try_="add price_per_1k: {prompt: …, completion: …}",
             )
         study = read(directory, task_name, spec, unjudged or 0)
         if dry_run:
@@ -106,7 +107,7 @@ def judge(
         ran = Ran()
         if study.missing or study.has_new_card:
             with only_judging(directory, task_name):
-                if len(judge_lines(directory, task_name)) > study.n_lines:  # somebody else was at it until now
+                if len(JUDGE_ANSWERS.read(directory, task_name)) > study.n_lines:  # somebody else was at it until now
                     study = read(directory, task_name, spec, unjudged or 0)
                 ran = ask(study, max_cost)
         tell(study, ran, as_json)
@@ -153,18 +154,18 @@ class Study:
         before among them.
 
         Raises:
-            ConfigError, MaterialError: there are no such items, or their dialogues are gone.
+            ConfigError, DataError: there are no such items, or their dialogues are gone.
             ResultsError, CannotJudge: no such task, or nothing in it that a judge can be asked.
             JudgeError: another judge of this name has answered.
         """
-        from mephisto_tasks.storage.logs import judge_lines
+        from mephisto_tasks.storage.logs import JUDGE_ANSWERS
         from mephisto_tasks.storage.results import read_records
         from parlai_humaneval.judges.config import JudgeError
         from parlai_humaneval.judges.questions import questions_of
         from parlai_humaneval.judges.run import check_format
         from parlai_humaneval.schema.judge_answers import UnjudgedItem
 
-        rated, lines = read_records(data_dir, task_name), judge_lines(data_dir, task_name)
+        rated, lines = read_records(data_dir, task_name), JUDGE_ANSWERS.read(data_dir, task_name)
         drawn = [line.record for line in lines if isinstance(line, UnjudgedItem)]
         new: list[JudgementRecord] = []
         if unjudged > len(drawn):
@@ -178,8 +179,9 @@ class Study:
         study = cls(data_dir, task_name, spec, [*rated, *drawn, *new], questions, lines, new)
         if any(answer.version != spec.version for answer in study.answers):
             raise JudgeError(
-                f"a judge called {spec.name} has answered {len(study.answers):,} questions of this task with another model, "
-                "prompt, format or seed, and answers of two judges are not mixed. Give this one another name"
+                f"a judge called {spec.name} has answered {len(study.answers):,} questions of this task with "
+                "another model, prompt, format or seed, and answers of two judges are not mixed",
+                try_="give this one another name",
             )
         return study
 
@@ -241,7 +243,7 @@ def ask(study: Study, max_cost: float | None) -> Ran:
     Raises:
         ZooError: the model cannot be loaded.
     """
-    from mephisto_tasks.storage.logs import keep_line
+    from mephisto_tasks.storage.logs import JUDGE_ANSWERS
     from parlai_humaneval._util.terminal import counting
     from parlai_humaneval.judges.budget import Budget
     from parlai_humaneval.judges.run import OUTAGE_S, Ran, ask_judge, once
@@ -253,7 +255,7 @@ def ask(study: Study, max_cost: float | None) -> Ran:
     spec = study.spec
 
     def keep(answer: JudgeAnswer) -> None:
-        keep_line(study.data_dir, study.task_name, answer)
+        JUDGE_ANSWERS.append(study.data_dir, answer, task=study.task_name)
         study.answers.append(answer)
 
     with waiting_for(f"Loading {spec.name}…", on_screens_only=True):
@@ -270,7 +272,7 @@ def ask(study: Study, max_cost: float | None) -> Ran:
         ):
             keep_card(study)
             for record in study.new:
-                keep_line(study.data_dir, study.task_name, UnjudgedItem(record=record))
+                JUDGE_ANSWERS.append(study.data_dir, UnjudgedItem(record=record), task=study.task_name)
             budget = Budget(max_cost, spec)
             return ask_judge(
                 pool, spec, study.missing, keep=keep, budget=budget, on_done=lambda done: told(done, total)
@@ -282,11 +284,11 @@ def ask(study: Study, max_cost: float | None) -> Ran:
 
 def keep_card(study: Study) -> None:
     """Write down what the judge is, unless that stands there already."""
-    from mephisto_tasks.storage.logs import keep_line
+    from mephisto_tasks.storage.logs import JUDGE_ANSWERS
 
     if study.has_new_card:
         card = study.card
-        keep_line(study.data_dir, study.task_name, card)
+        JUDGE_ANSWERS.append(study.data_dir, card, task=study.task_name)
         study.cards.append(card)
 
 

@@ -38,10 +38,10 @@ from parlai_humaneval.techniques.registry import technique, techniques
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mephisto_tasks.crowds.crowd import Agree
-    from mephisto_tasks.crowds.mturk.cost import LaunchTotal
+    from mephisto_tasks.crowds.base import Agree
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import Launched
+    from mephisto_tasks.payments.quote import Quote
 
 
 _MOST = 24
@@ -109,7 +109,7 @@ EPILOG = """\b
 Examples (settings with brackets need quotes in most shells):
   parlai-humaneval launch pw_turn
   parlai-humaneval launch pw_turn metric=humanness turns=4 'models=[eliza,retrieval]' port=3005
-  parlai-humaneval launch pw_turn place=link panel=prolific completion_code=C1A2B3 \\
+  parlai-humaneval launch pw_turn {example} \\
       'models=[a,b]' public_url=https://my.host
   parlai-humaneval launch pw_turn conf=./my_study.yaml
   parlai-humaneval launch pw_turn 'models=[a,b,c]' stop=decided margin=0.1 max_dialogues=600
@@ -124,7 +124,8 @@ Examples (settings with brackets need quotes in most shells):
 _ALIKE = 0.75
 """A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”."""
 CUT_SHORT = """
-That second Ctrl-C cut the end of the launch short: HITs may still be on MTurk. They are taken off by the next launch, or by
+That second Ctrl-C cut the end of the launch short: {units} may still be {where}. They are taken off by the next launch, or
+by
   parlai-humaneval requester expire {task}"""
 
 
@@ -138,12 +139,12 @@ That second Ctrl-C cut the end of the launch short: HITs may still be on MTurk. 
     is_flag=True,
     help="Print the settings by topic, with their defaults, and end; those that are named: all that is known of them.",
 )
-@click.option("--total", "only_total", is_flag=True, help="Print what the launch can cost on MTurk, and end.")
+@click.option("--total", "only_total", is_flag=True, help="Print what the launch can cost, and end.")
 @json_option
 @click.option(
     "--yes",
     is_flag=True,
-    help="Agree without being asked: to what a launch can cost on MTurk, and to a change of a launch that runs.",
+    help="Agree without being asked: to what a launch can cost, and to a change of a launch that runs.",
 )
 @click.option("--verbose", is_flag=True, help="Show Mephisto's own messages.")
 def launch(
@@ -159,15 +160,13 @@ def launch(
 ) -> None:
     """Launch TASK, one of the techniques below.
 
-    Ctrl-C ends it cleanly; launching it again goes on where it stopped. If HITs could not be taken off MTurk at its end, or
-    were used up before everything was collected, it says what to do, and ends with status 1.
+    Ctrl-C ends it cleanly; launching it again goes on where it stopped. If units could not be taken off the crowd's site at
+    its end, or were used up before everything was collected, it says what to do, and ends with status 1.
 
     conf=NAME picks a set of settings (local, one of a paper, or a YAML file of yours); any setting can be overridden as
     SETTING=VALUE, such as turns=4. The long names that are stored (mephisto.blueprint.turns=4) can be typed, too.
 
-    place=WORD says where raters come from, with any conf: local (this machine), link (a panel such as Prolific, or
-    invitations), mturk_sandbox or mturk. mturk spends real money: the total is shown first, and asked about. Amazon closed
-    MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link).
+    place=WORD says where raters come from, with any conf: {places}. {closed}
 
     Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """
@@ -181,10 +180,9 @@ def launch(
             split_settings(chosen)  # what is wrong there is told before seconds of imports
             click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
         with waiting_for(LOADING), collector_off():
-            from mephisto_tasks.adapter.task_launcher import MOCK_PROVIDER
             from mephisto_tasks.cli.orders import change_running
             from mephisto_tasks.control.snapshot import is_alive
-            from mephisto_tasks.crowds import registry as places
+            from mephisto_tasks.crowds.registry import crowd_in, crowds
             from mephisto_tasks.launch import config as settings
             from mephisto_tasks.launch import launch as launching
 
@@ -200,8 +198,12 @@ def launch(
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
-        if only_total and not places.is_on_mturk(config):
-            raise click.UsageError("--total tells what a launch costs on MTurk: add place=mturk or place=mturk_sandbox")
+        crowd = crowd_in(config)
+        if only_total and not crowd.market.lists_units:
+            known = [f"place={each.place}" for each in crowds() if each.market.lists_units]
+            raise click.UsageError(
+                f"--total tells what a launch costs where a crowd's site is paid: add {' or '.join(known)}"
+            )
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
         if directory.is_dir() and is_alive(directory, task_name) and not only_total:
             change_running(task, launching.settings_of(config), directory, task_name, yes)
@@ -210,19 +212,21 @@ def launch(
         stop = launching.stop_on_signals()
         try:
             with launching.launched(task, config, directory, waiting_for, agree, stop) as run:
-                announce(run, paid_by_hand=not places.is_on_mturk(config))
+                announce(run, paid_by_hand=crowd.accounts() is None)
                 follow(run, stop)
                 tell_answer(run)
                 why = None if stop.is_set() else run.unfinished()
                 if why is not None:
                     console().print(as_written(why, "yellow"), soft_wrap=True)
         except KeyboardInterrupt:
-            if places.is_on_mturk(config):
-                click.echo(CUT_SHORT.format(task=task_options(task_name, directory)), err=True)
+            if crowd.accounts() is not None:
+                where, unit = crowd.words.where, f"{crowd.words.unit}s"
+                task = task_options(task_name, directory)
+                click.echo(CUT_SHORT.format(task=task, where=where, units=unit), err=True)
             raise
     see, _ = report_and_export(run.task_name, run.data_dir)
     click.echo(f"See the results:  {see}")
-    if run.study.is_paid and config.mephisto.provider._provider_type != MOCK_PROVIDER:
+    if run.study.is_paid and not crowd.is_practice:
         click.echo(f"Pay the raters:   {PROGRAM} pay {task_options(run.task_name, run.data_dir)}")
     if run.left_on_site or why is not None:
         raise click.exceptions.Exit(1)
@@ -231,7 +235,7 @@ def launch(
 def printer_of_total(as_json: bool) -> Agree:
     """Prints the total, and ends the program before anything is made."""
 
-    def show(total: LaunchTotal) -> None:
+    def show(total: Quote) -> None:
         if as_json:
             click.echo(total.model_dump_json(indent=2))
         else:
@@ -244,7 +248,7 @@ def printer_of_total(as_json: bool) -> Agree:
 def asker(yes: bool) -> Agree:
     """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
 
-    def ask(total: LaunchTotal) -> None:
+    def ask(total: Quote) -> None:
         if not total.is_real:
             return
         print_total(total)
@@ -252,26 +256,23 @@ def asker(yes: bool) -> Agree:
             raise click.ClickException(total.refusal)
         must_agree(
             yes,
-            why=f"this spends real money, up to ${total.total:.2f}, and ",
+            why=f"this spends real money, up to {total.money(total.total)}, and ",
             otherwise="Nothing was made, and nothing is spent.",
         )
 
     return ask
 
 
-def print_total(total: LaunchTotal) -> None:
+def print_total(total: Quote) -> None:
     """A line a part of the sum."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column()
     table.add_column(justify="right")
-    for words, amount in total.lines():
+    for words, amount in total.table():
         table.add_row(words, amount)
-    heading = (
-        "This launch spends real money on MTurk:" if total.is_real else "In MTurk's sandbox nothing is spent. On MTurk:"
-    )
-    console().print(f"\n[bold]{heading}[/bold]")
+    console().print(f"\n[bold]{total.heading}:[/bold]")
     console().print(table)
     if total.remark is not None:
         console().print(as_written(total.remark, "yellow"), soft_wrap=True)
@@ -351,7 +352,6 @@ def announce(
 
 
 def _print_promise(run: Launched, out: Console) -> None:
-    """What the page promises raters whom nobody but whoever launched can pay, and how to promise nothing."""
     if run.study.is_paid:
         promise = f"The page tells them: “{run.study.instructions.pay}”"
         how = "" if run.study.config.pay else " (task_reward=0 promises none)"

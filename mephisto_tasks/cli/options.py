@@ -19,9 +19,10 @@ import click
 from rich.text import Text
 
 from mephisto_tasks.config.names import name_of, short_name
-from parlai_humaneval._util.errors import told_plainly
 from parlai_humaneval._util.terminal import PlainConsole, yielding
 from parlai_humaneval._util.text import nearest, on_one_line
+from parlai_humaneval.cli.errors import CommandError, WrongUsage, cli_errors
+from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.techniques.registry import Engine, techniques
 
 UNCHANGED = "Nothing was changed."
@@ -36,19 +37,19 @@ def must_agree(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
         otherwise: what is true when nobody agrees.
 
     Raises:
-        click.ClickException: nobody did.
+        CommandError: nobody did.
     """
     if yes:
         return
     if not at_a_terminal():
-        raise click.ClickException(f"{why}there is no terminal to ask at: add --yes to agree. {otherwise}")
+        raise CommandError(f"{why}there is no terminal to ask at", try_=f"add --yes to agree. {otherwise}")
     before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
     try:
         agreed = click.confirm("Go on?", default=False)
     finally:
         signal.signal(signal.SIGINT, before)
     if not agreed:
-        raise click.ClickException(otherwise)
+        raise CommandError(otherwise)
 
 
 def at_a_terminal() -> bool:
@@ -65,6 +66,31 @@ ENGINES: dict[Engine, str] = {
 }
 
 
+def about_crowds(text: str) -> str:
+    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``."""
+    if "{" not in text:
+        return text
+    from mephisto_tasks.crowds.registry import crowds, places_in_words
+
+    said = {
+        "{places}": places_in_words(),
+        "{closed}": " ".join(dict.fromkeys(f"{status}." for crowd in crowds() if (status := crowd.status()))),
+        "{example}": next((crowd.example for crowd in crowds() if crowd.example), ""),
+    }
+    for mark, words in said.items():
+        text = text.replace(mark, words)
+    return text
+
+
+class CrowdGroup(SuggestingGroup):
+    """A group whose help has :func:`about_crowds`."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(about_crowds(inspect.cleandoc(self.help or "")))
+
+
 class TechniqueCommand(click.Command):
     """A command whose help lists the techniques, those of plug-ins too."""
 
@@ -75,8 +101,8 @@ class TechniqueCommand(click.Command):
         except click.NoSuchOption as error:
             if nearest(error.option_name, (option for parameter in self.params for option in parameter.opts)) is None:
                 setting = error.option_name.lstrip("-").replace("-", "_")
-                raise click.UsageError(
-                    f"no such option: {error.option_name}; write a setting without dashes: {setting}=…", ctx
+                raise WrongUsage(
+                    f"no such option: {error.option_name}", try_=f"write a setting without dashes: {setting}=…"
                 ) from error
             raise
 
@@ -95,7 +121,7 @@ class TechniqueCommand(click.Command):
             if text:
                 formatter.write_paragraph()
                 with formatter.indentation():
-                    formatter.write_text(text)
+                    formatter.write_text(about_crowds(text))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples stand above."""
@@ -122,7 +148,7 @@ def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:
     typed = {short_name(name_of(setting)) for setting in chosen}
     for name, value in options.items():
         if value is not None and name in typed:
-            raise click.UsageError(f"--{name} and {name}=… are the same setting: leave one of them out")
+            raise WrongUsage(f"--{name} and {name}=… are the same setting", try_="leave one of them out")
 
 
 def data_dir_of(value: str | None) -> Path:
@@ -169,41 +195,8 @@ LOADING = "Loading ParlAI and Mephisto…"
 
 PROGRAM = "parlai-humaneval"
 
-EXPECTED = (
-    "ConfigError",
-    "CrowdError",
-    "CheckError",
-    "MaterialError",
-    "ZooError",
-    "ResultsError",
-    "PortInUse",
-    "CannotBegin",
-    "CannotListen",
-    "WebAppMissing",
-    "AlreadyRunning",
-    "CannotChange",
-    "NothingToDo",
-    "StudyBroken",
-    "StoppedBefore",
-    "ModelFailed",
-    "PseudonymKeyError",
-    "TableError",
-    "SelfChatError",
-    "NotEnough",
-    "EntryDoesNotExistException",
-    "PluginError",
-    "UnknownTechnique",
-    "BlindNamesError",
-    "PayError",
-    "CrowdError",
-    "NamesError",
-    "BookUnusable",
-    "InvitationError",
-    "JudgeError",
-    "CannotJudge",
-    "JudgingElsewhere",
-)
-"""Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
+FOREIGN = ("EntryDoesNotExistException",)
+"""Mephisto's errors that are printed without a traceback."""
 
 
 def task_options(task_name: str, data_dir: Path) -> str:
@@ -229,5 +222,5 @@ def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Expected errors become one message and exit code 1; anything else keeps its traceback."""
-    with told_plainly(EXPECTED):
+    with cli_errors(*FOREIGN):
         yield

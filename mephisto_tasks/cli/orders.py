@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from mephisto_tasks.cli.options import console, must_agree, task_options
-from mephisto_tasks.control.orders import Order, give, in_words, orders
+from mephisto_tasks.control.orders import ORDERS, Order, give, in_words
 from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
 from mephisto_tasks.control.steering import Field, Group, fold
 from mephisto_tasks.launch.changes import CannotChange, changes, price
@@ -39,7 +39,7 @@ def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> lis
     now = [] if snapshot is None else snapshot.groups
     groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
     about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
-    return list(fold([*orders(data_dir, task_name), *new], about).results)
+    return list(fold([*ORDERS.read(data_dir, task_name), *new], about).results)
 
 
 def price_of(data_dir: Path, task_name: str, new: Sequence[Order]) -> str | None:
@@ -99,20 +99,21 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     where = task_options(task_name, data_dir)
     if running is None or snapshot is None or not run_id == running.task_run_id == snapshot.task_run_id:
         raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir}, and only just begins: try again soon"
+            f"task {task_name!r} is already launched from {data_dir}, and only just begins", try_="try again soon"
         )
     if running.task != task:
         raise CannotChange(
-            f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}: give this one "
-            "another task_name=…"
+            f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}",
+            try_="give this one another task_name=…",
         )
     orders = changes(running.settings, asked, snapshot.groups, task_name)
     if not orders:
         stopped = "".join(f"\n  {group.label}: {group.stopped}" for group in snapshot.groups if group.stopped)
         raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these settings, at "
-            f"{snapshot.url}. See how it stands: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
-            f"another task_name=…{stopped}"
+            f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these "
+            f"settings, at {snapshot.url}",
+            try_=f"see how it stands: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
+            f"another task_name=…{stopped}",
         )
     click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would be told to:")
     for order in orders:

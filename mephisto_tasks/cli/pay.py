@@ -24,6 +24,7 @@ from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
+    from mephisto_tasks.crowds.send_payments import Answer
     from mephisto_tasks.payments.ledger import Payment
     from mephisto_tasks.payments.payer import Payer
     from mephisto_tasks.payments.statement import Books, WorkerPay
@@ -33,7 +34,7 @@ Examples:
   parlai-humaneval pay --task-name pw-turn-preference
   parlai-humaneval pay --task-name pw-turn-preference --send
   parlai-humaneval pay --task-name pw-turn-preference --partial full --minimum 12 --csv pay.csv
-  parlai-humaneval pay --task-name pw-turn-preference --submissions prolific_export.csv --send
+  parlai-humaneval pay --task-name pw-turn-preference --submissions panel_export.csv --send
   parlai-humaneval pay --task-name pw-turn-preference --audit
 """
 
@@ -91,6 +92,16 @@ def dollars(value: str) -> Decimal:
     help="The panel's export of submissions (CSV). Its statuses are noted: nothing is approved that was returned or timed "
     "out there, and what the panel has approved counts as paid.",
 )
+@click.option(
+    "--by-hand",
+    "by_hand",
+    multiple=True,
+    nargs=2,
+    type=(click.Choice(["paid", "unpaid"]), str),
+    metavar="paid|unpaid TOKEN",
+    help="Say what the crowd's site shows of a payment that a run left in the middle; may be repeated. What is unpaid is "
+    "proposed again.",
+)
 @click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
 @data_dir_option
@@ -105,6 +116,7 @@ def pay(
     yes: bool,
     settled: tuple[str, ...],
     submissions: str | None,
+    by_hand: tuple[tuple[Answer, str], ...],
     auditing: bool,
     csv_file: str | None,
     data_dir: str | None,
@@ -115,15 +127,15 @@ def pay(
     Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
     after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
     """
-    if sending + auditing + bool(settled) > 1:
-        raise click.UsageError("choose one of --send, --settled and --audit")
+    if sending + auditing + bool(settled) + bool(by_hand) > 1:
+        raise click.UsageError("choose one of --send, --settled, --by-hand and --audit")
     if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {Path(csv_file).parent}", param_hint="--csv")
     directory = data_dir_of(data_dir)
     refused = False
     with clear_errors():
         from mephisto_tasks.crowds.registry import payer_of
-        from mephisto_tasks.crowds.send_payments import settle
+        from mephisto_tasks.crowds.send_payments import settle, settle_by_hand
         from mephisto_tasks.payments.ledger import only_payer
         from mephisto_tasks.payments.statement import open_books, terms_of
         from mephisto_tasks.storage.logs import note_written
@@ -136,12 +148,16 @@ def pay(
 
         def open_now() -> Books:
             with waiting_for(READING, on_screens_only=True):
-                noting = bool(settled)
+                noting = bool(settled or by_hand)
                 return open_books(directory, task_name, terms, payer_of, withhold, without_sites=noting)
 
         if settled:
             with only_payer(directory, task_name):
                 settle(directory, open_now(), settled)
+            books = open_now()
+        elif by_hand:
+            with only_payer(directory, task_name):
+                settle_by_hand(directory, open_now(), by_hand)
             books = open_now()
         elif sending:
             with only_payer(directory, task_name):
@@ -189,7 +205,6 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
 
 
 def _send(data_dir: Path, books: Books) -> None:
-    """Send with a progress bar."""
     from mephisto_tasks.crowds.send_payments import send
 
     with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
@@ -293,7 +308,6 @@ SELDOM = ("at work", "practice", "written")
 
 
 def _cells(line: WorkerPay) -> dict[str, str]:
-    """Column → text."""
     counts = {"complete": line.complete, "partial": line.partial, "stopped": line.stopped, "at work": line.running}
     return {
         **{name: str(count) if count else "" for name, count in counts.items()},
@@ -313,9 +327,16 @@ def show_remaining(books: Books) -> None:
             said = "Refused" if payment.state == "failed" else "Not certain"
             words = on_one_line(payment.words, LONGEST)
             click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
+    for payment in books.in_between:
+        said = f" ({on_one_line(payment.words, LONGEST)})" if payment.words else ""
+        click.echo(
+            f"Not known: {payment.kind} of ${payment.amount} to {payment.worker}{said}. A run ended while this was being "
+            "paid. It is not sent again. Look at the crowd's site whether it was paid, and say so: --by-hand paid "
+            f"{payment.token}, or --by-hand unpaid {payment.token}"
+        )
     for one in books.remaining:
         click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
-    if not books.remaining and not books.to_send:
+    if not (books.remaining or books.to_send or books.in_between):
         click.echo("Nothing remains to be paid.")
 
 

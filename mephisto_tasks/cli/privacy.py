@@ -24,6 +24,7 @@ from mephisto_tasks.cli.options import (
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import BadValue, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ REMAINS = (
     ("payments", "amounts and dates, for the accounts; “forgotten-…”, drawn by lot, stands in place of the worker"),
     ("figures in reports", "leaderboards, and what you copied or published; they name nobody"),
     ("released data", "its pseudonyms have no key any more: nobody can tell which rows are whose"),
-    ("the crowd's own site", "MTurk, or the panel, has its own record of the worker; ask there"),
+    ("the crowd's own site", "it has its own record of the worker; ask there"),
     ("backups", "of the data directory, and copies that you made: delete them yourself"),
     ("your own files", "lists of workers, names.csv of invitations, mails"),
     ("numbers", "the database counts on: that a worker was there between two others can be seen, not who"),
@@ -78,7 +79,7 @@ def span(value: str) -> float:
     """“90d”, “12w”, “6m”, “2y” → seconds."""
     match = _SPAN.fullmatch(value.strip().lower())
     if match is None or not float(match[1]):
-        raise click.BadParameter(f"{value!r} is no span of time: write 90d, 12w, 6m or 2y")
+        raise BadValue(f"{value!r} is no span of time", try_="write 90d, 12w, 6m or 2y")
     return float(match[1]) * _DAYS[match[2]] * 86_400
 
 
@@ -105,15 +106,15 @@ def forget(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Delete all that is known of a worker: named by pseudonym, or by the id that MTurk or the panel has.
+    """Delete all that is known of a worker: named by pseudonym, or by the id that their crowd's site has.
 
     Their dialogues, judgements, practice, notes, invitations and consent go from the database, from files, and from what
     `export` and `report` wrote. What remains, and why, is said at the end. It cannot be undone.
     """
     if bool(who) + (older_than is not None) + finish != 1:
-        raise click.UsageError("name workers, or --older-than TIME, or --finish: one of the three")
+        raise WrongUsage("name workers, or --older-than TIME, or --finish: one of the three")
     if as_json and not (yes or dry_run):
-        raise click.UsageError("--json asks nobody: add --yes, or --dry-run")
+        raise WrongUsage("--json asks nobody", try_="add --yes, or --dry-run")
     directory = data_dir_of(data_dir)
     with clear_errors():
         with waiting_for(READING, on_screens_only=True):
@@ -164,14 +165,13 @@ def _people(data_dir: Path, who: Sequence[str], older_than: float | None, task_n
         people = all_going(data_dir, list(named.values()), task_name)
         left = sorted(named.keys() - {person.pseudonym for person in people})
         if left:
-            raise UnknownWorker(f"{', '.join(left)}: did nothing in task {task_name!r}")
+            raise UnknownWorker(f"did nothing in task {task_name!r}", where=f"{', '.join(left)}")
         return people
     before = time.time() - older_than
     return [person for person in all_going(data_dir, everybody.values(), task_name) if person.last_seen < before]
 
 
 def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
-    """The worker of a pseudonym, or those of an id."""
     from mephisto_tasks.workers.roster import UnknownWorker, by_worker_id
 
     if name in everybody:
@@ -180,16 +180,17 @@ def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
         return by_worker_id(everybody.values(), name)
     except UnknownWorker:
         raise UnknownWorker(
-            f"{name}: nobody of this pseudonym or worker id is in this data directory, so there is nothing to forget; "
-            "`parlai-humaneval workers list` shows all"
+            "nobody of this pseudonym or worker id is in this data directory, so there is nothing to forget",
+            where=name,
+            try_="`parlai-humaneval workers list` shows all",
         ) from None
 
 
 def _lift(data_dir: Path, who: Sequence[str]) -> list[str]:
     """Blocks of workers who were forgotten before: those of ``who`` who had some, and have none now."""
-    from mephisto_tasks.storage.logs import let_in
+    from mephisto_tasks.storage.logs import unblock_erased
 
-    return [name for name in who if let_in(data_dir, name)]
+    return [name for name in who if unblock_erased(data_dir, name)]
 
 
 def _forget(data_dir: Path, people: Sequence[Going], total: int, lift_blocks: bool) -> list[Forgotten]:
@@ -241,10 +242,9 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
 
 
 def _is_logged(data_dir: Path, plans: Sequence[Planned]) -> bool:
-    """Whether somebody took part in a study that ends when it is decided."""
-    from mephisto_tasks.storage.logs import is_deciding
+    from mephisto_tasks.storage.logs import DECISIONS
 
-    return any(is_deciding(data_dir, task) for plan in plans for task in plan.tasks)
+    return any(DECISIONS.exists(data_dir, task) for plan in plans for task in plan.tasks)
 
 
 def _print_done(

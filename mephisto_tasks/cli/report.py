@@ -21,6 +21,7 @@ from mephisto_tasks.cli.options import (
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import note_written
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.cli.options import repeats_option
 
 if TYPE_CHECKING:
@@ -154,10 +155,10 @@ def report(
         folder = None if tables_dir is None else Path(tables_dir).expanduser()
         page = None if out is None else Path(out).expanduser()
         if blind_names and leaderboard is None:
-            raise click.ClickException("--blind-names is of a leaderboard: name its page, too (--leaderboard FILE).")
+            raise CommandError("--blind-names is of a leaderboard", try_="name its page, too (--leaderboard FILE)")
         board = None if leaderboard is None else Path(leaderboard).expanduser()
         if page is not None and board is not None and page.absolute() == board.absolute():
-            raise click.ClickException(f"--out and --leaderboard both name {page}. Name another page for one of them.")
+            raise CommandError(f"--out and --leaderboard both name {page}", try_="name another page for one of them")
         wanted = Wanted(
             page=page,
             leaderboard=board,
@@ -179,14 +180,12 @@ def report(
         if not tasks:
             for option, value in (("--out", out), ("--leaderboard", leaderboard)):
                 if value is not None:
-                    raise click.ClickException(
-                        f"{option} needs answers: name a task (--task-name) or tables (--tables)."
-                    )
+                    raise CommandError(f"{option} needs answers", try_="name a task (--task-name) or tables (--tables)")
             list_tasks(data_dir_of(data_dir), as_json)
             return
         wanted.check(force)
         if everywhere and exclude_scope == "dialogue":
-            raise click.ClickException("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue.")
+            raise CommandError("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue")
         with waiting_for(READING, on_screens_only=True):
             tables, known = answers_of(
                 data_dir_of(data_dir),
@@ -226,9 +225,9 @@ def _only_tables(
     }
     names = [name for name, is_given in given.items() if is_given]
     if names:
-        raise click.ClickException(
-            f"--tables cannot go with {', '.join(names)}, which needs the answers of a task. Leave it out, or name a task "
-            "(--task-name) instead of tables."
+        raise CommandError(
+            f"--tables cannot go with {', '.join(names)}, which needs the answers of a task",
+            try_="leave it out, or name a task (--task-name) instead of tables",
         )
 
 

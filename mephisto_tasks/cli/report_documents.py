@@ -17,11 +17,12 @@ from mephisto_tasks.cli.options import console
 from mephisto_tasks.monitoring.status import BLIND_NAMES, kept_blind_names
 from mephisto_tasks.storage.results import read_records, task_names
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
-from parlai_humaneval.report.build import default_title, make_document, tables_of
+from parlai_humaneval.report.build import build_report, default_title, tables_of
 from parlai_humaneval.report.document import Excluded, Left
-from parlai_humaneval.report.render.terminal import print_document, print_summary
+from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
@@ -59,27 +60,20 @@ class Wanted:
         """Refuse a place that is taken before any work is done.
 
         Raises:
-            ClickException: the message says why, and what to do.
+            CommandError, OutputError: the place is taken.
         """
         if self.leaderboard is not None:
-            from parlai_humaneval.report.render.files import OutputError
             from parlai_humaneval.report.render.leaderboard import check_leaderboard
 
-            try:
-                check_leaderboard(self.leaderboard, force=force)
-            except OutputError as error:
-                raise click.ClickException(str(error)) from error
+            check_leaderboard(self.leaderboard, force=force)
         if self.page is not None:
-            from parlai_humaneval.report.render.files import OutputError, check_output
+            from parlai_humaneval.report.render.files import check_output
 
             parent = self.page.absolute().parent
             if not parent.is_dir():
-                raise click.ClickException(f"{parent}: there is no such folder. Make it first, or name another page.")
+                raise CommandError("there is no such folder", where=parent, try_="make it first, or name another page")
 
-            try:
-                check_output(self.page, force=force, tables=tables)
-            except OutputError as error:
-                raise click.ClickException(str(error)) from error
+            check_output(self.page, force=force, tables=tables)
 
     def report_folder(self, folder: Path, repeats: Repeats | None = None) -> None:
         """All that is to be said of a folder of tables.
@@ -108,7 +102,7 @@ class Wanted:
         note("report", written)
         note("aggregate", [] if self.leaderboard is None else [self.leaderboard])
         if not self.as_json:
-            (print_document if self.full else print_summary)(document, console())
+            (print_document if self.full else print_report_summary)(document, console())
         self._tell(document, written)
 
     def _document(self, tables: Tables, title: str, task: TaskFacts | None) -> Document:
@@ -121,7 +115,7 @@ class Wanted:
         )
         notes = (PARTIAL,) if self.include_partial else ()
         with self._progress("Estimating"):
-            return make_document(tables, options, title=self.title or title, task=task, notes=notes)
+            return build_report(tables, options, title=self.title or title, task=task, notes=notes)
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:
         """Files of the page; none where none is wanted."""
@@ -183,7 +177,7 @@ def wanted_checks(text: str, of_paper: str) -> tuple[str, ...] | None:
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise CheckError(f"--exclude names no check: give names with commas between, or {of_paper!r}")
+        raise CheckError("--exclude names no check", try_=f"give names with commas between, or {of_paper!r}")
     return None if names == [of_paper] else known_checks(names)
 
 

@@ -11,6 +11,7 @@ import click
 
 from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option
 from parlai_humaneval._util.terminal import say, say_json
+from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.cli.options import SuggestingGroup
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,8 +55,8 @@ _setting = click.option("--setting", help="In this setting only. Default: in eve
 def pause(task_name: str, data_dir: str | None, as_json: bool) -> None:
     """Let nobody new in; those inside finish, and who is in the practice goes on to a first unit.
 
-    Visitors read that the researchers have paused the study. On MTurk the units that nobody has begun are taken off the
-    site, and put there again when the study is resumed.
+    Visitors read that the researchers have paused the study. Where a crowd's site lists units, those that nobody has
+    begun are taken off it, and put there again when the study is resumed.
     """
     from mephisto_tasks.control.orders import Pause
 
@@ -77,11 +78,9 @@ class _More(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, unless one of them is a negative number."""
         if negative := next((each for each in args if re.fullmatch(r"-\d+", each)), None):
-            raise click.BadParameter(
-                f"{negative} is not in the valid range of 1 to 100000. To collect fewer, stop the pairs that have enough "
-                "(`parlai-humaneval steer stop-pair`), or the launch.",
-                ctx,
-                param_hint="'NUMBER'",
+            raise WrongUsage(
+                f"NUMBER takes a number from 1 to 100000, not {negative}",
+                try_="to collect fewer, stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",
             )
         return super().parse_args(ctx, args)
 
@@ -92,7 +91,7 @@ class _More(click.Command):
     "--pair", "models", multiple=True, metavar="MODEL", help="Of this group only: once for each of its models."
 )
 @_setting
-@click.option("--yes", is_flag=True, help="Agree to what it can cost on MTurk, without being asked.")
+@click.option("--yes", is_flag=True, help="Agree to what it can cost, without being asked.")
 @_options
 def more(
     number: int,
@@ -191,7 +190,7 @@ def _give(order: Any, task_name: str, data_dir: str | None, as_json: bool, *, ye
         from mephisto_tasks.control.snapshot import is_alive
 
         for refused in refusals(directory, task_name, [order]):
-            raise click.ClickException(refused)
+            raise CommandError(refused)
         if (sentence := price_of(directory, task_name, [order])) is not None:
             click.echo(sentence, err=as_json)
             must_agree(yes)

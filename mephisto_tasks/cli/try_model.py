@@ -27,6 +27,7 @@ from mephisto_tasks.cli.options import (
 )
 from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ def _check_settings(overrides: Sequence[str]) -> None:
     """Raises UsageError where a setting is typed that a trial has by itself."""
     for name in (short_name(name_of(override)) for override in overrides):
         if name in OF_TRIAL:
-            raise click.UsageError(
-                f"{name}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people; "
-                f"leave {name}=… out"
+            raise WrongUsage(
+                f"{name}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people",
+                try_=f"leave {name}=… out",
             )
 
 
@@ -140,7 +141,7 @@ def given_model(model: str, opponent: str, served_model: str | None, api_key_env
     resolve([opponent], zoo)
     given = model_given(model, zoo, served_model=served_model, key_variable=api_key_env)
     if given.name == opponent:
-        raise ZooError(f"{opponent} cannot be its own opponent; name another one: --opponent eliza")
+        raise ZooError(f"{opponent} cannot be its own opponent", try_="name another one: --opponent eliza")
     return given
 
 
@@ -207,11 +208,11 @@ def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
 def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
     """The link for whoever should say what they think, as a QR code, too."""
     from mephisto_tasks.cli.invite import links_of
-    from mephisto_tasks.crowds.invitations.store import Book
+    from mephisto_tasks.crowds.invitations.store import InvitationStore
     from mephisto_tasks.server.hosts import opens_elsewhere
     from mephisto_tasks.storage.locks import study_folder
 
-    made = Book(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
+    made = InvitationStore(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
     (link,) = links_of([made], run.data_dir, run.task_name, run.url)
     for remark in run.study.remarks:
         click.echo(remark)
@@ -226,11 +227,11 @@ def tell_who_won(run: Launched) -> None:
     """The report's own headline, and where all the rest is."""
     with waiting_for(READING, on_screens_only=True):
         from mephisto_tasks.cli.report import answers_of
-        from parlai_humaneval.report.build import make_document
+        from parlai_humaneval.report.build import build_report
         from parlai_humaneval.report.section import Options
 
         tables, known = answers_of(run.data_dir, run.task_name)
-        headline = make_document(tables, Options(), title=run.task_name, task=known).headline()
+        headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
     console().print(headline, style="bold", markup=False)
     report, export = report_and_export(run.task_name, run.data_dir)
     click.echo(f"The whole report:       {report} --full")

@@ -23,6 +23,7 @@ from mephisto_tasks.cli.options import (
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say
+from parlai_humaneval.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from mephisto_tasks.control.orders import Order
@@ -65,18 +66,19 @@ class Wanted:
             ClickException: naming them.
         """
         if ends and (self.page or self.public):
-            raise click.ClickException("--once and --json look once: they cannot go with --page or --public.")
+            raise CommandError("--once and --json look once: they cannot go with --page or --public")
         alone = {"--host": self.host is not None, "--blind-names": self.blind_names, "--title": bool(self.title)}
         lonely = [name for name, given in alone.items() if given]
         if lonely and not self.public:
-            raise click.ClickException(
-                f"{', '.join(lonely)} is of the leaderboard that everybody may see: add --public. The page with buttons "
-                "(--page) is served on this machine only; from afar, reach it through ssh -L."
+            raise CommandError(
+                f"{', '.join(lonely)} is of the leaderboard that everybody may see",
+                try_="add --public. The page with buttons (--page) is served on this machine only; from afar, reach "
+                "it through ssh -L",
             )
         if self.port and self.page and self.public:
-            raise click.ClickException("--port is of one page: serve --page and --public by two commands.")
+            raise CommandError("--port is of one page", try_="serve --page and --public by two commands")
         if self.port and not (self.page or self.public):
-            raise click.ClickException("--port is of a page: add --page or --public.")
+            raise CommandError("--port is of a page", try_="add --page or --public")
 
 
 @dataclass

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -34,7 +35,9 @@ from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
-    from mephisto_tasks.workers.blocks import Block, Lifted
+    from mephisto_tasks.storage.logs import Block
+    from mephisto_tasks.workers.blocks import Lifted
+    from mephisto_tasks.workers.lists import SiteBlocks
     from mephisto_tasks.workers.profiles import TaskOfWorker, WorkerLine, WorkerPage
     from mephisto_tasks.workers.roster import KnownWorker
 
@@ -51,7 +54,7 @@ Example:
 @data_dir_option
 @json_option
 def returned(task_name: str, file: str, data_dir: str | None, as_json: bool) -> None:
-    """Free what returned and timed-out submissions hold, as the panel's export lists them (Prolific: RETURNED, TIMED-OUT).
+    """Free what returned and timed-out submissions hold, as the panel's export lists them (RETURNED, TIMED-OUT).
 
     A running launch gives their places to other people within seconds. Reading the same file again changes nothing. All
     statuses are noted: `pay` approves nothing that was returned or timed out.
@@ -108,10 +111,11 @@ def unblock(
         from mephisto_tasks.workers import blocks as blocking
 
         if workers or everybody:
-            lifted = blocking.unblock(directory, task_name, workers or None)
+            with opened_database(directory) as db:
+                lifted = blocking.unblock(db, task_name, workers or None)
             print_lifted(lifted, blocking.blocks_of(directory, [one.block.worker for one in lifted]), as_json)
         else:
-            print_blocked(blocking.blocked(directory, task_name), task_name, directory, as_json)
+            print_blocked(blocking.list_blocks(directory, task_name), task_name, directory, as_json)
 
 
 def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: bool) -> None:
@@ -177,14 +181,19 @@ Examples:
 def workers() -> None:
     """Who took part, what they did, and who may take part.
 
-    Workers are named by their pseudonyms, as in reports and exports; --worker-id finds that of an id of MTurk or of a panel.
+    Workers are named by their pseudonyms, as in reports and exports; --worker-id takes the id that their
+    crowd's site uses.
     """
 
 
 def which_workers(function: F) -> F:
     """``PSEUDONYM…`` and ``--worker-id``."""
     by_id = click.option(
-        "--worker-id", "ids", multiple=True, metavar="ID", help="Of MTurk or of a panel, in place of the pseudonym."
+        "--worker-id",
+        "ids",
+        multiple=True,
+        metavar="ID",
+        help="The id of their crowd's site, in place of the pseudonym.",
     )
     return click.argument("pseudonyms", nargs=-1, metavar="[PSEUDONYM]...")(by_id(function))
 
@@ -255,7 +264,7 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None
 @click.option(
     "--everywhere",
     is_flag=True,
-    help="With --all-tasks: MTurk blocks them, too. (It counts against workers: use it rarely.)",
+    help="With --all-tasks: the crowd's site blocks them, too. (It counts against workers: use it rarely.)",
 )
 @data_dir_option
 def block(
@@ -278,7 +287,8 @@ def block(
         from mephisto_tasks.workers.blocks import block_by_hand
 
         whom = chosen(directory, pseudonyms, ids)
-        problems = block_by_hand(directory, whom, reason.strip(), task_name, on_mturk=everywhere)
+        with opened_database(directory) as db:
+            problems = block_by_hand(db, whom, reason.strip(), task_name, blocks_of_site if everywhere else None)
     for known in whom:
         click.echo(f"{known.pseudonym} is blocked in {f'task {task_name!r}' if task_name else 'all studies'}.")
     for problem in problems:
@@ -293,7 +303,7 @@ def block(
 @which_workers
 @task_option
 @all_tasks_option
-@click.option("--everywhere", is_flag=True, help="With --all-tasks: MTurk lets them in again, too.")
+@click.option("--everywhere", is_flag=True, help="With --all-tasks: the crowd's site lets them in again, too.")
 @data_dir_option
 @json_option
 def unblock_worker(
@@ -317,14 +327,17 @@ def unblock_worker(
         names = [known.pseudonym for known in whom]
         problems = []
         if everywhere:  # there somebody may be blocked who is not, or no more, blocked here
-            problems = blocking.unblock_on_mturk(directory, whom)
-            here = {block.worker for block in blocking.blocked(directory, None)}
+            with opened_database(directory) as db:
+                problems = blocking.unblock_on_sites(db, whom, blocks_of_site)
+            here = {block.worker for block in blocking.list_blocks(directory, None)}
             names = [name for name in names if name in here]
-        lifted = blocking.unblock(directory, task_name, names)
+        with opened_database(directory) as db:
+            lifted = blocking.unblock(db, task_name, names)
         left = blocking.blocks_of(directory, names)
     print_lifted(lifted, left, as_json)
-    if everywhere and not problems:
-        click.echo("On MTurk nobody of them is blocked any more.", err=True)
+    sites = [blocks_of_site(known.provider) for known in whom] if everywhere and not problems else []
+    for title in sorted({site.title for site in sites if site is not None}):
+        click.echo(f"On {title} nobody of them is blocked any more.", err=True)
     for problem in problems:
         click.echo(problem, err=True)
 
@@ -342,10 +355,10 @@ def note(pseudonym: str, text: str, data_dir: str | None) -> None:
         raise click.UsageError("the note is empty")
     directory = data_dir_of(data_dir)
     with clear_errors():
-        from mephisto_tasks.storage.logs import Note, write_note
+        from mephisto_tasks.storage.logs import NOTES, Note
 
         (known,) = chosen(directory, (pseudonym,), ())
-        write_note(directory, Note(worker=known.pseudonym, text=text.strip()))
+        NOTES.append(directory, Note(worker=known.pseudonym, text=text.strip()))
     click.echo(f"Noted on {known.pseudonym}.")
 
 
@@ -366,7 +379,8 @@ def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name:
         from mephisto_tasks.workers import practice as practising
 
         whom = chosen(directory, pseudonyms, ids)
-        left = practising.reset_practice(directory, task_name, whom)
+        with opened_database(directory) as db:
+            left = practising.reset_practice(db, task_name, whom)
     for known in whom:
         click.echo(f"{known.pseudonym} may try the practice again.")
     for pseudonym in left:
@@ -394,6 +408,21 @@ def new_browser(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str
             book.release(known.name)
             click.echo(f"{known.pseudonym}: the next browser that comes under their name goes on.")
         book.close()
+
+
+def opened_database(data_dir: Path) -> AbstractContextManager[Any]:
+    """Mephisto's database, with the providers of all crowds. Raises ResultsError where there is none."""
+    from mephisto_tasks.crowds.database import opened
+    from mephisto_tasks.storage.results import database_file
+
+    return opened(database_file(data_dir))
+
+
+def blocks_of_site(provider: str) -> SiteBlocks | None:
+    """The block list of the site behind one of Mephisto's provider types."""
+    from mephisto_tasks.crowds.registry import crowd_of
+
+    return crowd_of(provider).blocks()
 
 
 def must_be_one(task_name: str | None, all_tasks: bool) -> None:

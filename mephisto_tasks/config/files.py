@@ -1,18 +1,16 @@
-"""A conf file of settings by their short names, as they are typed on the command line.
+"""Files of settings: a task's confs in ``presets``, or in its technique's folder; and files of settings by short names.
+
+A file by short names holds settings as they are typed on the command line:
 
 .. code-block:: yaml
 
-    conf: smith2022_size_humanness   # what it begins with; without it: local
+    conf: smith2022_size_humanness   # the conf to begin with; default: local
     models: [my_bot, eliza]
     turns: 4
     place: link
     replies: {appearance: plain}
 
-Files with ``defaults`` or ``mephisto`` are hydra's, and are read by hydra.
-
-Where a task's confs and materials are: in ``presets``, or where the entry of its technique says.
-
-Values as they are typed for hydra.
+Files with ``defaults`` or ``mephisto`` are Hydra's, which reads them.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval._util.errors import reworded
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
 
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
@@ -34,12 +33,12 @@ def task_dir(task: str) -> Path:
     """Folder of a task's ``hydra_configs/conf`` and ``task_config``.
 
     Raises:
-        ConfigError: there is no such task, or not the folder that its entry names.
+        ConfigError: there is no such task, or its technique names a folder without confs.
     """
     try:
         entry = technique(task)
     except UnknownTechnique as error:
-        raise ConfigError(str(error).replace("technique", "task", 1)) from error
+        raise ConfigError(reworded(error, "technique", "task")) from error
     folder = entry.folder or PRESETS / task
     if not (folder / "hydra_configs" / "conf").is_dir():
         raise ConfigError(f"the folder of the technique {task!r} has no hydra_configs/conf: {folder}")
@@ -52,13 +51,13 @@ _OTHER_THAN_WORDS = frozenset({"null", "true", "false", "nan", "inf"})
 
 
 def in_quotes(value: str) -> str:
-    """As hydra's grammar has it, in which a backslash is one but before a quote."""
+    """A quoted value in Hydra's grammar, where a backslash escapes only quotes and backslashes before them."""
     escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), value)
     return f"'{escaped}'"
 
 
 def as_typed(value: Any) -> str:
-    """A value of YAML or JSON as hydra reads it."""
+    """A value of YAML or JSON as it is typed for Hydra."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -74,35 +73,37 @@ def as_typed(value: Any) -> str:
 
 
 _HYDRAS = frozenset({"defaults", "mephisto", "hydra"})
-"""A file with one of these is read by hydra."""
+"""Hydra reads a file with one of these keys."""
 
 
 class ShortConf(NamedTuple):
-    """What a file says: the conf that it begins with, and settings as they could be typed."""
+    """A file by short names: the conf to begin with, and settings as they are typed."""
 
     conf: str
     overrides: list[str]
 
 
 def read_short_conf(conf: str) -> ShortConf | None:
-    """The settings of a file; None for the name of a conf, a file of hydra's, and one that cannot be read as YAML."""
+    """The settings of a file; None for the name of a conf, a file of Hydra's, and one that is not YAML."""
     path = Path(conf).expanduser()
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return None
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError):
-        return None  # hydra says what is wrong with it
+        return None  # Hydra says what is wrong with it
     if not isinstance(content, dict) or _HYDRAS & set(content):
         return None
     begins_with = content.pop("conf", "local")
     if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
-        raise ConfigError(f"{path}: conf: {begins_with!r} is no conf of the task; name one of `--list-confs`")
+        raise ConfigError(
+            f"{begins_with!r} is no conf of the task", where=f"{path}: conf", try_="name one of `--list-confs`"
+        )
     return ShortConf(begins_with, list(_overrides("", content)))
 
 
 def _overrides(prefix: str, content: dict[Any, Any]) -> Iterator[str]:
-    """``NAME=VALUE`` of every setting; those of a block each by itself."""
+    """``NAME=VALUE`` for each setting, nested ones by names with dots."""
     for name, value in content.items():
         if isinstance(value, dict) and value:
             yield from _overrides(f"{prefix}{name}.", value)

@@ -1,6 +1,6 @@
 """Names of settings: ``turns`` is short for ``mephisto.blueprint.turns``.
 
-A setting is typed and told of by its short name, and stored by its full one, which may be typed, too.
+Settings are typed and shown by short names, and stored by full names, which may be typed as well.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import re
 from collections.abc import Collection, Sequence
 
 from mephisto_tasks.config.errors import ConfigError
-from parlai_humaneval._util.text import nearest
+from parlai_humaneval._util.errors import Misspelt, misspelt
 
 ROOT = "mephisto."
 BLUEPRINT = "mephisto.blueprint."
 SECTIONS = ("blueprint", "task", "architect", "provider")
-"""Of the settings of a launch, as Mephisto divides them; no two have a setting of the same name."""
+"""Mephisto's sections of a launch's settings. No two sections have a setting of the same name."""
 OPEN = ("mephisto.blueprint.variants", "mephisto.provider.values")
-"""Settings with names of somebody else's below them."""
+"""Settings below which any name may stand."""
 _FULL = re.compile(rf"\bmephisto\.(?:{'|'.join(SECTIONS)})\.(?=\w)")
 _SIGNS = "+~"
-"""Hydra's, before a name."""
+"""Hydra allows these before a name."""
 
 
 def short_name(full: str) -> str:
-    """The name of a setting as it is typed."""
+    """The short name of a setting."""
     return _FULL.sub("", full)
 
 
@@ -33,26 +33,26 @@ def in_short(text: str) -> str:
 
 
 def name_of(override: str) -> str:
-    """The name in ``NAME=VALUE``, without the signs that hydra allows before it."""
+    """The name in ``NAME=VALUE``, without the signs that Hydra allows before it."""
     return override.partition("=")[0].lstrip(_SIGNS)
 
 
 def meanings(name: str, known: Collection[str]) -> list[str]:
-    """The full names that a name can stand for; usually one."""
+    """The full names that a name can stand for, usually one."""
     there = [f"{ROOT}{section}.{name}" for section in SECTIONS] + [ROOT + name, name]
     return [full for full in there if full in known or full.startswith(tuple(f"{part}." for part in OPEN))]
 
 
 def in_full(overrides: Sequence[str], known: Collection[str], words: Collection[str]) -> list[str]:
-    """The same overrides by full names.
+    """Overrides with full names.
 
     Args:
         overrides: ``NAME=VALUE``.
         known: full names of all settings.
-        words: settings of one word, which have no other name.
+        words: settings that have only one name.
 
     Raises:
-        ConfigError: a name that stands for several settings; or one setting by two names, with two values.
+        ConfigError: a name stands for several settings; or a setting has two values, by its two names.
     """
     full = [override if name_of(override) in words else _in_full(override, known) for override in overrides]
     _check_agreement(overrides, full)
@@ -66,31 +66,35 @@ def _in_full(override: str, known: Collection[str]) -> str:
     meant = meanings(name, known)
     if len(meant) > 1:
         ways = ", ".join(full.removeprefix(ROOT) for full in meant)
-        raise ConfigError(f"{name!r} is the name of {len(meant)} settings; choose one of: {ways}")
+        raise ConfigError(f"{name!r} is the name of {len(meant)} settings", try_=f"choose one of: {ways}")
     signs = override[: len(override) - len(override.lstrip(_SIGNS))]
     return signs + (meant[0] if meant else name) + "".join(value)
 
 
 def _check_agreement(typed: Sequence[str], full: Sequence[str]) -> None:
-    """Raises ConfigError where a setting stands in its short and in its full form, and they differ."""
+    """Raise ConfigError where a setting has two values, by its short and by its full name."""
     first: dict[str, str] = {}
     for override, meant in zip(typed, full, strict=True):
         before = first.setdefault(name_of(meant), override)
         values = [text.partition("=")[2].replace(" ", "") for text in (before, override)]
         if name_of(before) != name_of(override) and values[0] != values[1]:
-            raise ConfigError(f"{before} and {override} are the same setting with two values; leave one of them out")
+            raise ConfigError(
+                f"{before} and {override} are the same setting with two values", try_="leave one of them out"
+            )
 
 
 def no_setting(name: str, known: Collection[str]) -> ConfigError:
-    """The error for a name that stands for nothing, with the nearest one: of its section, where it says which."""
+    """The error for a name that is not a setting, with the nearest name, of the same section where the name has one."""
     section = ".".join(name.split(".")[:2]) if name.startswith(ROOT) else ""
     of_section = [full for full in known if full.startswith(section)] or list(known)
     by_short = {short_name(full): full for full in of_section}
     by_last = {short.rpartition(".")[2]: short for short in by_short}
     bare = short_name(name)
-    last = nearest(bare.rpartition(".")[2], by_last, cutoff=0.5)
-    near = nearest(bare, by_short) or (None if last is None else by_last[last])
-    meant = "" if near is None else f" Did you mean {near}=…?"
+    near = misspelt(bare, by_short)
+    last = misspelt(bare.rpartition(".")[2], by_last, cutoff=0.5)
+    nearest = near.nearest if near else tuple(by_last[name] for name in last.nearest) if last else ()
     return ConfigError(
-        f"there is no setting {bare!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all."
+        f"there is no setting {bare!r}",
+        misspelt=Misspelt(bare, nearest, is_setting=True),
+        try_="`parlai-humaneval launch TASK --list-settings` shows all",
     )

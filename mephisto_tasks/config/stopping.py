@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.stopping.rule import (
     MOST_RISK,
     Change,
@@ -84,25 +86,27 @@ class StoppingSettings(BaseModel):
             stray = [name for name in fields if name != "stop" and getattr(self, name) != fields[name].default]
             if stray:
                 them = "it" if len(stray) == 1 else "them"
-                raise ValueError(
-                    f"{' and '.join(stray)}: only a study has {them} that ends when it is decided; add stop=decided, or "
-                    f"leave {them} out"
+                raise InvalidValue(
+                    f"only a study has {them} that ends when it is decided",
+                    where=f"{' and '.join(stray)}",
+                    try_=f"add stop=decided, or leave {them} out",
                 )
             return
         if min(map(len, groups), default=0) < 2:
-            raise ValueError(
-                "stop=decided decides which of two models is better, and here each is rated alone: choose a technique "
-                "that compares them (such as pw_turn or pw_dialog), or leave stop out"
+            raise InvalidValue(
+                "stop=decided decides which of two models is better, and here each is rated alone",
+                try_="choose a technique that compares them (such as pw_turn or pw_dialog), or leave stop out",
             )
         if len(settings) > 1:
-            raise ValueError(
-                f"stop=decided answers one question, and {', '.join(settings)} are {len(settings)}: name one setting"
+            raise InvalidValue(
+                f"stop=decided answers one question, and {', '.join(settings)} are {len(settings)}",
+                try_="name one setting",
             )
         pairs = {frozenset(pair) for pair in combinations(models, 2)}
         if {frozenset(group) for group in groups} not in (pairs, {frozenset(models)}):
-            raise ValueError(
-                "stop=decided compares every two of the models, or all of them at once: leave groups out, and name the "
-                "models, with group_size 2 or as many as there are models"
+            raise InvalidValue(
+                "stop=decided compares every two of the models, or all of them at once",
+                try_="leave groups out, and name the models, with group_size 2 or as many as there are models",
             )
         self.rule(models, groups)
 
@@ -143,17 +147,16 @@ class StoppingSettings(BaseModel):
         return f"take as many as `parlai-humaneval plan {asked}` says"
 
 
-def change_in_words(changed: RuleChanged, models: Collection[str]) -> str:
-    """Why a launch cannot go on with other settings than those with which its study began, and what to do.
+def refused_change(changed: RuleChanged, models: Collection[str]) -> ConfigError:
+    """A launch cannot go on with other settings than those with which its study began.
 
     ``models``: of the launch.
     """
     settings = [_as_setting(change, len(models)) for change in changed.changes]
-    return f"{why_refused(settings)}. Leave that as it was, or begin another study: task_name=…"
+    return ConfigError(why_refused(settings), try_="leave that as it was, or begin another study: task_name=…")
 
 
 def _as_setting(change: Change, models: int) -> Change:
-    """As it is typed at a launch."""
     name = _OF_RULE.get(change.name, change.name)
     if change.name == "timeout":
         return Change(name, change.before / 60, change.now / 60)

@@ -1,12 +1,12 @@
-"""The settings that every task has, and how settings are read and checked before anything is launched.
+"""The settings of every task, which are read and checked before anything is launched.
 
-One model serves three readers: hydra (as the blueprint's arguments), the engine, and the record, which keeps
-all of it. Every field can be set on the command line as ``<field>=…``.
+One model serves three readers: Hydra (as the blueprint's arguments), the engine, and the records, which keep all settings.
+Every field can be set on the command line as ``<field>=…``.
 """
 
 from __future__ import annotations
 
-from dataclasses import field, make_dataclass
+from dataclasses import field, make_dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,13 +18,13 @@ from typing_extensions import Self
 from mephisto_tasks.config.errors import ConfigError as ConfigError
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.config.worker_rules import WorkerRules
+from parlai_humaneval._util.errors import InvalidValue, Problem, value_problem
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.languages import Offered, offered
-from parlai_humaneval.materials.instructions import in_words
 from parlai_humaneval.quality.registry import known_checks
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}
-"""What Mephisto keeps in the same place."""
+"""Mephisto's settings in the same section."""
 
 
 APART = frozenset(
@@ -36,11 +36,12 @@ APART = frozenset(
         *StoppingSettings.model_fields,
     }
 )  # fmt: skip
-"""What may change while a dialogue or judgement is cut off: it does not shape it. (Its own models are looked at apart.)"""
+"""Settings that may change before an unfinished dialogue or judgement is resumed, as they do not shape it. (Its models are
+checked separately.)"""
 
 
 class PaymentConfig(BaseModel):
-    """How `parlai-humaneval pay` works out what is owed, where its options do not say."""
+    """How `parlai-humaneval pay` computes what is owed, unless its options say otherwise."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -56,7 +57,7 @@ class PaymentConfig(BaseModel):
 
 
 class TaskConfig(StoppingSettings):
-    """Settings of both engines."""
+    """The settings that both engines have."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -154,7 +155,7 @@ class TaskConfig(StoppingSettings):
 
     @property
     def most_inside(self) -> int:
-        """Workers who may be inside at once."""
+        """How many workers may be inside at once."""
         return min(self.max_concurrent, self.raters_at_a_time) if self.is_decided else self.max_concurrent
 
     @field_validator("models")
@@ -170,9 +171,10 @@ class TaskConfig(StoppingSettings):
     @model_validator(mode="after")
     def _one_way_of_looking(self) -> Self:
         if self.is_decided and self.planned_for_looking:
-            raise ValueError(
-                "planned_for_looking is for studies that somebody ends by p-values: with stop=decided the study ends "
-                "itself, and one may look at any time; leave it out"
+            raise InvalidValue(
+                "planned_for_looking is for studies that somebody ends by p-values: with stop=decided the study "
+                "ends itself, and one may look at any time",
+                try_="leave it out",
             )
         return self
 
@@ -182,11 +184,11 @@ class TaskConfig(StoppingSettings):
         return self
 
     def languages(self) -> Offered:
-        """The languages in which the study speaks."""
+        """The languages of the study's pages."""
         return offered(self.language, Path(self.languages_dir).expanduser() if self.languages_dir else None)
 
     def check_blocking(self) -> None:
-        """Every blocking check is known, and there is something to give to those who fail.
+        """Check that every blocking check exists, and that there is a qualification to block by.
 
         Raises:
             ValueError: if not.
@@ -200,10 +202,10 @@ C = TypeVar("C", bound=TaskConfig)
 
 
 def read_config(model: type[C], data: dict[str, Any]) -> C:
-    """Settings as composed by hydra → checked.
+    """Settings as Hydra composes them → checked settings.
 
     Raises:
-        ConfigError: naming each wrong setting.
+        ConfigError: names each wrong setting.
     """
     settings = {key: value for key, value in data.items() if key not in MEPHISTOS_OWN}
     try:
@@ -214,22 +216,22 @@ def read_config(model: type[C], data: dict[str, Any]) -> C:
 
 def explained(error: ValidationError, task: str) -> ConfigError:
     """The error that names each wrong setting."""
-    return ConfigError("\n".join(_explain(problem, task) for problem in error.errors()))
+    return ConfigError(_setting_problem(problem, task) for problem in error.errors())
 
 
-def _explain(problem: Any, task: str) -> str:
-    place = ".".join(str(part) for part in problem["loc"])
-    message = in_words(problem)
+def _setting_problem(error: Any, task: str) -> Problem:
+    place = [str(part) for part in error["loc"]]
+    problem = value_problem(error)
     if not place:
-        return message
-    got = "" if repr(problem["input"]) in message else f" (got {problem['input']!r})"
-    setting = ".".join(takewhile(lambda part: not part.isdigit(), place.split(".")))
-    more = "" if "; " in message else f"; see `parlai-humaneval launch {task} --list-settings {setting}`"
-    return f"{place}: {message}{got}{more}"
+        return problem
+    got = "" if repr(error["input"]) in problem.what else f" (got {error['input']!r})"
+    setting = ".".join(takewhile(lambda part: not part.isdigit(), place))
+    more = problem.try_ or (f"see `parlai-humaneval launch {task} --list-settings {setting}`",)
+    return replace(problem, what=f"{problem.what}{got}", try_=more).within(".".join(place))
 
 
 def hydra_arguments(model: type[TaskConfig], name: str, blueprint_type: str, bases: tuple[type, ...]) -> type:
-    """A dataclass with the config's fields, for hydra: unknown settings are refused when composing."""
+    """A dataclass with the config's fields, by which Hydra refuses unknown settings."""
     fields: list[tuple[str, Any, Any]] = [("_blueprint_type", str, field(default=blueprint_type))]
     for key, info in model.model_fields.items():
         default = info.get_default(call_default_factory=True)
@@ -250,5 +252,5 @@ def _default(value: Any) -> Any:
 
 
 def resolve_file(configured: str, fallback: Path) -> Path:
-    """A configured file (``~`` allowed), or the task's own."""
+    """The configured file (``~`` is expanded), or the task's."""
     return Path(configured).expanduser() if configured else fallback

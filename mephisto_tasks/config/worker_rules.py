@@ -6,33 +6,35 @@ from functools import cache
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from parlai_humaneval._util.errors import InvalidValue
+
 MOST_LOCALES = 30
-"""MTurk takes no more of them in one requirement."""
+"""No site takes more of them in one requirement."""
 
 
 class WorkerRules(BaseModel):
-    """Rules that MTurk can enforce become its qualification requirements; all others hold at our own door, in any place."""
+    """Rules that a crowd's site can enforce become its requirements; all others hold at our own door, in any place."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     locales: list[str] = Field(default_factory=list, max_length=MOST_LOCALES)
-    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country; MTurk knows those of the US only).
-    MTurk checks it. It finds people who read the language well."""
+    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country, where the crowd's
+    site knows it). The site checks it, where it can. It finds people who read the language well."""
     min_approval_rate: int | None = Field(default=None, ge=0, le=100)
-    """The least share of their work that was approved, in percent. MTurk checks it. It keeps out those whose work was
-    often refused; 95 and more is usual."""
+    """The least share of their work that was approved, in percent. The crowd's site checks it. It keeps out those
+    whose work was often refused; 95 and more is usual."""
     min_approved: int | None = Field(default=None, ge=0)
-    """The least number of their tasks that were approved. MTurk checks it. The rate says little of somebody with few
-    tasks."""
+    """The least number of their tasks that were approved. The crowd's site checks it. The rate says little of somebody
+    with few tasks."""
     adult: bool = False
-    """Only workers who have agreed to see content for adults. MTurk checks it. Needed where models may say what
-    offends."""
+    """Only workers who have agreed to see content for adults. The crowd's site checks it. Needed where models may
+    say what offends."""
     masters: bool = False
-    """Only workers whom MTurk calls Masters, at a higher fee. MTurk checks it. They are tried and few: collecting takes
-    longer."""
+    """Only workers whom the crowd's site calls Masters, at a higher fee. The site checks it. They are tried and few:
+    collecting takes longer."""
     qualifications: list[str] = Field(default_factory=list)
-    """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or on
-    MTurk. People who have shown that they can do it need no second practice."""
+    """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or at
+    the crowd's site. People who have shown that they can do it need no second practice."""
     not_qualifications: list[str] = Field(default_factory=list)
     """No workers who hold one of these. It keeps those out who know too much, of a pilot say."""
     allow_list: str = ""
@@ -79,19 +81,21 @@ class WorkerRules(BaseModel):
                 f"{sorted(both)[0]!r} stands in qualifications and in not_qualifications: nobody could take part"
             )
         if self.max_units_across is not None and not self.across_tasks:
-            raise ValueError("max_units_across counts the units of across_tasks, too: name them, or set max_units")
+            raise InvalidValue(
+                "max_units_across counts the units of across_tasks, too", try_="name them, or set max_units"
+            )
         if self.across_tasks and self.max_units_across is None and not self.pair_once:
-            raise ValueError("across_tasks goes with max_units_across or pair_once: set one of them")
+            raise InvalidValue("across_tasks goes with max_units_across or pair_once", try_="set one of them")
         return self
 
-    def checked_by_mturk(self) -> dict[str, str]:
-        """Name of a rule that is set and that only MTurk can check → the rule in words."""
+    def checked_by_site(self) -> dict[str, str]:
+        """Name of a rule that is set and that only a crowd's site can check → the rule in words."""
         worded = {
             "locales": f"live in {', '.join(self.locales)}",
             "min_approval_rate": f"had at least {self.min_approval_rate} % of their work approved",
             "min_approved": f"had at least {self.min_approved} tasks approved",
             "adult": "have agreed to content for adults",
-            "masters": "are MTurk Masters",
+            "masters": "are Masters",
         }
         return {name: words for name, words in worded.items() if getattr(self, name) not in (None, False, [])}
 

@@ -15,10 +15,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from mephisto_tasks.control.snapshot import read_snapshot
-from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import append_line, read_lines
-
-ORDERS_FILE = "orders.jsonl"
+from mephisto_tasks.storage.logs import LogFile, Personal
 
 By = Literal["terminal", "page", "launch"]
 """Who gives an order: a command, the page of ``watch``, or a second launch of the same task."""
@@ -95,7 +92,7 @@ class RestoreModel(_Order):
 Order = Annotated[
     Pause | Resume | More | StopGroup | ResumeGroup | RetireModel | RestoreModel, Field(discriminator="kind")
 ]
-_ORDER: TypeAdapter[Order] = TypeAdapter(Order)
+ORDERS = LogFile("orders.jsonl", TypeAdapter[Order](Order), Personal.NONE)
 
 
 def in_words(order: Order) -> str:
@@ -121,10 +118,6 @@ def _named(models: Sequence[str], setting: str | None) -> str:
     return " vs ".join(models) + (f" ({setting})" if setting else "")
 
 
-def orders_file(data_dir: Path, task_name: str) -> Path:
-    return study_folder(data_dir, task_name) / ORDERS_FILE
-
-
 def give(data_dir: Path, task_name: str, order: Order) -> Order:
     """Write an order down; any number of processes may do so at once. Returns it as it was written.
 
@@ -134,10 +127,5 @@ def give(data_dir: Path, task_name: str, order: Order) -> Order:
         snapshot = read_snapshot(data_dir, task_name)
         asked = {} if snapshot is None else {group.label: group.asked for group in snapshot.groups}
         order = order.model_copy(update={"base": asked})
-    append_line(orders_file(data_dir, task_name), order)
+    ORDERS.append(data_dir, order, task=task_name)
     return order
-
-
-def orders(data_dir: Path, task_name: str) -> list[Order]:
-    """All orders ever given, oldest first; a damaged line is left out with a warning."""
-    return read_lines(orders_file(data_dir, task_name), _ORDER)

@@ -16,6 +16,7 @@ from mephisto_tasks.control.orders import (
     StopGroup,
 )
 from mephisto_tasks.control.snapshot import OrderResult
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 
 BY = {"terminal": "from a terminal", "page": "from the page", "launch": "by a second launch"}
@@ -63,7 +64,7 @@ class Steered:
     results: Sequence[OrderResult]
 
 
-class _Refused(Exception):
+class _Refused(HumanevalError):
     """An order that cannot be followed; the message says why."""
 
 
@@ -75,7 +76,7 @@ def fold(orders: Sequence[Order], about: Field) -> Steered:
         try:
             text, done = folding.follow(order), True
         except _Refused as refused:
-            text, done = str(refused), False
+            text, done = f"{refused}.".replace("..", "."), False
         results.append(
             OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=done, text=text)
         )
@@ -106,8 +107,8 @@ class _Folding:
         if self._about.drawn and not isinstance(order, (Pause, Resume)):
             raise _Refused(
                 "This study ends when it is decided: what is rated is drawn by lot from what is open, and its error rates "
-                "hold only as long as nothing else has a say. Pause it, or end the launch; a higher max_dialogues may be "
-                "given at the next one."
+                "hold only as long as nothing else has a say",
+                try_="pause it, or end the launch: a higher max_dialogues may be given at the next one",
             )
         match order:
             case Pause():
@@ -128,15 +129,14 @@ class _Folding:
                 return self._restore(order.model)
 
     def _groups(self, models: Sequence[str], setting: str | None) -> list[Group]:
-        """Those that are meant, one at least."""
         known = {model for group in self._about.groups for model in group.models}
         for model in models:
             if model not in known:
-                raise _Refused(f"There is no model {model}; the models are {', '.join(sorted(known))}.")
+                raise _Refused(f"There is no model {model}", try_=f"name one of {', '.join(sorted(known))}")
         settings = sorted({group.setting for group in self._about.groups})
         if setting is not None and setting not in settings:
             named = ", ".join(filter(None, settings)) or "none, so name none"
-            raise _Refused(f"There is no setting {setting}; the settings are {named}.")
+            raise _Refused(f"There is no setting {setting}", try_=f"name one of {named}")
         chosen = [
             group
             for group in self._about.groups
@@ -144,7 +144,7 @@ class _Folding:
         ]
         if not chosen:
             labels = "; ".join(group.label for group in self._about.groups)
-            raise _Refused(f"There is no group of {' and '.join(models)}; the groups are: {labels}.")
+            raise _Refused(f"There is no group of {' and '.join(models)}", try_=f"name one of {labels}")
         return chosen
 
     def _more(self, order: More) -> str:
@@ -152,10 +152,10 @@ class _Folding:
         if not order.models and order.setting is not None:
             groups = [group for group in groups if group.setting == order.setting]
             if not groups:
-                raise _Refused(f"There is no setting {order.setting}.")
+                raise _Refused(f"There is no setting {order.setting}")
         given_out = [group for group in groups if self._why_stopped(group) is None]
         if not given_out:
-            raise _Refused(f"{_named(groups)} {_is(groups)} stopped: resume first what is to get more.")
+            raise _Refused(f"{_named(groups)} {_is(groups)} stopped: resume first what is to get more")
         targets = {group.label: self._target(group, order) for group in given_out}
         beyond = [group for group in given_out if group.most is not None and targets[group.label] > group.most]
         if beyond:
@@ -189,7 +189,9 @@ class _Folding:
         groups = self._groups(order.models, order.setting)
         retired = [model for model in order.models if model in self._retired]
         if retired:
-            raise _Refused(f"{' and '.join(retired)} {'is' if len(retired) == 1 else 'are'} retired: restore it first.")
+            raise _Refused(
+                f"{' and '.join(retired)} {'is' if len(retired) == 1 else 'are'} retired", try_="restore it first"
+            )
         self._must_be_loaded(order.models)
         stopped = [group for group in groups if self._stopped.pop(group.label, None)]
         if not stopped:
@@ -223,7 +225,7 @@ class _Folding:
         groups = [group for group in self._about.groups if model in group.models]
         if not groups:
             known = sorted({name for group in self._about.groups for name in group.models})
-            raise _Refused(f"There is no model {model}; the models are {', '.join(known)}.")
+            raise _Refused(f"There is no model {model}", try_=f"name one of {', '.join(known)}")
         return groups
 
     def _must_be_loaded(self, models: Sequence[str]) -> None:
@@ -231,8 +233,8 @@ class _Folding:
         missing = [] if loaded is None else [model for model in models if model not in loaded]
         if missing:
             raise _Refused(
-                f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not loaded at this launch, as no group "
-                "was left for it: the order holds from the next launch on."
+                f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not loaded at this launch, as "
+                "no group was left for it: the order holds from the next launch on"
             )
 
 

@@ -1,16 +1,166 @@
-"""What the launch expects of any crowd provider, beside what Mephisto does."""
+"""What a crowd says of itself and gives to a launch: small types, without any site's name."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from mephisto_tasks.admission.exits import NoSite, Site
+from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.storage.crowd_errors import CrowdError, NotYetKnown
+from mephisto_tasks.workers.lists import SiteBlocks
+
+if TYPE_CHECKING:
+    from mephisto_tasks.server.app import Guard
+
+__all__ = ["CrowdError", "NotYetKnown", "SiteBlocks"]
+
+Agree = Callable[[Quote], None]
+"""Shows what a launch can cost. Raises where nobody agrees."""
+Waiting = Callable[[str], AbstractContextManager[None]]
+"""Makes, of words for what is done, what is entered for as long as that takes."""
 
 
-class CrowdError(RuntimeError):
-    """A crowd's site refused something, or could not be asked; the message says what to do."""
+@dataclass(frozen=True)
+class CrowdWords:
+    """A crowd in sentences.
+
+    Args:
+        where: in “49 units done …”: “on this machine”.
+        summary: for the list of places in help, after its name.
+        unit: what its site calls an offered unit.
+        link: what :meth:`.CrowdLaunch.raters_link` is.
+    """
+
+    where: str
+    summary: str
+    unit: str = "unit"
+    link: str = "Link for raters:"
 
 
-class NotYetKnown(Exception):
-    """It cannot be said at this moment whether somebody comes from the crowd's site; their page asks again by itself."""
+@dataclass(frozen=True)
+class Market:
+    """What a crowd's site can do with the units of a launch.
+
+    Args:
+        lists_units: its site shows open units to workers, who take one before they see our page.
+        opens_at_once: there is nobody to ask: all units open, and close, at once.
+    """
+
+    lists_units: bool = False
+    opens_at_once: bool = False
+
+
+@dataclass
+class CrowdSetup:
+    """What a crowd adds to what the parts of a launch share.
+
+    Args:
+        qualifications: Mephisto's, which workers must have or lack.
+        site_requirements: those that its site checks, in the site's terms.
+        site: where raters go in the end.
+        guard: who may see the pages.
+    """
+
+    qualifications: list[dict[str, Any]] = field(default_factory=list)
+    site_requirements: list[dict[str, Any]] = field(default_factory=list)
+    site: Site = field(default_factory=NoSite)
+    guard: Guard | None = None
+
+
+class LaunchControl(Protocol):
+    """A running launch, as a crowd's site steers it."""
+
+    live_run: Any
+    """Mephisto's."""
+
+    @property
+    def remaining(self) -> int:
+        """Units of work still to be done."""
+
+    @property
+    def paused(self) -> bool:
+        """Nobody new comes in."""
+
+    def keep_open(self, *, besides: str = "") -> None:
+        """Offer units until as many are open or under way as remain, without the one whose id is ``besides``."""
+
+    def note_paid_in_vain(self) -> None:
+        """A unit was paid on the site, and still has to be done."""
+
+
+@dataclass(frozen=True)
+class AccountCheck:
+    """What a site said when it was asked in an account's name; ``wrong`` where it did not answer as it should."""
+
+    name: str
+    provider: str
+    endpoint: str = ""
+    balance: Decimal | None = None
+    wrong: str | None = None
+
+
+class Accounts(Protocol):
+    """Accounts at a crowd's site in whose name it is asked.
+
+    ``key_words``: what the two keys are called. ``no_keys``: what to do where there are none, with ``{name}``.
+    ``only_here``: a remark where the keys are the environment's.
+    """
+
+    key_words: tuple[str, str]
+    no_keys: str
+    only_here: str
+
+    def has_keys(self, name: str) -> bool:
+        """Whether keys are kept under that name."""
+
+    def needs_keys(self, name: str) -> bool:
+        """Whether keys must be given: none are kept or in the environment."""
+
+    def add(self, data_dir: Path, name: str, keys: tuple[str, str] | None) -> str:
+        """Register an account, or renew its keys; returns the name to launch with."""
+
+    def check(self, name: str) -> AccountCheck:
+        """Ask the site in an account's name."""
+
+    def take_off(self, data_dir: Path, task_name: str) -> int:
+        """Take off the market what launches of a task left there; returns how many units."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """One line of ``doctor``."""
+
+    what: str
+    status: Literal["ok", "warning", "error"]
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Statements by which one store forgets a worker. ``statements``: SQL with its values."""
+
+    store: Path
+    statements: Sequence[tuple[str, Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """A worker whom a crowd's stores have to forget: altogether, or (``everywhere`` False) what they did in ``tasks``.
+
+    ``agents``: Mephisto's ids of their parts in units.
+    """
+
+    worker_id: str
+    name: str
+    tasks: list[str]
+    agents: list[str]
+    everywhere: bool = False
 
 
 @runtime_checkable
@@ -19,14 +169,3 @@ class ExpiresRuns(Protocol):
 
     def expire_run(self, task_run: Any) -> None:
         """Nobody new can take a unit of the run afterwards. Raises CrowdError naming what could not be taken off."""
-
-
-@runtime_checkable
-class ChecksArrivals(Protocol):
-    """A provider that knows who cannot come from its site."""
-
-    def refusal(self, provider_data: dict[str, Any]) -> str | None:
-        """What the page of somebody reads who cannot have come from there, by what their page registers with.
-
-        Raises NotYetKnown.
-        """

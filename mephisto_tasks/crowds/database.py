@@ -1,7 +1,7 @@
 """Mephisto's database opened by a command that launches nothing, with our crowd providers in it.
 
-Whoever changes a worker asks the crowd that they are from: through Mephisto's own MTurk provider that would be another
-address than a launch asks, and a crowd of ours it does not know.
+Whoever changes a worker asks the crowd that they are from: through Mephisto's own providers that would be another address
+than a launch asks, and some crowds they do not know.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ compat.prepare()
 
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 
-import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (both register themselves with Mephisto)
+from mephisto_tasks.crowds.registry import register_providers
 from mephisto_tasks.storage.database import close_connections
 from parlai_humaneval._util.files import make_private, mode_within
 
@@ -25,6 +25,7 @@ from parlai_humaneval._util.files import make_private, mode_within
 @contextmanager
 def opened(database: Path) -> Iterator[Any]:
     """The database of this file, for reading and writing; closed after the block."""
+    register_providers()
     make_private(database, mode_within(database.parent))
     db = LocalMephistoDB(str(database))
     try:

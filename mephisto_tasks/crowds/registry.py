@@ -1,45 +1,134 @@
-"""Which place a launch's crowd provider is.
-
-Who pays for the work of which crowd provider.
-"""
+"""Every crowd that there is: those of this package, and those that plug-in packages register."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from mephisto_tasks.crowds.crowd import Place, Waiting
-from mephisto_tasks.crowds.mturk.crowd import MTurkPlace
-from mephisto_tasks.crowds.panels.crowd import LinkPlace
-from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE as LINK
-from mephisto_tasks.crowds.panels.payer import FilePayer
+from mephisto_tasks.crowds.base import CrowdWords, Waiting
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.payments.payer import Payer
-from mephisto_tasks.storage.provider_names import PROVIDERS as ON_MTURK
-from mephisto_tasks.storage.run_settings import read_settings
+from mephisto_tasks.storage.results import query
+from mephisto_tasks.storage.work import work_done
+from parlai_humaneval._util.plugins import load_plugins
+from parlai_humaneval.statistics.core.formatting import counted
+
+FOLDERS = ("local", "panels", "invitations", "mturk")
+"""Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
+_registered: list[Crowd] = []
+
+
+def register_crowd(*crowds: Crowd) -> None:
+    """Add crowds. A plug-in calls it while it is imported."""
+    _registered.extend(crowds)
+
+
+@cache
+def _load() -> None:
+    for folder in FOLDERS:
+        import_module(f"mephisto_tasks.crowds.{folder}.crowd")
+    load_plugins()
+
+
+def crowds() -> tuple[Crowd, ...]:
+    """All, those of this package first."""
+    _load()
+    return tuple(_registered)
+
+
+def places_in_words() -> str:
+    """What each word of ``place`` stands for, for help."""
+    said: dict[str, str] = {}
+    for crowd in crowds():
+        said.setdefault(crowd.place, crowd.words.summary)
+    return "; ".join(f"{place} {summary}" for place, summary in said.items())
+
+
+def crowd_of(provider_type: str, settings: Mapping[str, Any] | None = None) -> Crowd:
+    """The crowd of Mephisto's provider type, as databases have it; ``settings`` of a launch choose between several.
+
+    A type that nobody registered has a crowd, too: its old runs are read and paid by hand.
+    """
+    known = [crowd for crowd in crowds() if crowd.provider_type == provider_type]
+    if settings is not None:
+        known = [crowd for crowd in known if crowd.takes(settings)]
+    return known[0] if known else _Unknown(provider_type)
+
+
+def crowd_in(config: DictConfig) -> Crowd:
+    """The crowd of a launch's settings."""
+    provider = OmegaConf.to_container(config.mephisto.provider, resolve=False)
+    assert isinstance(provider, dict)
+    settings = {str(name): value for name, value in provider.items()}
+    return crowd_of(str(settings["_provider_type"]), settings)
+
+
+def crowd_for(config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+    """The crowd during a launch."""
+    return crowd_in(config).launch(config, data_dir, task_name, waiting_for)
+
+
+def conf_folders() -> list[Path]:
+    """Folders with a ``place/WORD.yaml`` of crowds."""
+    return list(dict.fromkeys(crowd.confs for crowd in crowds() if crowd.confs.is_dir()))
 
 
 def payer_of(data_dir: Path, task_name: str, provider: str, requester: str, runs: Sequence[str]) -> Payer:
     """The payer of what was done in these runs of a task."""
-    if provider in ON_MTURK:
-        from mephisto_tasks.crowds.mturk.payer import MTurkPayer
-
-        launched = read_settings(data_dir, task_name)
-        masters_only = launched is not None and bool(launched.settings.get("blueprint.workers.masters"))
-        return MTurkPayer(data_dir, provider, requester, runs, masters_only=masters_only)
-    return FilePayer(data_dir, task_name, provider, requester)
+    return crowd_of(provider).payer(data_dir, task_name, requester, runs)
 
 
-def place_of(config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> Place:
-    """The place from which the raters of a launch come; a provider that is not ours counts as this machine."""
-    if is_on_mturk(config):
-        return MTurkPlace(config, data_dir, task_name, waiting_for)
-    if config.mephisto.provider._provider_type == LINK:
-        return LinkPlace(config, data_dir, task_name, waiting_for)
-    return Place(config, data_dir, task_name, waiting_for)
+def register_providers() -> None:
+    """Make Mephisto know the provider of every crowd, before a database is opened that may hold any of them."""
+    for crowd in crowds():
+        crowd.register_provider()
 
 
-def is_on_mturk(config: DictConfig) -> bool:
-    """Whether raters come from MTurk or its sandbox."""
-    return config.mephisto.provider._provider_type in ON_MTURK
+class _Unknown(Crowd):
+    """A provider that no crowd is registered for."""
+
+    def __init__(self, provider_type: str) -> None:
+        self.place = self.provider_type = self.title = provider_type
+        self.words = CrowdWords(where=f"with the provider {provider_type}", summary="")
+
+
+_PROVIDERS_OF = """
+    SELECT DISTINCT units.provider_type
+      FROM agents JOIN units ON units.unit_id = agents.unit_id JOIN tasks ON tasks.task_id = agents.task_id
+     WHERE tasks.task_name = ?
+"""
+
+
+def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
+    """That it counts, in a sentence for who changes the place by one word; None where all was done in this place.
+
+    Args:
+        data_dir: of the launch.
+        task_name: of the launch.
+        provider: Mephisto's type of where it is launched.
+
+    Raises:
+        ResultsError: what is stored cannot be read.
+    """
+    if not (data_dir / "database.db").is_file():
+        return None
+    if {str(row[0]) for row in query(data_dir, _PROVIDERS_OF, [task_name])} <= {provider}:
+        return None  # the records of a large task need not be read for this
+    places = Counter(
+        crowd_of(work.provider).words.where
+        for work in work_done(data_dir, task_name)
+        if work.outcome == "complete" and work.provider != provider
+    )
+    if not places:
+        return None
+    many = " and ".join(f"{counted(number, 'unit')} done {place}" for place, number in places.most_common())
+    return (
+        f"Already counted for {task_name!r}, here and in its report: {many}. If that was only a trial, choose another "
+        "task_name=…"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Literal
 
 from mephisto_tasks.payments.ledger import Ledger, Payment, State
 from mephisto_tasks.payments.policy import PayError
@@ -13,6 +14,9 @@ from mephisto_tasks.storage.results import ResultsError, database_file, query
 
 APPROVED, ACCEPTED = "approved", "accepted"
 """Mephisto's statuses of an agent whose work was approved, and of its unit."""
+
+Answer = Literal["paid", "unpaid"]
+"""What a person found at the crowd's site."""
 
 _STATUSES = """
     SELECT agents.agent_id, agents.status, units.unit_id, units.status
@@ -39,8 +43,8 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
         if account.to_send:  # a site that has closed is asked nothing
             account.payer.check(account.to_send)
 
-    def note(payment: Payment, state: State, words: str) -> None:
-        ledger.note(payment.token, state, words)
+    def note(payment: Payment, state: State, words: str, batch: str | None = None) -> None:
+        ledger.note(payment.token, state, words, batch)
         done(payment, state)
 
     try:
@@ -111,3 +115,24 @@ def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payme
     for payment in (*settled, *written):
         ledger.note(payment.token, "by_hand", "noted with --settled")
     return [*settled, *written]
+
+
+def settle_by_hand(data_dir: Path, books: Books, answers: Sequence[tuple[Answer, str]]) -> list[Payment]:
+    """Note what a person found of payments that a run left in the middle of paying. The caller holds the lock.
+
+    What is unpaid is proposed again; what is paid never is.
+
+    Raises:
+        PayError: a token that no such payment has; then nothing was noted.
+    """
+    there = {payment.token: payment for payment in books.in_between}
+    for _, token in answers:
+        if token not in there:
+            known = ", ".join(there) or "none"
+            raise PayError(
+                f"no payment with the token {token} was left in the middle of paying. Tokens of such payments: {known}"
+            )
+    ledger = Ledger(data_dir, books.task_name)
+    for answer, token in answers:
+        ledger.note(token, "by_hand" if answer == "paid" else "failed", f"{answer}, noted with --by-hand")
+    return [there[token] for _, token in answers]

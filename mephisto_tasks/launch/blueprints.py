@@ -54,7 +54,7 @@ def build_study(config: TaskConfig, task: str, data_dir: Path, task_name: str, r
     """The study that the settings describe, with what earlier launches of the same name did.
 
     Raises:
-        ConfigError, MaterialError, ZooError, NotEnough: each names the setting or file and what was expected.
+        ConfigError, DataError, ZooError, NotEnough: each names the setting or file and what was expected.
         NothingToDo: earlier launches already collected all.
     """
     from mephisto_tasks.annotation.config import StaticConfig

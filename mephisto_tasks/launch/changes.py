@@ -1,12 +1,11 @@
 """A second launch of a task that runs: what it asks for otherwise than the running one, as orders to that.
 
-What orders can cost on MTurk: more dialogues are more HITs than were agreed to at the launch.
+What orders can cost: more dialogues are more units than were agreed to at the launch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 
 from pydantic import JsonValue
 
@@ -14,35 +13,27 @@ from mephisto_tasks.config.names import short_name
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupNow
-from mephisto_tasks.storage.provider_names import MTURK
+from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.run_settings import Settings
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import units_needed
+from parlai_humaneval.statistics.core.formatting import counted
 
 
 def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow]) -> str | None:
     """In a sentence, at most; None where nothing real is spent."""
-    if settings.get("provider._provider_type") != MTURK:
-        return None
     missing = [0 if group.stopped else max(0, (group.wanted or 0) - group.completed) for group in groups]
     further = [_further(group, orders) for group in groups]
     if not any(further):
         return None
-    from mephisto_tasks.crowds.mturk.cost import LaunchTotal, fee_share
-
     after = [there + more for there, more in zip(missing, further, strict=True)]
     units = _units(after, settings) - _units(missing, settings)
-    total = LaunchTotal(
-        provider=MTURK,
-        requester=str(settings.get("provider.requester_name")),
-        endpoint="",
-        units=units,
-        reward=Decimal(str(settings.get("task.task_reward"))),
-        fee_share=fee_share(bool(settings.get("blueprint.workers.masters"))),
-        most_open=units,
-        balance=Decimal(0),
-    )
-    hits = "1 more HIT" if units == 1 else f"{units:,} more HITs"
-    return f"This spends real money on MTurk: up to ${total.total:.2f} for {hits}, MTurk's fee included."
+    crowd = crowd_of(str(settings.get("provider._provider_type")))
+    quote = crowd.quote_more(units, settings)
+    if quote is None:
+        return None
+    more, most = counted(units, f"more {crowd.words.unit}"), quote.money(quote.total)
+    return f"This spends real money {crowd.words.where}: up to {most} for {more}, its fee included."
 
 
 def _further(group: GroupNow, orders: Sequence[Order]) -> int:
@@ -58,7 +49,6 @@ def _further(group: GroupNow, orders: Sequence[Order]) -> int:
 
 
 def _units(missing: Sequence[int], settings: Settings) -> int:
-    """HITs for so many dialogues (judgements), counted as the launch counts them."""
     if (items := settings.get("blueprint.items_per_unit")) is not None:
         most = settings.get("blueprint.items_per_worker_and_group")
         return units_needed(missing, int(str(items)), None if most is None else int(str(most)))
@@ -81,7 +71,7 @@ _OF_THE_LAUNCH_ALONE = {"log_level"}
 """What says nothing of the study."""
 
 
-class CannotChange(ValueError):
+class CannotChange(HumanevalError, ValueError):
     """A setting that a running launch cannot change; the message names it."""
 
 
@@ -115,14 +105,15 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupNow], task_na
 def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> CannotChange:
     if name in _OF_THE_RULE:
         return CannotChange(
-            f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: "
-            "no launch can change by what a study ends once it has begun, as its error rates would no longer hold. Leave it "
-            "as it is, or begin another study: task_name=…"
+            f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and "
+            f"{_shown(now)} here: no launch can change by what a study ends once it has begun, as its error "
+            "rates would no longer hold",
+            try_="leave it as it is, or begin another study: task_name=…",
         )
     return CannotChange(
-        f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and {_shown(now)} here: a "
-        "launch that runs cannot change that. Stop it and launch again (it goes on with its counts), or give this one "
-        "another task_name=…"
+        f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and "
+        f"{_shown(now)} here: a launch that runs cannot change that",
+        try_="stop it and launch again (it goes on with its counts), or give this one another task_name=…",
     )
 
 
@@ -137,21 +128,26 @@ def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[Gro
     strange = sorted({*models, *(model for group in named for model in group)} - there)
     if strange:
         raise CannotChange(
-            f"{', '.join(strange)}: the running launch of {task_name!r} has no such model, and cannot take in any. Stop it "
-            "and launch again: it goes on with its counts."
+            f"the running launch of {task_name!r} has no such model, and cannot take in any",
+            where=f"{', '.join(strange)}",
+            try_="stop it and launch again: it goes on with its counts",
         )
     new = [group for group in named if group not in [set(known.models) for known in groups]]
     if new:
         raise CannotChange(
-            f"groups: {' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that "
-            "runs, and it cannot take in any. Stop it and launch again: it goes on with its counts."
+            f"{' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that runs, and it "
+            "cannot take in any",
+            where="groups",
+            try_="stop it and launch again: it goes on with its counts",
         )
     if named:
         kept = [group for group in groups if set(group.models) in named]
     else:
         kept = [group for group in groups if not models or set(group.models) <= set(models)]
     if not kept:
-        raise CannotChange(f"with these models nothing is left of the running launch of {task_name!r}: stop it instead")
+        raise CannotChange(
+            f"with these models nothing is left of the running launch of {task_name!r}", try_="stop it instead"
+        )
     return kept
 
 
@@ -180,8 +176,9 @@ def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupNo
         raise _unchangeable(name, before, now, task_name)
     if now < before:
         raise CannotChange(
-            f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: it "
-            "cannot ask for fewer. Stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch."
+            f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: "
+            "it cannot ask for fewer",
+            try_="stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",
         )
     orders = []
     for group in groups:

@@ -10,6 +10,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from mephisto_tasks._util import compat
+from parlai_humaneval._util.errors import misspelt
 
 compat.prepare()
 
@@ -23,7 +24,6 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
-from mephisto_tasks.adapter.task_launcher import MOCK_PROVIDER
 from mephisto_tasks.config.files import in_quotes, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
@@ -38,22 +38,18 @@ from mephisto_tasks.config.names import (
     short_name,
 )
 from mephisto_tasks.config.task import ConfigError, explained
-from mephisto_tasks.crowds.mturk.client import asks_this_machine, endpoint, is_loopback
-from mephisto_tasks.crowds.panels.crowd import panel_of
-from mephisto_tasks.crowds.panels.datastore import PROVIDER_TYPE as LINK_PROVIDER
-from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL
+from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
 from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config_options import (
-    DOCUMENTED,
     SHARED_CONFS,
     WORDS,
     choices,
+    documented,
     names_beside_blueprint,
     where_it_goes,
 )
-from mephisto_tasks.server.hosts import is_web_address, public_names
+from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
-from parlai_humaneval._util.text import choose_of
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -63,9 +59,6 @@ OLD_EMBEDDED = ("models=embedded", "mephisto.blueprint.models=embedded")
 """As it was said at first; a list of one model of that name is ``models=[embedded]``."""
 EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
 """The better ones first."""
-PANEL_VALUES = "mephisto.provider.values."
-"""Before the names of what a panel's file asks for."""
-_PANEL_CODES = tuple(f"mephisto.provider.{name}" for name in CODES.values())
 _PARTS = ("base", "live", "static")
 """Confs that others are made of."""
 _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
@@ -123,12 +116,11 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     if needed:
         place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
         lacking = " ".join(f"{short_name(key)}=…" for key in needed)
-        raise ConfigError(f"conf {conf!r}{place} needs more settings: add {lacking}")
+        raise ConfigError(f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
     _check_bounds(composed, task)
     _check_address(composed)
     _check_sites(composed)
-    if composed.mephisto.provider._provider_type == LINK_PROVIDER:
-        panel_of(composed.mephisto.provider)
+    crowd_in(composed).check(dict(composed.mephisto.provider))
     return composed
 
 
@@ -140,7 +132,10 @@ def blueprint_names(model: type[BaseModel]) -> list[str]:
 def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[str]) -> DictConfig:
     config_dir, config_name = _file_of(task, conf)
     confs = task_dir(task) / "hydra_configs" / "conf"
-    search = f"hydra.searchpath=['file://{confs}','file://{SHARED_CONFS}']"
+    register_providers()
+    folders = [confs, SHARED_CONFS, *conf_folders()]
+    quoted = ",".join(f"'file://{folder}'" for folder in folders)
+    search = f"hydra.searchpath=[{quoted}]"
     try:
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
             warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
@@ -153,7 +148,6 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
 
 
 def _file_of(task: str, conf: str) -> tuple[Path, str]:
-    """Folder and name of a conf's file, as hydra takes them."""
     confs = task_dir(task) / "hydra_configs" / "conf"
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
@@ -162,24 +156,25 @@ def _file_of(task: str, conf: str) -> tuple[Path, str]:
         return own.parent, own.stem
     names = conf_names(task)
     if conf not in names:
-        raise ConfigError(f"{task} has no conf {conf!r}{choose_of(conf, names)}, or a .yaml file")
+        known = f"choose one of: {', '.join(names)}, or a .yaml file"
+        raise ConfigError(f"{task} has no conf {conf!r}", misspelt=misspelt(conf, names), try_=known)
     return (confs if (confs / f"{conf}.yaml").is_file() else SHARED_CONFS), conf
 
 
 def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: Sequence[str]) -> ConfigError:
-    """What hydra refuses, as whoever typed it would say it."""
     if unknown := _NO_SUCH.search(str(error)):
         where = where_it_goes(unknown[1])
         if unknown[1] in known and where:
             return ConfigError(
-                f"{short_name(unknown[1])} is no setting of this place: add {' or '.join(where)}, or leave it out"
+                f"{short_name(unknown[1])} is no setting of this place",
+                try_=f"add {' or '.join(where)}, or leave it out",
             )
         return no_setting(unknown[1], [name for name in known if name != unknown[1]])
     for override in overrides:
         name, value = short_name(name_of(override)), override.partition("=")[2]
         if override in str(error) and "Ambiguous value" in str(error):
             return ConfigError(
-                f"{name}={value} is read as no list: put it into brackets, and quote it: '{name}=[{value}]'"
+                f"{name}={value} is read as no list", try_=f"put it into brackets, and quote it: '{name}=[{value}]'"
             )
         if override in str(error) and str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
             return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
@@ -187,8 +182,9 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
             return ConfigError(f"{name}={value}: {_KINDS.get(wanted[1], wanted[1])} is expected, not {value!r}")
     if (unreadable := _unreadable(overrides)) is not None:
         return ConfigError(
-            f"{in_short(unreadable)} cannot be read: close all brackets, and put a value with signs beyond letters, digits "
-            "and _ - . : / in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'"
+            f"{in_short(unreadable)} cannot be read",
+            try_="close all brackets, and put a value with signs beyond letters, digits and _ - . : / in double "
+            "quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
         )
     said = " ".join(str(error).strip().splitlines()[:3])
     why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
@@ -211,7 +207,9 @@ def _wants_embedded(overrides: Sequence[str]) -> bool:
         if name_of(override) == EMBEDDED_WORD:
             value = override.partition("=")[2]
             if value.lower() not in ("true", "false"):
-                raise ConfigError(f"embedded is true or false, not {value!r}: write embedded=true, or leave it out")
+                raise ConfigError(
+                    f"embedded is true or false, not {value!r}", try_="write embedded=true, or leave it out"
+                )
             return value.lower() == "true"
     return False
 
@@ -221,8 +219,8 @@ def _check_embedded(overrides: Sequence[str]) -> None:
     for override in overrides:
         if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
             raise ConfigError(
-                f"embedded=true puts embedded models in the place of others, and {short_name(override)} names some: "
-                "leave one of them out"
+                f"embedded=true puts embedded models in the place of others, and {short_name(override)} names some",
+                try_="leave one of them out",
             )
 
 
@@ -238,7 +236,6 @@ def _unreadable(overrides: Sequence[str]) -> str | None:
 
 
 def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
-    """A setting of the command line rules over the variants of the technique, which would set it again."""
     for override in overrides:
         name = name_of(override).removeprefix(BLUEPRINT)
         for variant in config.mephisto.blueprint.get("variants", {}).values():
@@ -248,7 +245,7 @@ def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
 
 def _check_bounds(config: DictConfig, task: str) -> None:
     """Raises ConfigError where a setting besides those of the technique is out of its bounds: Mephisto knows none."""
-    for section, model in DOCUMENTED.items():
+    for section, model in documented():
         there = config.mephisto[section]
         bounded = [
             name for name, info in model.model_fields.items() if info.metadata and name != "port"
@@ -261,12 +258,10 @@ def _check_bounds(config: DictConfig, task: str) -> None:
 
 
 def _needed_by_crowd(config: DictConfig) -> list[str]:
-    """What a launch on a crowd lacks, whose defaults are for this machine."""
     if _is_local(config):
         return []
     architect = config.mephisto.architect
-    here = asks_this_machine(str(config.mephisto.provider._provider_type))
-    needed = [] if here or architect.public_url else ["mephisto.architect.public_url"]
+    needed = [] if crowd_in(config).stand_in() or architect.public_url else ["mephisto.architect.public_url"]
     blueprint = config.mephisto.blueprint
     if PACKAGED in (blueprint.get("dialogues") or ()):
         needed.append(BLUEPRINT + "dialogues")  # nobody pays for judgements of our samples
@@ -275,23 +270,21 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
 
 
 def _is_local(config: DictConfig) -> bool:
-    provider = config.mephisto.provider
-    # Invitations may go to people in the same room, or the same network.
-    invited = provider._provider_type == LINK_PROVIDER and provider.panel == NO_PANEL
-    local_provider = provider._provider_type == MOCK_PROVIDER or invited
-    return bool(local_provider or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
+    is_near = crowd_in(config).is_near(dict(config.mephisto.provider))
+    return bool(is_near or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
 
 
 def _on_this_machine(config: DictConfig) -> None:
-    """A stand-in for MTurk on this machine finds the page on this machine: it needs no public address, nor https."""
+    """A stand-in for a crowd's site on this machine finds the page here: it needs no public address, nor https."""
     mephisto = config.get("mephisto")
     provider = None if mephisto is None else mephisto.get("provider")
-    if provider is None or not asks_this_machine(str(provider._provider_type)):
+    stand_in = None if provider is None else crowd_in(config).stand_in()
+    if stand_in is None:
         return
     if OmegaConf.is_missing(mephisto.architect, "public_url"):
         mephisto.architect.public_url = ""
     sites = list(mephisto.architect.get("frame_sites") or ())
-    mephisto.architect.frame_sites = [*sites, endpoint(str(provider._provider_type)).rstrip("/")]
+    mephisto.architect.frame_sites = [*sites, stand_in]
 
 
 def _check_address(config: DictConfig) -> None:
@@ -301,19 +294,19 @@ def _check_address(config: DictConfig) -> None:
         trusted_networks(architect.get("trusted_proxies") or ())
         public_names(architect.get("public_names") or ())
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
     if _is_local(config):
         public = str(architect.get("public_url") or "")
         if public and not is_web_address(public):
             raise ConfigError(f"public_url={public} is no address: https://study.example.org is one")
         return
-    here = not architect.public_url or is_loopback(str(architect.public_url))
-    if here and asks_this_machine(str(config.mephisto.provider._provider_type)):
+    here = not architect.public_url or not opens_elsewhere(str(architect.public_url))
+    if here and crowd_in(config).stand_in():
         return
     if not str(architect.public_url).startswith("https://"):
         raise ConfigError(
-            "crowd workers need an https address that reaches this machine: set "
-            f"public_url=https://… (now {str(architect.public_url)!r})"
+            "crowd workers need an https address that reaches this machine",
+            try_=f"set public_url=https://… (now {str(architect.public_url)!r})",
         )
 
 
@@ -322,7 +315,7 @@ def _check_sites(config: DictConfig) -> None:
         for site in config.mephisto.architect.get("frame_sites") or ():
             origin(site)
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(error) from error
 
 
 def all_settings(config: type[BaseModel]) -> dict[str, str]:
@@ -344,7 +337,11 @@ def _check_name(override: str, known: Sequence[str], task: str) -> None:
         words = choices(name)
         if value not in words:
             more = "" if name != "workers" else ", or say more by the rules workers.…"
-            raise ConfigError(f"there is no {name} {value!r}{choose_of(value, words)}{more}")
+            raise ConfigError(
+                f"there is no {name} {value!r}",
+                misspelt=misspelt(value, words),
+                try_=f"choose one of: {', '.join(words)}{more}",
+            )
         return
     open_ended = name.startswith(tuple(f"{part}." for part in OPEN))
     if open_ended or name in known or (name.startswith(ROOT) and not name.startswith(BLUEPRINT)):
@@ -359,21 +356,23 @@ def of_another_technique(task: str, name: str) -> ConfigError | None:
         if entry.engine != engine and meanings(name, blueprint_names(blueprint_of(other).CONFIG)):
             whose = "talk to models" if entry.engine == "live" else "judge finished dialogues"
             return ConfigError(
-                f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as {other}; "
-                f"see `parlai-humaneval launch {task} --list-settings`"
+                f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as "
+                f"{other}",
+                try_=f"see `parlai-humaneval launch {task} --list-settings`",
             )
     return None
 
 
 def _letter_by_letter(override: str) -> str:
-    """What a panel takes is no number, though it may look like one: hydra would read the code 73E91204 as infinity.
+    """Some settings of crowds are no numbers, though they may look so: hydra would read the code 73E91204 as infinity.
 
-    Its values are new names to hydra, one set for each panel.
+    Names below such a setting are new to hydra.
     """
     name, _, value = override.partition("=")
     plain = name.lstrip("+")
-    is_value = plain.startswith(PANEL_VALUES)
-    if not (is_value or plain in _PANEL_CODES) or name.startswith("~"):
+    literal = [f"{ROOT}provider.{setting}" for crowd in crowds() for setting in crowd.literal_settings]
+    is_value = any(setting.endswith(".") and plain.startswith(setting) for setting in literal)
+    if not (is_value or plain in literal) or name.startswith("~"):
         return override
     if is_value:
         name = f"++{plain}"
@@ -384,8 +383,8 @@ def _check_sections(config: DictConfig, conf: str) -> None:
     missing = [section for section in SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
     if missing:
         raise ConfigError(
-            f"conf {conf!r} lacks mephisto.{missing[0]}. A file of yours begins with a conf of the task:\n"
-            "  #@package _global_\n  defaults: [local, _self_]"
+            f"conf {conf!r} lacks mephisto.{missing[0]}",
+            try_="begin a file of yours with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
         )
 
 

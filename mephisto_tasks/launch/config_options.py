@@ -24,9 +24,8 @@ from mephisto.operations.registry import (
     get_valid_provider_types,
 )
 
-import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (both register providers)
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
-from mephisto_tasks.adapter.task_launcher import MOCK_PROVIDER
+from mephisto_tasks.crowds.registry import conf_folders, crowds, register_providers
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
 """What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
@@ -38,8 +37,7 @@ class Words(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     place: str = "local"
-    """Where raters come from: local is this machine, to try things out. With link from a panel or by invitation; mturk
-    spends real money, mturk_sandbox does not (Amazon closed both: they reach other sites that speak MTurk's protocol)."""
+    """Where raters come from."""
     server: str = "here"
     """Where pages are served: by the launch, or elsewhere by Mephisto's router. Elsewhere suits a machine that nobody
     can reach from outside."""
@@ -59,12 +57,12 @@ class Task(BaseModel):
     """Pay for a unit of work, in dollars. Work out what it is an hour: payment.minimum warns where that is too
     little."""
     assignment_duration_in_seconds: int = Field(default=3600, ge=30)
-    """How long a worker may keep a unit (MTurk). A unit that somebody forgot comes back after it; too short a time cuts
-    people off."""
+    """How long a worker may keep a unit, where the crowd's site lists units. A unit that somebody forgot comes back after
+    it; too short a time cuts people off."""
     task_lifetime_in_seconds: int = Field(default=2678400, ge=30)
-    """How long units are offered (MTurk). What nobody has taken by then is taken off the site."""
+    """How long units are offered, where the crowd's site lists them. What nobody has taken by then is taken off the site."""
     max_num_concurrent_units: int = Field(default=0, ge=0)
-    """Units open at once, at most (HITs on MTurk); 0: all. Fewer keep models quick, and let you stop sooner."""
+    """Units open at once, at most; 0: all. Fewer keep models quick, and let you stop sooner."""
 
 
 class Architect(BaseModel):
@@ -89,51 +87,25 @@ class Architect(BaseModel):
     """Seconds without a sign of life after which a rater has left. Long enough for a weak connection to come back,
     short enough for the place not to be lost."""
     frame_sites: list[str] = Field(default_factory=list, examples=["[https://example.org]"])
-    """Sites besides MTurk's that may show the page in a frame: [https://…]. Any other could lay its own buttons over
+    """Sites besides the crowd's that may show the page in a frame: [https://…]. Any other could lay its own buttons over
     the page."""
 
 
-class Provider(BaseModel):
-    """Those below ``mephisto.provider``."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    requester_name: str = Field(default="", examples=["my_lab"])
-    """The account that launches (MTurk). It is the one that pays; `parlai-humaneval requester add` registers it."""
-    bonus_budget: float = Field(default=0, ge=0)
-    """Dollars set aside for bonuses, shown in the total of a launch (MTurk). It is asked about before anything is
-    spent, so that bonuses surprise nobody."""
-    auto_approval_delay_in_seconds: int = Field(default=604800, ge=0)
-    """When MTurk approves what nobody has judged. It leaves you time to look at answers, and people are paid even where
-    you forget."""
-    panel: str = Field(default="", examples=["prolific"])
-    """With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none. Each calls its people and its codes
-    otherwise; none is for invitations of your own."""
-    completion_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who has done the task (place=link). The panel pays by it."""
-    screen_out_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who may not take part (place=link). The panel then sends somebody else in their place."""
-    no_consent_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who does not want to take part (place=link). The panel then does not count it against
-    them."""
-    time_out_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who was away for too long (place=link). The panel then gives their place to somebody
-    else."""
-    values: dict[str, str] = Field(default_factory=dict, examples=["values.experiment_id=12"])
-    """What else the panel asks for, each as values.NAME=… (SONA). Some need numbers of the study to grant a credit."""
-
-
 Section = Literal["task", "architect", "provider"]
-DOCUMENTED: dict[Section, type[BaseModel]] = {"task": Task, "architect": Architect, "provider": Provider}
 WORDS = tuple(Words.model_fields)
 _CHOSEN_BY = {"architect": "server", "provider": "place"}
-_WORD_OF = {ARCHITECT_TYPE: "here", MOCK_PROVIDER: "local"}
-"""Mephisto's names of what the words stand for, where they are others."""
+
+
+def documented() -> list[tuple[Section, type[BaseModel]]]:
+    """Section → the settings that are documented there; those below ``mephisto.provider`` are of each crowd."""
+    of_crowds = dict.fromkeys(crowd.Settings for crowd in crowds())
+    return [("task", Task), ("architect", Architect), *(("provider", settings) for settings in of_crowds)]
 
 
 def choices(word: str) -> list[str]:
     """What a setting of :class:`Words` can be."""
-    return sorted(path.stem for path in (SHARED_CONFS / word).glob("*.yaml"))
+    folders = [SHARED_CONFS, *conf_folders()]
+    return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
 
 
 @cache
@@ -149,13 +121,15 @@ def where_it_goes(full: str) -> list[str]:
     if section not in _CHOSEN_BY:
         return []
     word = _CHOSEN_BY[section]
-    kinds = [_WORD_OF.get(kind, kind) for kind in _kinds().get(full, [])]
+    known = {ARCHITECT_TYPE: "here", **{crowd.provider_type: crowd.place for crowd in crowds()}}
+    kinds = [known.get(kind, kind) for kind in _kinds().get(full, [])]
     return [f"{word}={kind}" for kind in sorted(kinds) if kind in choices(word)]
 
 
 @cache
 def _kinds() -> dict[str, list[str]]:
     """Full name of a setting of a server or a crowd → which of them have it, as Mephisto calls them."""
+    register_providers()
     classes: list[tuple[str, str, Any]] = [
         *(("architect", kind, get_architect_from_type(kind)) for kind in get_valid_architect_types()),
         *(("provider", kind, get_crowd_provider_from_type(kind)) for kind in get_valid_provider_types()),

@@ -14,9 +14,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
+from mephisto_tasks.crowds.registry import places_in_words
 from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config import EMBEDDED, EMBEDDED_WORD, compose_config, of_another_technique
-from mephisto_tasks.launch.config_options import DOCUMENTED, Words, choices
+from mephisto_tasks.launch.config_options import Words, choices, documented
 from parlai_humaneval.techniques.registry import technique
 
 TOPICS: Mapping[str, tuple[str, ...]] = {
@@ -94,7 +95,7 @@ def list_settings(task: str, conf: str = "local") -> list[Setting]:
     listed = [
         *(_with_metrics(task, setting) for setting in _of_model(blueprint_of(task).CONFIG, BLUEPRINT, composed)),
         *(_with_choices(setting) for setting in _of_model(Words, "", composed)),
-        *(each for section, model in DOCUMENTED.items() for each in _of_model(model, f"{ROOT}{section}.", composed)),
+        *(each for section, model in documented() for each in _of_model(model, f"{ROOT}{section}.", composed)),
         _EMBEDDED,
     ]
     order = [name for names in TOPICS.values() for name in names]
@@ -151,11 +152,17 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
 def _with_choices(setting: Setting) -> Setting:
     known = choices(setting.name)
     other = next(word for word in known if word != setting.default)
-    return setting.model_copy(update={"allowed": f"one of: {', '.join(known)}", "example": f"{setting.name}={other}"})
+    more = f" {places_in_words()}." if setting.name == "place" else ""
+    return setting.model_copy(
+        update={
+            "allowed": f"one of: {', '.join(known)}",
+            "example": f"{setting.name}={other}",
+            "description": f"{setting.description}{more}",
+        }
+    )
 
 
 def _with_metrics(task: str, setting: Setting) -> Setting:
-    """That of the metric with those that the technique has a published question for."""
     if setting.name != "metric":
         return setting
     entry = technique(task)
@@ -196,7 +203,6 @@ def as_text(value: object) -> str:
 
 
 def _allowed(info: FieldInfo) -> str:
-    """In words, from the type and the bounds."""
     parts = _parts(info.annotation)
     words = " or ".join(dict.fromkeys(_kind(part) for part in parts if part is not NoneType))
     bounds = [f" {_BOUNDS[type(rule)]} {_bound(rule):g}" for rule in info.metadata if type(rule) in _BOUNDS]
@@ -226,7 +232,6 @@ def _kind(annotation: Any) -> str:
 
 
 def _example(name: str, info: FieldInfo, default: str) -> str:
-    """Something other than the default, as it is typed in a shell, in which brackets need quotes."""
     value = str(info.examples[0]) if info.examples else _other_than(info, default)
     if value == "TEXT" and name.endswith(("_file", "_list")):
         value = "FILE"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mephisto_tasks.adapter.task_runner import one_unit
-from mephisto_tasks.control.orders import orders, orders_file
+from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.control.snapshot import PausedNow, Snapshot, write_snapshot
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.retry import passing
@@ -128,7 +128,7 @@ class Helm:
     def _state(self) -> tuple[int, int] | None:
         """Of the file of orders: something else when there are new ones."""
         try:
-            file = os.stat(orders_file(self._data_dir, self._task_name))
+            file = os.stat(ORDERS.path(self._data_dir, self._task_name))
         except FileNotFoundError:
             return None
         return file.st_mtime_ns, file.st_size
@@ -139,7 +139,7 @@ class Helm:
             return False
         if state == self._read:
             return False
-        given = orders(self._data_dir, self._task_name)
+        given = ORDERS.read(self._data_dir, self._task_name)
         before = self._study.remaining
         self._study.steer(given)
         self._read = state
@@ -155,7 +155,6 @@ class Helm:
 
     @property
     def _has_answer(self) -> bool:
-        """Who takes a unit from now on comes in vain, however long those who are at work still take."""
         return self._study.course is not None and self._study.course.is_over
 
     def _fit(self) -> None:

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util import compat
@@ -28,33 +27,33 @@ from mephisto_tasks._util.gc import only_new_garbage
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.adapter.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
+from mephisto_tasks.adapter.task_runner import one_unit
+from mephisto_tasks.admission.admission import study_admission
 from mephisto_tasks.admission.browsers import BrowserBook
-from mephisto_tasks.admission.consent import Consents
-from mephisto_tasks.admission.identity import Identity
+from mephisto_tasks.admission.consent import ConsentRule
+from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
-from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
+from mephisto_tasks.config.errors import NothingToDo
+from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.control.steering import BY
-from mephisto_tasks.crowds.crowd import Agree, Place, Waiting
-from mephisto_tasks.crowds.other_runs import done_elsewhere
-from mephisto_tasks.crowds.registry import place_of
+from mephisto_tasks.crowds.base import Agree, Waiting
+from mephisto_tasks.crowds.crowd import CrowdLaunch
+from mephisto_tasks.crowds.registry import crowd_for, done_elsewhere
 from mephisto_tasks.launch import hosting
 from mephisto_tasks.launch.blueprints import blueprint_of, build_study
-from mephisto_tasks.launch.eligibility import who_may
 from mephisto_tasks.launch.helm import Helm
 from mephisto_tasks.launch.recovery import repair
 from mephisto_tasks.server.hosts import openable
 from mephisto_tasks.server.side_door import SideDoor
-from mephisto_tasks.session.build import NothingToDo
-from mephisto_tasks.session.entry import StudyDoor
 from mephisto_tasks.session.stopping_build import waits_for
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import StudyDB
 from mephisto_tasks.storage.locks import LOCKS, task_lock
-from mephisto_tasks.storage.provider_names import PROVIDERS as MTURK_PROVIDERS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, task_names
 from mephisto_tasks.storage.retry import Beginning
 from mephisto_tasks.storage.run_settings import RunSettings, Settings, flat, note_settings
 from mephisto_tasks.workers.practice import fail_who_was_cut_off
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
 from parlai_humaneval.i18n.languages import Offered
@@ -78,8 +77,8 @@ def data_directory(data_dir: Path) -> Iterator[None]:
     except OSError as error:
         why = "a file of that name is in the way" if data_dir.is_file() else error.strerror
         raise ConfigError(
-            f"the data directory {data_dir} cannot be made ({why}): name another one with --data-dir, or in "
-            "$PARLAI_HUMANEVAL_DATA_DIR"
+            f"the data directory {data_dir} cannot be made ({why})",
+            try_="name another one with --data-dir, or in $PARLAI_HUMANEVAL_DATA_DIR",
         ) from error
     try:
         yield
@@ -122,11 +121,11 @@ __all__ = ["Launched", "NothingToDo", "StoppedBefore", "StudyBroken", "launched"
 logger = logging.getLogger(__name__)
 
 
-class StoppedBefore(RuntimeError):
+class StoppedBefore(HumanevalError, RuntimeError):
     """Somebody ended a launch before anything was offered to raters."""
 
 
-class StudyBroken(RuntimeError):
+class StudyBroken(HumanevalError, RuntimeError):
     """Dialogues failed one after another; the message says with what."""
 
 
@@ -153,6 +152,8 @@ class Launched:
     """The link as it is entered at the panel that sends the raters."""
     only_invited: bool = False
     """Nobody comes in without an invitation."""
+    unit_word: str = "unit"
+    """What the crowd calls an offered unit."""
     orders_told: int = field(init=False)
     """So many orders whoever launched knows of: those of earlier launches are among what is announced."""
 
@@ -190,9 +191,9 @@ class Launched:
         if self.study.remaining == 0 or not self.live_run.task_launcher.is_paid_out:
             return None
         return (
-            f"{counted(self.study.remaining, 'unit')} of work must still be done, and all HITs that were agreed to are used "
-            "up: some were paid whose work was stopped on our side, or held less than others. Launch again: that tells what "
-            "the rest costs."
+            f"{counted(self.study.remaining, 'unit')} of work must still be done, and all {self.unit_word}s that were "
+            "agreed to are used up: some were paid whose work was stopped on our side, or held less than others. Launch "
+            "again: that tells what the rest costs."
         )
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
@@ -213,7 +214,7 @@ def launched(
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
     ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes. ``agree`` is shown what a
-    launch on MTurk can cost before anything is made; without it nothing is launched that costs real money. ``stop``: is set
+    launch can cost before anything is made; without it nothing is launched that costs real money. ``stop``: is set
     when somebody wants it to end, which is looked at once, before anything is offered to raters.
 
     Raises:
@@ -236,7 +237,15 @@ def launched(
         stack.enter_context(plain_logs())
         stack.enter_context(data_directory(data_dir))
         lock = stack.enter_context(task_lock(data_dir, task_name))
-        eligibility = who_may(config, settings.workers, data_dir)
+        crowd = crowd_for(config, data_dir, task_name, waiting_for)
+        remarks = crowd.crowd.remarks(settings.workers, dict(crowd.provider))
+        eligibility = load_eligibility(
+            settings.workers,
+            data_dir,
+            task_name,
+            site_has_qualifications=crowd.crowd.checks_rules,
+            remarks=remarks,
+        )
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models talk or load for minutes
         else:
@@ -250,12 +259,13 @@ def launched(
                 f"The consent text names the example's address: put yours into {settings.consent_file}."
             )
         if settings.is_decided and not config.mephisto.task.get("max_num_concurrent_units"):
-            config.mephisto.task.max_num_concurrent_units = _most_open(config, settings)
+            # Where raters decide when it ends, a site offers no more than are let in; our pages count who is inside.
+            lists_units = crowd.crowd.market.lists_units
+            config.mephisto.task.max_num_concurrent_units = settings.most_inside if lists_units else 0
         # The crowd's site is asked before models load, and refuses words that are too long.
         _announce(config, study, with_people=False)
-        place = place_of(config, data_dir, task_name, waiting_for)
         units = study.remaining
-        place.ask(units, settings.workers, agree)
+        crowd.ask(units, settings.workers, agree, study.minutes)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -271,26 +281,31 @@ def launched(
             )
         make_private(data_dir / "database.db", mode_within(data_dir))  # it holds what crowds call their workers
         db = StudyDB(str(data_dir / "database.db"), study.saving)
-        study.remarks += place.prepare(db)
-        elsewhere = done_elsewhere(data_dir, task_name, str(place.provider._provider_type))
+        study.remarks += crowd.prepare(db)
+        elsewhere = done_elsewhere(data_dir, task_name, crowd.crowd.provider_type)
         study.remarks += [] if elsewhere is None else [elsewhere]
         failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
         fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
-        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
-        book, signed_ids = BrowserBook(data_dir), place.signed_ids()
+        book, signed_ids = BrowserBook(data_dir), crowd.signed_ids
         stack.callback(book.close)
         book.open()
-        consents = Consents(consent, data_dir, task_name)
-        operator = StudyOperator(db, door, study.floor, Identity(book, signed_ids), consents, place.receive(db))
+        consent_rule, reception = ConsentRule(consent, data_dir, task_name), crowd.receive(db)
+        admission = study_admission(
+            study, eligibility, consent_rule, study.floor, book, crowd.crowd.claims, signed_ids, reception, most_units
+        )
+        operator = StudyOperator(db, study, admission, reception)
         shared_state = StudySharedState(
             study=study,
-            task_config={**_page_config(study, place), **consents.page_words()},
+            task_config={**_page_config(study, crowd), **consent_rule.page_words()},
             side_door=side_door,
             languages=study.languages,
             fresh_ids=None if signed_ids is None else signed_ids.fresh,
         )
-        place.share(shared_state, db)
+        setup = crowd.setup(db)
+        shared_state.qualifications += setup.qualifications
+        shared_state.site_requirements = setup.site_requirements
+        shared_state.site, shared_state.guard = setup.site, setup.guard
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
@@ -299,10 +314,10 @@ def launched(
         live_run = operator.launch(config.mephisto, shared_state)
         # Whatever goes wrong from here on: nothing can be said where a terminal was closed, say.
         stack.callback(operator.close)
-        if place.costs_money:
+        if crowd.crowd.costs_money:
             live_run.task_launcher.pay_for(units)
         url = openable(str(live_run.task_launcher.launch_url))
-        raters_link = place.raters_link(url, live_run)
+        raters_link = crowd.raters_link(url, live_run)
         lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router, study.languages)
         helm = Helm(
@@ -313,7 +328,7 @@ def launched(
             task_name=task_name,
             task_run_id=str(live_run.task_run.db_id),
             url=raters_link,
-            costs_money=place.costs_money,
+            costs_money=crowd.crowd.costs_money,
         )
         run_settings = RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
         if room is not None:
@@ -321,22 +336,23 @@ def launched(
         try:
             note_settings(data_dir, task_name, run_settings)
             helm.start()
-            with place.running(live_run, study), only_new_garbage():
+            with crowd.running(_Control(study, live_run)), only_new_garbage():
                 beginning.over()
                 yield Launched(
                     study=study,
                     operator=operator,
                     url=url,
                     raters_link=raters_link,
-                    link_words=place.link_words,
+                    link_words=crowd.crowd.words.link,
                     data_dir=data_dir,
                     task_name=task_name,
                     task_run_id=str(live_run.task_run.db_id),
                     live_run=live_run,
                     room=room,
                     partner_url=None if side_door is None else side_door.url(url),
-                    panel_link=place.panel_link(url),
-                    only_invited=place.only_invited,
+                    panel_link=crowd.panel_link(url),
+                    only_invited=crowd.only_invited,
+                    unit_word=crowd.crowd.words.unit,
                 )
         finally:
             study.closing.set()
@@ -347,9 +363,11 @@ def launched(
             helm.stop()
     if study.broken is not None:
         raise StudyBroken(
-            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "
-            "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
-            "goes on."
+            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}",
+            try_=(
+                "pay their raters",
+                "mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it goes on",
+            ),
         )
 
 
@@ -365,10 +383,26 @@ def _statuses_by_records(data_dir: Path, task_name: str) -> list[str]:
     return []
 
 
-def _most_open(config: DictConfig, settings: TaskConfig) -> int:
-    """Units that a crowd's site may offer at once where answers decide: as many as are let in; 0: all, for our own pages
-    count who is inside."""
-    return settings.most_inside if config.mephisto.provider._provider_type in MTURK_PROVIDERS else 0
+@dataclass
+class _Control:
+    """What the crowd's site may do with the launch. It is a :class:`~mephisto_tasks.crowds.base.LaunchControl`."""
+
+    _study: Study
+    live_run: Any
+
+    @property
+    def remaining(self) -> int:
+        return self._study.remaining
+
+    @property
+    def paused(self) -> bool:
+        return self._study.paused
+
+    def keep_open(self, *, besides: str = "") -> None:
+        self.live_run.task_launcher.keep_open(self._study.remaining, besides=besides, data=one_unit)
+
+    def note_paid_in_vain(self) -> None:
+        self.live_run.task_launcher.note_paid_in_vain()
 
 
 def settings_of(config: DictConfig) -> Settings:
@@ -382,8 +416,9 @@ def _partners_door(config: DictConfig, data_dir: Path, task_name: str, languages
     """The way in for the people who write replies. Raises ConfigError where the task is served from elsewhere."""
     if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
         raise ConfigError(
-            f"mephisto.architect: a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too; leave the "
-            "human model out, or do not change the architect"
+            f"a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too",
+            where="mephisto.architect",
+            try_="leave the human model out, or do not change the architect",
         )
     return partners_door(data_dir, task_name, languages)
 
@@ -410,7 +445,7 @@ def _announce(config: DictConfig, study: Study, *, with_people: bool) -> None:
             config.mephisto.task[key] = words
 
 
-def _page_config(study: Study, place: Place) -> dict[str, Any]:
+def _page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:
     """The public configuration of the page: words only; no model, no right answer, no code."""
     words = {tag: instructions.model_dump(mode="json") for tag, instructions in study.instructions_in.items()}
     of_languages = {tag: {**told, "words": words[tag]} for tag, told in study.languages.for_page().items()}
@@ -418,6 +453,6 @@ def _page_config(study: Study, place: Place) -> dict[str, Any]:
         **study.instructions.model_dump(mode="json"),
         "languages": of_languages,
         "minutes": study.minutes,
-        "provider_type": str(place.provider._provider_type),
-        **place.page_words(),
+        "provider_type": crowd.crowd.page_type,
+        **crowd.page_words(),
     }

@@ -6,15 +6,13 @@ it is: its status tells that the launch went, and not the rater.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run, task_lock
 from mephisto_tasks.storage.results import ResultsError, database_file, query, task_names
-from mephisto_tasks.storage.retry import passing
+from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import work_done
 
 PATIENCE_S = 5.0
@@ -89,27 +87,22 @@ def repair(data_dir: Path, task_name: str) -> list[Behind]:
     left = behind(data_dir, task_name)
     if not left:
         return left
-    path = database_file(data_dir)
-    with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            for one in left:
-                if one.agent_status not in _AGENT_DONE:
-                    connection.execute(
-                        "UPDATE agents SET status = ?1 WHERE agent_id = ?2 AND status = ?3",
-                        (COMPLETED, one.agent_id, one.agent_status),
-                    )
-                if one.has_unit and one.unit_status not in _UNIT_DONE:
-                    connection.execute(
-                        "UPDATE units SET status = ?1, agent_id = ?2 WHERE unit_id = ?3 AND status = ?4",
-                        (COMPLETED, one.agent_id, one.unit_id, one.unit_status),
-                    )
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            why = "another program holds it" if passing(error) == "held" else str(error)
-            raise ResultsError(
-                f"{path} cannot be repaired now ({why}); nothing was changed. End that program, or try again later"
-            ) from error
+    hint = "nothing was changed: end the program that uses it, or try again later"
+    database = Database(
+        database_file(data_dir), error=ResultsError, if_busy=hint, if_damaged=hint, patience_s=PATIENCE_S
+    )
+    with database.writing() as connection:
+        for one in left:
+            if one.agent_status not in _AGENT_DONE:
+                connection.execute(
+                    "UPDATE agents SET status = ?1 WHERE agent_id = ?2 AND status = ?3",
+                    (COMPLETED, one.agent_id, one.agent_status),
+                )
+            if one.has_unit and one.unit_status not in _UNIT_DONE:
+                connection.execute(
+                    "UPDATE units SET status = ?1, agent_id = ?2 WHERE unit_id = ?3 AND status = ?4",
+                    (COMPLETED, one.agent_id, one.unit_id, one.unit_status),
+                )
     return left
 
 

@@ -30,7 +30,7 @@ from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due
 from mephisto_tasks.payments.statement import Books, terms_of
 from mephisto_tasks.storage.locks import running_task_run
-from mephisto_tasks.storage.logs import deciding_events, log_file, stopping_logs
+from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.results import (
     ONBOARDINGS,
     ResultsError,
@@ -45,7 +45,7 @@ from mephisto_tasks.storage.results import (
 from mephisto_tasks.storage.retry import WORDS
 from mephisto_tasks.storage.work import Work, work_done
 from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.conclusions import DECIDED
 from parlai_humaneval.report.document import Document, Facts, PracticeCount, TaskFacts
 from parlai_humaneval.report.facts_text import qualifying
@@ -205,7 +205,7 @@ class Observer:
         if read_snapshot(self._data_dir, self._task_name) is not None:
             return None
         try:
-            study = replay(deciding_events(self._data_dir, self._task_name), cut_off=True)
+            study = replay(DECISIONS.read(self._data_dir, self._task_name), cut_off=True)
         except ReplayError:
             return None
         return DecidingNow(standing=study.standing(), margin=study.rule.margin)
@@ -220,13 +220,13 @@ class Observer:
         technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
         facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
         whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
-        return make_document(whole, self._options, title=self._task_name, task=facts)
+        return build_report(whole, self._options, title=self._task_name, task=facts)
 
 
 def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:
     """What changes of the log of decisions when it grows; None where there is none."""
     try:
-        found = log_file(data_dir, task_name).stat()
+        found = DECISIONS.path(data_dir, task_name).stat()
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns

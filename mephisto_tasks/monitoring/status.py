@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mephisto_tasks.control.snapshot import DecidingNow, Door, Inside, ModelNow, OrderResult
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
 from parlai_humaneval.report.leaderboard import blind_names
@@ -21,7 +22,7 @@ from parlai_humaneval.report.section import Summary
 BLIND_NAMES = "blind_names.json"
 
 
-class BlindNamesError(ValueError):
+class BlindNamesError(HumanevalError, ValueError):
     """The file of blind names cannot be read: making new ones would tell visitors of an earlier page which is which."""
 
 
@@ -47,7 +48,8 @@ def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
         kept = _Kept(seed=secrets.token_hex(16), names={})
     except ValidationError as error:
         raise BlindNamesError(
-            f"{path} is damaged, so which model had which blind name is lost. Move it away to have new ones drawn."
+            f"{path} is damaged, so which model had which blind name is lost",
+            try_="move it away to have new ones drawn",
         ) from error
     names = blind_names(models, kept.seed, kept.names)
     if names != kept.names:
@@ -131,7 +133,7 @@ class Pay(_Part):
     written: float = 0.0
     """Of it, into files for panels or for who pays by hand, and not known to be paid."""
     owed_in_sandbox: float = 0.0
-    """Of what is owed, for units in MTurk's sandbox, where no real money is spent; and what is paid of that."""
+    """Of what is owed, for units at sites for trials, where no real money is spent; and what is paid of that."""
     paid_in_sandbox: float = 0.0
     to_spend: float | None
     """Rewards of units that are still to be done; None where it is not known how many."""

@@ -126,7 +126,7 @@ def _pay_words(standing: Standing) -> Iterator[Pair]:
     yield "Money", f"${money_words(owed)} spent, of it ${money_words(paid)} paid{written}{to_spend}. Without fees."
     if pay.owed_in_sandbox:
         sandbox = f"${money_words(pay.owed_in_sandbox)}, of it ${money_words(pay.paid_in_sandbox)} paid"
-        yield "In the sandbox", f"{sandbox}: MTurk's, where no real money is spent."
+        yield "In the sandbox", f"{sandbox}: no real money is spent there."
 
 
 def decided_pairs(standing: Standing) -> list[DecidedPair]:

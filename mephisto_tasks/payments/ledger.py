@@ -1,19 +1,23 @@
 """Every payment, written down before anything is sent: ``ledger.db`` in the study's folder.
 
-A payment is ``intended`` (nothing may have been sent yet), ``sent`` (the crowd's site took it), ``confirmed`` (the site says
-that it is paid), ``written`` (into a file for a person or a panel: whether they paid it is not known), ``by_hand`` (somebody
-said that it is paid) or ``failed`` (the site refused). Its token is made from what is paid, so that the same payment has the
-same token whoever works it out, and when.
+A payment is ``intended`` (nothing may have been sent yet), ``paying`` (it is being sent to a site that cannot tell a second
+sending from the first, or was when the run ended: it is not sent again unless a person says that it was not paid), ``sent``
+(the crowd's site took it), ``confirmed`` (the site says that it is paid), ``written`` (into a file for a person or a panel:
+whether they paid it is not known), ``by_hand`` (a person said that it is paid) or ``failed`` (the site refused, or a person
+said that it is unpaid). Its token is made from what is paid, so that the same payment has the same token whoever works it
+out, and when.
+
+Version 2 of the file added ``currency`` and ``batch``. A file of version 1 is changed in one transaction when it is opened
+for writing. The way back to a program that knows version 1 only is ``PRAGMA user_version = 1``: it reads no new column.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -21,17 +25,17 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.storage.locks import only_one, study_folder
-from mephisto_tasks.storage.sqlite import open_to_read
+from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.storage.locks import exclusive_lock, study_folder
+from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import CENT
 
-VERSION = 1
 LEDGER = "ledger.db"
 LOCK = "ledger.lock"
 
-State = Literal["intended", "sent", "confirmed", "written", "by_hand", "failed"]
+State = Literal["intended", "paying", "sent", "confirmed", "written", "by_hand", "failed"]
 OPEN: tuple[State, ...] = ("intended", "sent")
-"""Not known to have ended."""
+"""Not known to have ended, and safe to send again."""
 SETTLED: tuple[State, ...] = ("sent", "confirmed", "written", "by_hand")
 """Not to be paid again."""
 PAID: tuple[State, ...] = ("sent", "confirmed", "by_hand")
@@ -56,17 +60,34 @@ _TABLE = """CREATE TABLE IF NOT EXISTS payments (
     intended_at REAL NOT NULL,
     changed_at REAL NOT NULL
 )"""
+_ADDED = {
+    "currency": f"TEXT NOT NULL DEFAULT '{DOLLARS}'",
+    "batch": "TEXT NOT NULL DEFAULT ''",
+}
+"""Column of version 2 → what it is; rows of version 1 have the defaults."""
 _COLUMNS = (
     "token, account, kind, worker, worker_id, session, agent_id, assignment, cents, why, state, words, file, "
-    "intended_at, changed_at"
+    "intended_at, changed_at, currency, batch"
 )
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    known = {name for _, name, *_ in connection.execute("PRAGMA table_info(payments)")}
+    for name, kind in _ADDED.items():
+        if name not in known:  # the file may have gone back to version 1
+            connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
+
+
+_MIGRATIONS = (_TABLE, _add_columns)
+VERSION = len(_MIGRATIONS)
 
 
 class Payment(BaseModel):
     """One payment. ``worker`` is a pseudonym, ``worker_id`` and ``agent_id`` are Mephisto's, ``session`` the unit.
 
-    ``account``: who pays (“mturk:my_lab”). ``assignment``: the crowd's own id of the work that is approved, or by which a
+    ``account``: who pays (“provider:my_lab”). ``assignment``: the crowd's own id of the work that is approved, or by which a
     bonus is sent. ``words``: what the crowd's site said last. ``file``: the name of the file that it stands in.
+    ``batch``: the site's id of the payments that are sent together; empty where each is sent by itself.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,6 +107,8 @@ class Payment(BaseModel):
     file: str = ""
     intended_at: float = 0.0
     changed_at: float = 0.0
+    currency: str = DOLLARS
+    batch: str = ""
 
 
 def token_of(kind: Kind, account: str, assignment: str, worker_id: str, session: str, round_: int) -> str:
@@ -104,16 +127,12 @@ def only_payer(data_dir: Path, task_name: str) -> Iterator[None]:
 
     def refusal(holder: str) -> PayError:
         return PayError(
-            f"task {task_name!r} is being paid already (process {holder}). Wait until that has ended, and look again"
+            f"task {task_name!r} is being paid already (process {holder})",
+            try_="wait until that has ended, and look again",
         )
 
-    with only_one(study_folder(data_dir, task_name) / LOCK, refusal):
+    with exclusive_lock(study_folder(data_dir, task_name) / LOCK, refusal):
         yield
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 class Ledger:
@@ -121,6 +140,14 @@ class Ledger:
 
     def __init__(self, data_dir: Path, task_name: str) -> None:
         self.path = study_folder(data_dir, task_name) / LEDGER
+        self._database = Database(
+            self.path,
+            error=PayError,
+            migrations=_MIGRATIONS,
+            if_busy="see to that (room on the disk, its rights), and run this again: what was sent is not sent twice",
+            if_damaged="put back a copy, or move it away: payments that the crowd's site lists are then found there",
+            pragmas=("synchronous = FULL",),
+        )
 
     def payments(self) -> list[Payment]:
         """All, oldest first; none where nothing was ever paid.
@@ -128,78 +155,30 @@ class Ledger:
         Raises:
             PayError: the file is of a newer version, or no ledger.
         """
-        if not self.path.exists():
-            return []
-        with self._open() if os.access(self.path, os.W_OK) else self._open_to_read() as connection:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid").fetchall()
-        names = _COLUMNS.split(", ")
-        return [_payment(dict(zip(names, row, strict=True))) for row in rows]
+        rows = self._database.rows(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid")
+        return [_payment(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows]
 
     def intend(self, payments: Iterable[Payment]) -> None:
         """Write down what will be sent. One that failed before is intended anew; any other stays as it is."""
         now = time.time()
         rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), "now": now} for payment in payments]
-        with self._open() as connection, connection:
+        with self._database.writing() as connection:
             connection.executemany(
                 f"""INSERT INTO payments ({_COLUMNS})
                     VALUES (:token, :account, :kind, :worker, :worker_id, :session, :agent_id, :assignment, :cents, :why,
-                            'intended', '', :file, :now, :now)
+                            'intended', '', :file, :now, :now, :currency, '')
                     ON CONFLICT (token) DO UPDATE SET state = 'intended', cents = excluded.cents, why = excluded.why,
-                            changed_at = excluded.changed_at WHERE state = 'failed'""",
+                            changed_at = excluded.changed_at, batch = '' WHERE state = 'failed'""",
                 rows,
             )
 
-    def note(self, token: str, state: State, words: str = "") -> None:
-        """How a payment stands now, and what the crowd's site said."""
-        with self._open() as connection, connection:
+    def note(self, token: str, state: State, words: str = "", batch: str | None = None) -> None:
+        """How a payment stands now, and what the crowd's site said; ``batch`` None: as it was."""
+        with self._database.writing() as connection:
             connection.execute(
-                "UPDATE payments SET state = ?, words = ?, changed_at = ? WHERE token = ?",
-                (state, words[:2000], time.time(), token),
+                "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = COALESCE(?, batch) WHERE token = ?",
+                (state, words[:2000], time.time(), batch, token),
             )
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        _made(self.path.parent)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        with self._connected(lambda path: sqlite3.connect(path, timeout=30)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            if self._version(connection) < VERSION:
-                with connection:
-                    connection.execute(_TABLE)
-                    connection.execute(f"PRAGMA user_version = {VERSION}")
-            yield connection
-
-    @contextmanager
-    def _open_to_read(self) -> Iterator[sqlite3.Connection]:
-        """On a disk that cannot be written, a backup's say."""
-        with self._connected(open_to_read) as connection:
-            self._version(connection)
-            yield connection
-
-    @contextmanager
-    def _connected(self, connect: Callable[[Path], sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(connect(self.path)) as connection:
-                yield connection
-        except sqlite3.OperationalError as error:  # of the disk, or of another process: the file is whole
-            raise PayError(
-                f"the ledger {self.path} cannot be read or written now ({error}). See to that (room on the disk, its "
-                "rights), and run this again: what was sent until now is not sent twice"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise PayError(
-                f"the ledger {self.path} cannot be used ({error}). Put back a copy, or move it away: payments that "
-                "MTurk has are then found there"
-            ) from error
-
-    def _version(self, connection: sqlite3.Connection) -> int:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise PayError(
-                f"{self.path} was written by a newer version of this program (its form is {version}, this program "
-                f"knows {VERSION}). Update parlai-humaneval; nothing was changed or paid"
-            )
-        return int(version)
 
 
 def _payment(row: dict[str, object]) -> Payment:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
 
 from mephisto_tasks.payments.ledger import Kind, Payment, State, token_of
 from mephisto_tasks.payments.policy import Due
+from mephisto_tasks.payments.quote import DOLLARS
 
-Note = Callable[[Payment, State, str], None]
-"""Writes into the ledger how a payment stands, and what the crowd's site said."""
+
+class Note(Protocol):
+    """Writes into the ledger how a payment stands, and what the crowd's site said."""
+
+    def __call__(self, payment: Payment, state: State, words: str, batch: str | None = None) -> None:
+        """``batch``: the site's id of the payments that are sent together; None: as it was."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,9 @@ class Owed:
     left: Decimal
     paid: dict[Kind, int]
 
-    def payment(self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "") -> Payment:
+    def payment(
+        self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "", currency: str = DOLLARS
+    ) -> Payment:
         """The next payment of this kind for it."""
         work = self.due.work
         round_ = self.paid.get(kind, 0)
@@ -38,6 +45,7 @@ class Owed:
             amount=amount,
             why=self.due.why,
             file=file,
+            currency=currency,
         )
 
 
@@ -64,7 +72,7 @@ class Remaining:
 class Proposal:
     """What a payer would do: ``payments`` to send, those ``found`` that were made elsewhere, and what remains.
 
-    ``confirmed``: written into files before, and paid by now, as the site says.
+    ``confirmed``: written into files before, or left in the middle of paying, and paid by now, as the site says.
     """
 
     payments: list[Payment] = field(default_factory=list)
@@ -75,13 +83,20 @@ class Proposal:
 
 
 class Payer(Protocol):
-    """A way of paying. Everything that it cannot do raises PayError or a CrowdError, in sentences."""
+    """A way of paying. Everything that it cannot do raises PayError or a CrowdError, in sentences.
+
+    A site that cannot tell a second sending from the first is asked in one order only: its payments are noted as ``paying``,
+    then it is asked, then they are noted as ``sent``. Left in the middle, they are never proposed again: :meth:`propose` may
+    give them as ``confirmed``, or a person settles them.
+    """
 
     account: str
     title: str
-    """For people: “MTurk sandbox (my_lab)”."""
+    """For people: the site and the account."""
     witness: str
-    """What :meth:`audit` compares the ledger with, for people: “MTurk”."""
+    """What :meth:`audit` compares the ledger with, for people."""
+    is_real: bool
+    """Whether this is money; else the site is one for trials."""
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
         """What can be sent now. Asks the crowd's site, and changes nothing."""

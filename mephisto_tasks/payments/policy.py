@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from mephisto_tasks.storage.work import CENT, Work, cents, unit_of
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.quality import check_dialogue, check_workers, known_checks
 from parlai_humaneval.schema.records import Rated
 
@@ -22,7 +23,7 @@ MOST_DOLLARS = Decimal("1000.00")
 """For one piece of work; more is a slip of the pen."""
 
 
-class PayError(RuntimeError):
+class PayError(HumanevalError, RuntimeError):
     """Pay that cannot be worked out or sent; the message says why, and what to do."""
 
 

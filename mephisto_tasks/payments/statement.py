@@ -15,12 +15,12 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict
 
-from mephisto_tasks.crowds.base import CrowdError
 from mephisto_tasks.payments.ledger import OPEN, PAID, SETTLED, Kind, Ledger, Payment
 from mephisto_tasks.payments.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_checks
-from mephisto_tasks.storage.provider_names import SANDBOX
-from mephisto_tasks.storage.results import blueprint_of_newest, query, read_records
+from mephisto_tasks.storage.crowd_errors import CrowdError
+from mephisto_tasks.storage.results import query, read_records
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.work import CENT, Work, work_done
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -108,9 +108,10 @@ class Books:
 
     @property
     def in_sandbox(self) -> tuple[Decimal, Decimal]:
-        """Of what people are owed, and of what the ledger says was paid: what is in MTurk's sandbox, and no real money."""
-        owed = [one.amount for one in self.dues if one.work.provider == SANDBOX and not one.work.simulated]
-        paid = [one.amount for one in self.payments if one.state in PAID and one.account.startswith(f"{SANDBOX}:")]
+        """Of what people are owed, and of what the ledger says was paid: what is at sites for trials, and no real money."""
+        trials = {account.payer.account.partition(":")[0] for account in self.accounts if not account.payer.is_real}
+        owed = [one.amount for one in self.dues if one.work.provider in trials and not one.work.simulated]
+        paid = [one.amount for one in self.payments if one.state in PAID and one.account.partition(":")[0] in trials]
         return sum(owed, NOTHING), sum(paid, NOTHING)
 
     @property
@@ -124,14 +125,19 @@ class Books:
         return [one for account in self.accounts for one in account.proposal.remaining]
 
     @property
+    def in_between(self) -> list[Payment]:
+        """Being paid when a run ended: only a person can say whether they were."""
+        return [payment for payment in self.payments if payment.state == "paying"]
+
+    @property
     def to_send(self) -> list[Payment]:
         return [payment for account in self.accounts for payment in account.to_send]
 
     def refused_of(self, proposed: Books) -> bool:
-        """Whether something that the ``proposed`` books wanted to send was refused, or could not be looked at."""
+        """Whether something that the ``proposed`` books wanted to send was refused, or is not known to be paid."""
         settled = {payment.token for payment in self.payments if payment.state in SETTLED}
         not_sent = any(payment.token not in settled for payment in proposed.to_send)
-        return not_sent or any(one.refused for one in self.remaining)
+        return not_sent or bool(self.in_between) or any(one.refused for one in self.remaining)
 
     def fees_of(self, payments: Iterable[Payment]) -> Decimal:
         """What crowds' sites take beside these payments."""
@@ -195,7 +201,6 @@ class Books:
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
-        """Every payment once, but for those that were refused."""
         proposed = [
             payment for account in self.accounts for payment in (*account.proposal.found, *account.proposal.payments)
         ]
@@ -289,7 +294,6 @@ def _first_problem(error: ValueError) -> str:
 
 
 def _requesters(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
-    """(Provider, requester) → the runs that they launched."""
     rows = query(
         data_dir,
         """SELECT task_runs.provider_type, requesters.requester_name, task_runs.task_run_id

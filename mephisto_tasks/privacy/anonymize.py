@@ -17,7 +17,8 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from mephisto_tasks.privacy.pii import Cleaner, Found
-from parlai_humaneval.tables.columns import TableName, Tables, typed
+from parlai_humaneval.tables.columns import Tables, typed
+from parlai_humaneval.tables.schema import TableName
 
 Coarse = Literal["day", "week"]
 FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")
@@ -255,7 +256,6 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _began(tables: Tables) -> pd.Timestamp | None:
-    """The day on which the first of all answers was given."""
     times = pd.concat([tables.dialogues["started"], tables.judgements["started"]]).dropna()
     read = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601").dropna()
     return None if read.empty else read.min().floor("D")

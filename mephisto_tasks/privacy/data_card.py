@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from mephisto_tasks.privacy.anonymize import Coarse
 from parlai_humaneval import __version__
 from parlai_humaneval.materials.consent import Consent
-from parlai_humaneval.tables.columns import TABLE_DESCRIPTIONS, TABLES, TableName, Tables
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TABLES, TableName
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
 
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"

@@ -17,9 +17,10 @@ from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_pay
 from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erasure_plan import Going, as_they_are_now
 from mephisto_tasks.privacy.exported_files import Outside, outside
-from mephisto_tasks.storage.locks import AlreadyRunning, study_folder, task_lock
-from mephisto_tasks.storage.logs import JUDGES_FILE, JudgingElsewhere, keep_out, only_judging
-from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, query, task_names
+from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
+from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
+from mephisto_tasks.storage.results import ResultsError, query, task_names
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval._util.files import write_private
 
@@ -93,7 +94,9 @@ def _check_not_being_paid(data_dir: Path, person: Going) -> list[Payment]:
     theirs = [one for one in payments if one.worker == person.pseudonym]
     if any(one.state in OPEN for one in theirs):
         raise ForgetError(
-            f"{person.pseudonym}: a payment to them is under way. End it first (`parlai-humaneval pay --send`), then forget"
+            "a payment to them is under way",
+            where=person.pseudonym,
+            try_="end it first (`parlai-humaneval pay --send`), then forget",
         )
     return theirs
 
@@ -117,7 +120,9 @@ def unfinished(data_dir: Path) -> list[Going]:
     except FileNotFoundError:
         return []
     except ValidationError as error:
-        raise ForgetError(f"{path} is damaged; name the workers once more, after moving that file away") from error
+        raise ForgetError(
+            f"{path} is damaged", try_="name the workers once more, after moving that file away"
+        ) from error
 
 
 Ticking = Callable[[str], None]
@@ -174,7 +179,8 @@ def _check_none_came(people: Sequence[Going], now: Sequence[Going]) -> None:
     for before, after in zip(people, now, strict=True):
         if (before.tasks, before.parts) != (after.tasks, after.parts):
             raise ForgetError(
-                f"{before.pseudonym} took part meanwhile: nothing was deleted. Run it once more, and see what would go now"
+                f"{before.pseudonym} took part meanwhile: nothing was deleted",
+                try_="run it once more, and see what would go now",
             )
 
 
@@ -183,27 +189,25 @@ def _check_locked(person: Going, tasks: Collection[str]) -> None:
     others = sorted({*person.tasks} - {*tasks})
     if others:
         raise ForgetError(
-            f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted. Run it once more"
+            f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted", try_="run it once more"
         )
 
 
 def _forget(data_dir: Path, person: Going) -> Forgotten:
     called = traces.invited_as(data_dir, person)
     if person.blocks:
-        keep_out(data_dir, person.pseudonym, person.blocks)
+        keep_blocked(data_dir, person.pseudonym, person.blocks)
     files = outside(data_dir, person, called, dry=False)
     traces.payments(data_dir, person, called)
-    traces.invitations(data_dir, person)
     traces.snapshots(data_dir, person)
     traces.judged_by_others(data_dir, person)
-    traces.judged_by_models(data_dir, person)
     traces.files(data_dir, person)
     traces.providers(data_dir, person)
     traces.lines(data_dir, person)
     traces.database(data_dir, person)
     others = [str(row[0]) for row in query(data_dir, "SELECT worker_name FROM workers")]
     left = traces.left_over(data_dir, person, called, others) if person.everywhere else []
-    kept = [BEGUN_FILE, *(["kept_out.jsonl"] if person.blocks else [])]
+    kept = [BEGUN_FILE, *([ERASED_BUT_BLOCKED.name] if person.blocks else [])]
     return Forgotten(worker=person.pseudonym, left_over=[name for name in left if name not in kept], files=files)
 
 
@@ -220,14 +224,15 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
                 stack.enter_context(task_lock(data_dir, task))
             except AlreadyRunning as error:
                 raise ForgetError(
-                    f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues: nothing "
-                    "was deleted. Stop it (Ctrl-C where it runs), forget, and launch again: it goes on"
+                    f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues: "
+                    "nothing was deleted",
+                    try_="stop it (Ctrl-C where it runs), forget, and launch again: it goes on",
                 ) from error
             if (study_folder(data_dir, task) / "ledger.db").is_file():
                 stack.enter_context(only_payer(data_dir, task))
-            if (study_folder(data_dir, task) / JUDGES_FILE).is_file():
+            if JUDGE_ANSWERS.exists(data_dir, task):
                 try:
                     stack.enter_context(only_judging(data_dir, task))
                 except JudgingElsewhere as error:
-                    raise ForgetError(f"{error}; nothing was deleted. Forget after that") from error
+                    raise ForgetError(error, try_="forget after that: nothing was deleted") from error
         yield

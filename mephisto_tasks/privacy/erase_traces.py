@@ -11,17 +11,19 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.admission.browsers import FILE as BROWSERS
 from mephisto_tasks.admission.browsers import names_of
+from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
-from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going, rows_of
+from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import drop_judged, drop_lines
-from mephisto_tasks.storage.results import PATIENCE_S, ResultsError
+from mephisto_tasks.storage.logs import erase_lines
+from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, rows_of
+from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import names_of as names_of_worker
 from parlai_humaneval._util.files import write_private
 
@@ -35,7 +37,14 @@ def erase(path: Path, statements: Sequence[Statement]) -> int:
     """
     if not path.is_file():
         return 0
-    with _opened(path) as connection:
+    database = Database(
+        path,
+        error=ResultsError,
+        if_busy="run `parlai-humaneval forget --finish` after that: it completes what was begun",
+        patience_s=PATIENCE_S,
+        pragmas=["secure_delete = ON"],
+    )
+    with closing(database.connect()) as connection, database.checked():
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         before = connection.total_changes
         connection.execute("BEGIN IMMEDIATE")
@@ -48,21 +57,8 @@ def erase(path: Path, statements: Sequence[Statement]) -> int:
         connection.execute("VACUUM")
         held, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if held:  # what was taken out stands in the file still, or in its log
-            raise sqlite3.OperationalError("another program reads it")
+            raise sqlite3.OperationalError("the file is locked by a reader")
     return changed
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
-        try:
-            connection.execute("PRAGMA secure_delete = ON")
-            yield connection
-        except sqlite3.OperationalError as error:
-            raise ResultsError(
-                f"{path} cannot be written now ({error}). See to that (another program that holds it, room on the disk), "
-                "and run `parlai-humaneval forget --finish`: what was begun is then done to its end"
-            ) from error
 
 
 def _table_of(sql: str) -> str:
@@ -72,10 +68,6 @@ def _table_of(sql: str) -> str:
 
 DELETED = "[deleted]"
 """Stands where somebody's words stood in what others did."""
-LINES_FILES = ("blocks.jsonl", "notes.jsonl")
-"""In the data directory."""
-STUDY_LINES = ("turned_away.jsonl", "consents.jsonl")
-"""In the folder of a study."""
 
 
 def database(data_dir: Path, person: Going) -> int:
@@ -108,40 +100,18 @@ def database(data_dir: Path, person: Going) -> int:
 
 
 def providers(data_dir: Path, person: Going) -> int:
-    """What the crowd providers keep beside Mephisto's database."""
-    mine, units = (person.worker_id,), _ids(person.units)
+    """What the crowds keep in stores of their own."""
     changed = 0
     if person.everywhere:
-        changed += erase(data_dir / "mock" / "mock.db", [("DELETE FROM workers WHERE worker_id = ?", mine)])
         changed += erase(data_dir / BROWSERS, [("DELETE FROM held WHERE worker IN (?, ?)", names_of(person.name))])
-    link: list[Statement] = [
-        ("DELETE FROM visits WHERE worker_name = ? AND task_name = ?", (person.name, task)) for task in person.tasks
-    ]
-    if person.everywhere:
-        link = [
-            ("DELETE FROM visits WHERE worker_name = ?", (person.name,)),
-            ("DELETE FROM blocked WHERE worker_id = ?", mine),
-        ]
-    changed += erase(data_dir / "link" / "link.db", link)
-    of_hits: list[Statement] = [
-        (
-            "UPDATE hits SET assignment_id = NULL, unit_id = NULL WHERE assignment_id IN (SELECT assignment_id FROM "
-            "agent_assignments WHERE agent_id IN (SELECT value FROM json_each(?)))",
-            (_texts(person.units),),
-        ),
-        ("DELETE FROM agent_assignments WHERE agent_id IN (SELECT value FROM json_each(?))", (_texts(person.units),)),
-    ]
-    for name in ("mturk", "mturk_sandbox"):
-        changed += erase(data_dir / name / "mturk.db", of_hits) if units != "[]" else 0
+    for crowd in crowds():
+        for trace in crowd.traces(data_dir, person.forgotten):
+            changed += erase(trace.store, trace.statements)
     return changed
 
 
 def _ids(parts: Sequence[Any]) -> str:
     return json.dumps([int(part.agent_id) for part in parts])
-
-
-def _texts(parts: Sequence[Any]) -> str:
-    return json.dumps([part.agent_id for part in parts])
 
 
 def files(data_dir: Path, person: Going) -> int:
@@ -196,17 +166,8 @@ def _without_words(key: str, item: Any, person: Going, inside: bool) -> Any:
 
 
 def lines(data_dir: Path, person: Going) -> int:
-    """Blocks, notes, who was turned away, who agreed to what."""
-    mark = person.pseudonym.encode()
-    paths = [study_folder(data_dir, task) / name for task in person.tasks for name in STUDY_LINES]
-    if person.everywhere:
-        paths += [data_dir / name for name in LINES_FILES]
-    return sum(drop_lines(path, lambda line: mark in line) for path in paths)
-
-
-def judged_by_models(data_dir: Path, person: Going) -> int:
-    """What judges were given to read of the worker's dialogues, and what they said of them."""
-    return drop_judged(data_dir, person.dialogues)
+    """The worker's lines in all logs, with what judges read and said of their dialogues."""
+    return erase_lines(data_dir, person.pseudonym, person.dialogues, person.tasks, everywhere=person.everywhere)
 
 
 def snapshots(data_dir: Path, person: Going) -> int:
@@ -220,33 +181,9 @@ def snapshots(data_dir: Path, person: Going) -> int:
     return changed
 
 
-def invitations(data_dir: Path, person: Going) -> int:
-    """The worker's invitation, and that they came by it; a class's link stays, with its place free again."""
-    return sum(
-        erase(
-            study_folder(data_dir, task) / "invitations.db",
-            [
-                ("DELETE FROM guests WHERE worker = ?", (person.name,)),
-                ("DELETE FROM invitations WHERE worker = ?", (person.name,)),
-            ],
-        )
-        for task in person.tasks
-        if (study_folder(data_dir, task) / "invitations.db").is_file()
-    )
-
-
 def invited_as(data_dir: Path, person: Going) -> list[str]:
-    """Name and address under which a worker was invited, which the list of who is owed what names them by."""
-    from mephisto_tasks.crowds.invitations.store import Book
-
-    found = [
-        text
-        for task in person.tasks
-        for invitation in Book(study_folder(data_dir, task)).all()
-        if invitation.worker == person.name
-        for text in (invitation.name, invitation.email)
-    ]
-    return list(dict.fromkeys(text for text in found if text))
+    """Names and addresses by which crowds know a worker, which the list of who is owed what may hold."""
+    return [name for crowd in crowds() for name in crowd.people(data_dir, person.tasks, person.name)]
 
 
 def payments(data_dir: Path, person: Going, called: Sequence[str]) -> int:

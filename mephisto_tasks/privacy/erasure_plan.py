@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mephisto_tasks.crowds.base import Forgotten
+from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE
-from mephisto_tasks.storage.provider_names import PROVIDERS
-from mephisto_tasks.storage.results import blueprint_of_newest, check_task, query, query_file, task_names
+from mephisto_tasks.storage.results import check_task, query, rows_of, task_names
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, names_of, seconds
 
 RUNS = Path("data") / "runs" / "NO_PROJECT"
@@ -62,6 +64,12 @@ class Going(BaseModel):
     @property
     def units(self) -> list[Part]:
         return [part for part in self.parts if part.unit_id]
+
+    @property
+    def forgotten(self) -> Forgotten:
+        """For crowds' own stores."""
+        agents = [part.agent_id for part in self.units]
+        return Forgotten(self.worker_id, self.name, self.tasks, agents, self.everywhere)
 
     @property
     def practices(self) -> list[Part]:
@@ -149,7 +157,6 @@ class Places:
         )
 
     def _parts(self, known: KnownWorker) -> Iterator[tuple[Part, float]]:
-        """Every part of a worker, and when it began."""
         for agent, unit, task, run, assignment, at in query(self.data_dir, _UNITS, [known.worker_id]):
             folder = str(RUNS / str(run) / str(assignment) / str(agent))
             yield Part(agent_id=str(agent), unit_id=str(unit), task_name=str(task), folder=folder), seconds(str(at))
@@ -163,24 +170,8 @@ class Places:
         return [task for task, files in self._files.items() if any(mark in file for file in files for mark in marks)]
 
     def _outside_ids(self, known: KnownWorker, tasks: Collection[str], agents: Collection[str]) -> list[str]:
-        """What crowds' sites call the worker's participations in these tasks."""
-        of_visits = rows_of(
-            self.data_dir / "link" / "link.db",
-            "visits",
-            "SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN "
-            "(SELECT value FROM json_each(?))",
-            [known.name, json.dumps(list(tasks))],
-        )
-        of_hits = [
-            row
-            for provider in PROVIDERS
-            for row in rows_of(
-                self.data_dir / provider / "mturk.db",
-                "agent_assignments",
-                "SELECT assignment_id FROM agent_assignments WHERE agent_id IN (SELECT value FROM json_each(?))",
-                [json.dumps(list(agents))],
-            )
-        ]
+        person = Forgotten(known.worker_id, known.name, list(tasks), list(agents))
+        of_crowds = [name for crowd in crowds() for name in crowd.outside_ids(self.data_dir, person)]
         paid = [
             row
             for task in tasks
@@ -191,20 +182,12 @@ class Places:
                 [known.pseudonym],
             )
         ]
-        ids = (str(value) for row in (*of_visits, *of_hits, *paid) for value in row)
+        ids = [*of_crowds, *(str(value) for row in paid for value in row)]
         return list(dict.fromkeys(one for one in ids if one))
 
     def _blocks(self, known: KnownWorker) -> list[str]:
-        """Qualifications that a worker holds, and that keep them out of studies."""
         held = {str(row[0]) for row in query(self.data_dir, _GRANTED, [known.worker_id])}
         return sorted(name for name in held if name in self._blocking or name.startswith(BLOCKED_EVERYWHERE))
-
-
-def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
-    """Rows of an SQLite file; none where it, or the table, is not there."""
-    if not path.is_file() or not query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table]):
-        return []
-    return query_file(path, sql, values)
 
 
 def _events(folder: Path) -> list[dict[str, Any]]:

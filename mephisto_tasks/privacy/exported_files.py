@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.privacy.erasure_plan import Going
-from mephisto_tasks.storage.logs import WrittenFile, no_longer, note_written, written_files
+from mephisto_tasks.storage.logs import WrittenFile, note_deleted, note_written, written_files
 from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.statistics.core.formatting import counted
@@ -66,12 +66,12 @@ def _one(data_dir: Path, file: WrittenFile, person: Going, called: Sequence[str]
         if not dry:
             path.unlink()
             _remove_empty(path.parent)
-            no_longer(data_dir, file)
+            note_deleted(data_dir, file)
         return Outside(path=file.path, done="deleted")
     if file.kind == "links" and path.suffix != ".csv" and any(_plain(name) in _plain(path.stem) for name in called):
         if not dry:
             path.unlink()
-            no_longer(data_dir, file)
+            note_deleted(data_dir, file)
         return Outside(path=file.path, done="deleted")
     new, rows = _without(path, person, called)
     if new is None:
@@ -115,7 +115,6 @@ def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | No
 
 
 def _who(row: Mapping[str, Any]) -> list[Any]:
-    """The cells that say whose row it is."""
     return [row.get(column) for column in ("worker_id", "worker", "name", "email")]
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mephisto_tasks.crowds.registry import crowds
+
 EMAIL, PHONE, ACCOUNT, CROWD_ID, NAME, WORKER, PATH = (
     "[e-mail]",
     "[telephone]",
@@ -71,8 +73,6 @@ _NATIONAL_PHONE = re.compile(
     r"(?<![\d.,+-])(?:[0０٠۰०]\d(?:[ ./()-]{0,2}\d){7,11}|1[3-9]\d{9}|[2-9]\d\d[ .-]\d{3}[ .-]\d{3,4})(?![\d.,-]*\d)"
 )
 """As numbers are written at home in countries that nobody named: with a leading 0, a Chinese mobile one, three by three."""
-_MTURK = re.compile(r"\bA[0-9A-Z]{12,14}\b")
-_PANEL = re.compile(r"\b[0-9a-f]{24}\b")
 _PSEUDONYM = re.compile(r"\bw[0-9a-f]{12}\b")
 _NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Letters of languages that write no space between words."""
@@ -101,8 +101,7 @@ class Cleaner:
             (ACCOUNT, _HANDLE),
             *_any_of(WORKER, ids, re.IGNORECASE),
             (WORKER, _PSEUDONYM),
-            (CROWD_ID, _MTURK),
-            (CROWD_ID, _PANEL),
+            *((CROWD_ID, re.compile(pattern)) for crowd in crowds() for pattern in crowd.private_ids),
             *_any_of(NAME, full, re.IGNORECASE),
             *_any_of(NAME, {part for part in parts if part[0].isupper()}),
             (PATH, _PATH),

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse, Review
 from mephisto_tasks.privacy.data_card import JSON_FILE, PAGE, SUMS, Card, card_of, write_card
 from mephisto_tasks.privacy.pii import Cleaner
-from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import agreements, is_deciding, text_of
+from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval._util.csv_cells import write_rows
@@ -62,7 +61,7 @@ def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> A
     texts: dict[str, Consent] = {}
     covered: set[str] = set()
     for task in dict.fromkeys([*tasks, *task_names(data_dir)]):
-        of_task = {(line.worker, line.digest) for line in agreements(data_dir, task) if line.worker in people}
+        of_task = {(line.worker, line.digest) for line in CONSENTS.read(data_dir, task) if line.worker in people}
         for worker, digest in of_task:
             text = text_of(data_dir, task, digest)
             if text is None:
@@ -90,15 +89,19 @@ def check_covered(found: Agreed, people: Collection[str], without_text: str) -> 
         return
     if not found.texts:
         raise ReleaseError(
-            "no consent text is stored with these answers, so that nothing here says that they may be published. If people "
-            'agreed elsewhere (on paper, at the panel), say how: --without-consent-text "Signed forms, ethics board 12/26"; '
-            "it stands in the data card. For a next study: consent_file=…"
+            "no consent text is stored with these answers, so that nothing here says that they may be published",
+            try_=(
+                "if people agreed elsewhere (on paper, at the panel), say how, for the data card: "
+                '--without-consent-text "Signed forms, ethics board 12/26"',
+                "for a next study: consent_file=…",
+            ),
         )
     raise ReleaseError(
-        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that says that answers may be published "
-        f"(covers_release): {', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}. Nothing was "
-        "written. Leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: true asks "
-        "everybody who comes again"
+        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that says that answers "
+        "may be published (covers_release), so nothing was written: "
+        f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}",
+        try_="leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: "
+        "true asks everybody who comes again",
     )
 
 
@@ -155,7 +158,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         records, left_out = _only_covered(records, found)
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
-    if any(is_deciding(data_dir, task) for task in wanted.tasks):
+    if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
         left_out.append(LOG_LEFT_OUT)
     check_covered(found, people, wanted.without_text)
     anonymizer = Anonymizer(_cleaner(data_dir, wanted), wanted.coarse)
@@ -189,14 +192,13 @@ def _check_free(wanted: Wanted) -> None:
     check_free(wanted.folder, force=wanted.force)
     if wanted.folder in wanted.review.resolve().parents:
         raise TableError(
-            f"{wanted.review} would be part of the release: it holds what must not be published. Name another"
+            f"{wanted.review} would be part of the release: it holds what must not be published", try_="name another"
         )
     if wanted.review.exists() and not wanted.force:
-        raise TableError(f"{wanted.review} is there already; --force replaces it, --review names another file")
+        raise TableError(f"{wanted.review} is there already", try_="--force replaces it, --review names another file")
 
 
 def _ours(folder: Path) -> list[Path]:
-    """What an earlier export or release left in the folder."""
     names = {JSON_FILE, PAGE, SUMS, "README.md"}
     return [
         path
@@ -214,11 +216,8 @@ def _only_covered(records: Sequence[Rated], found: Agreed) -> tuple[list[Rated],
 
 
 def _cleaner(data_dir: Path, wanted: Wanted) -> Cleaner:
-    """Knows everybody who was ever here, or invited."""
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
-    folders = (study_folder(data_dir, task) for task in wanted.tasks)
-    people = [invitation for folder in folders for invitation in Book(folder).all() if invitation.seats is None]
-    invited = {name for person in people for name in (person.name, person.email)}
+    invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
     return Cleaner(invited, workers, wanted.regions)
 
 

@@ -21,6 +21,7 @@ from mephisto_tasks.server.connection import Connection
 from mephisto_tasks.server.cookies import SECRETS, Browsers
 from mephisto_tasks.server.hosts import Hosts
 from mephisto_tasks.server.page_errors import NOT_OF_A_PAGE, TOO_MANY_ERRORS
+from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from mephisto_tasks.server.router import OperatorSilent, Router
 from mephisto_tasks.server.security import (
     ALL_ANSWERS_BURST,
@@ -210,7 +211,7 @@ FreshIds = Callable[[], dict[str, str]]
 def create_app(
     router: Router,
     static_dir: Path,
-    provider_type: str = "mock",
+    page: PagePolicy = ONLY_HERE,
     side_door: SideDoor | None = None,
     visitors: Visitors | None = None,
     frame_sites: Sequence[str] = (),
@@ -222,7 +223,7 @@ def create_app(
 ) -> web.Application:
     """The application that serves ``static_dir`` and routes for ``router``.
 
-    ``provider_type`` and ``frame_sites`` say who may show the page in a frame (see :func:`security_headers`).
+    ``page`` and ``frame_sites`` say who may show the page in a frame (see :func:`security_headers`).
     ``side_door``: the same page for other people, with a router of its own, at a secret address. ``visitors``: who may
     send how much; by default no proxy is trusted. ``guard``: of the raters' pages. ``hosts``: the names that it is asked
     for under; by default this machine's own. ``fresh_ids``: for those who press Start without any. ``secure``: the study
@@ -234,7 +235,7 @@ def create_app(
         client_max_size=p.MAX_REQUEST,
         middlewares=middlewares,
     )
-    _add_headers(app, security_headers(provider_type, frame_sites))
+    _add_headers(app, security_headers(page, frame_sites))
     routers = [router]
     if side_door is not None:
         routers.append(side_door.router)
@@ -242,7 +243,7 @@ def create_app(
             app, side_door.path
         )
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
-    browsers = Browsers(framed=provider_type.startswith("mturk") or bool(frame_sites), secure=secure)
+    browsers = Browsers(framed=bool(page.frame_ancestors or frame_sites), secure=secure)
     _Routes(router, StaticFiles(static_dir), visitors, guard, browsers, fresh_ids).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from aiohttp import hdrs, web
 
+from parlai_humaneval._util.errors import InvalidValue
+
 logger = logging.getLogger(__name__)
 
 SETTING = "public_names"
@@ -42,9 +44,10 @@ def public_names(configured: Iterable[object]) -> list[str]:
     for given in configured:
         name = str(given).strip().rstrip(".").lower().removeprefix("[").removesuffix("]")
         if _NAME.fullmatch(name) is None and not _is_address(name):
-            raise ValueError(
-                f"{SETTING}: {str(given)!r} is no name of a machine; write them as [study.example.org], without https://, "
-                "port or path"
+            raise InvalidValue(
+                f"{str(given)!r} is no name of a machine",
+                where=SETTING,
+                try_="write them as [study.example.org], without https://, port or path",
             )
         names.append(name)
     return names
@@ -88,7 +91,6 @@ class Hosts:
         return name in self._own or name in self._given or _is_address(name)
 
     def _is_ours(self, origin: str, hosts: list[tuple[str, int | None]]) -> bool:
-        """Whether a page of this origin was served under one of the names, or under one that this request asks for."""
         try:
             parts = urlsplit(origin)
             name, port = (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(parts.scheme)

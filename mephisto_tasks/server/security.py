@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import phrase
 
-MTURK_FRAMES = ("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com")
-MTURK_FORMS = ("https://www.mturk.com", "https://*.mturk.com")
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?")
 THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]", "::1")
 PACKETS_PER_SECOND = 400.0
@@ -58,24 +58,23 @@ def origin(site: object) -> str:
     text = str(site).strip().rstrip("/")
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
-        raise ValueError(
-            f"frame_sites: {text!r} is no site; write https://host or https://host:port, without a path "
-            "(http:// for 127.0.0.1 and localhost only)"
+        raise InvalidValue(
+            f"{text!r} is no site",
+            where="frame_sites",
+            try_="write https://host or https://host:port, without a path (http:// for 127.0.0.1 and localhost only)",
         )
     return text
 
 
-def security_headers(provider_type: str, sites: Sequence[str] = ()) -> dict[str, str]:
-    """Headers for every response.
+def security_headers(page: PagePolicy = ONLY_HERE, sites: Sequence[str] = ()) -> dict[str, str]:
+    """Headers for every response: the page may load only what this server serves.
 
-    The page may load only what this server serves. MTurk shows it in a frame and takes the finished task
-    by a form, so with an ``mturk…`` provider its sites may do both; with any other only this server may.
-
-    ``sites``: others that may do both (:func:`origin`).
+    Args:
+        page: of the crowd, whose site may show it in a frame and take the finished task by a form.
+        sites: others that may do both (:func:`origin`).
     """
-    on_mturk = provider_type.startswith("mturk")
-    frames = " ".join(("'self'", *(MTURK_FRAMES if on_mturk else ()), *sites))
-    forms = " ".join(("'self'", *(MTURK_FORMS if on_mturk else ()), *sites))
+    frames = " ".join(("'self'", *page.frame_ancestors, *sites))
+    forms = " ".join(("'self'", *page.form_targets, *sites))
     policy = (
         "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
         f"form-action {forms}; frame-ancestors {frames}"
@@ -83,7 +82,7 @@ def security_headers(provider_type: str, sites: Sequence[str] = ()) -> dict[str,
     return {
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer" if not on_mturk else "strict-origin-when-cross-origin",
+        "Referrer-Policy": page.referrer,
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     }
 
@@ -160,8 +159,10 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
         try:
             networks.append(ipaddress.ip_network(str(text), strict=False))
         except ValueError as error:
-            raise ValueError(
-                f"trusted_proxies: {text!r} is no address and no network; write them as [127.0.0.1,10.0.0.0/8]"
+            raise InvalidValue(
+                f"{text!r} is no address and no network",
+                where="trusted_proxies",
+                try_="write them as [127.0.0.1,10.0.0.0/8]",
             ) from error
     return tuple(networks)
 

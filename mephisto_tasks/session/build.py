@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.config.task import ConfigError, TaskConfig, resolve_file
+from mephisto_tasks.config.errors import ConfigError, NothingToDo
+from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.steering import Steered
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.results import failed_tries, past_practices
@@ -31,10 +32,6 @@ NUMBERS = {
     7: phrase("seven"),
     8: phrase("eight"),
 }
-
-
-class NothingToDo(Exception):
-    """Everything that the settings ask for is there already."""
 
 
 def tries_in_words(config: TaskConfig) -> str:
@@ -99,7 +96,7 @@ def study_presenter(
     try:
         return presenter_of(replies, options, compared=compared, ask_again=ask_again, names=names)
     except (FilterError, VocabularyError) as error:
-        raise ConfigError(f"replies: {error}") from error
+        raise ConfigError(error, where="replies") from error
 
 
 def unprotected_languages(config: TaskConfig, presenter: SettledPresenter) -> list[str]:
@@ -111,8 +108,9 @@ def unprotected_languages(config: TaskConfig, presenter: SettledPresenter) -> li
 def unfit_practice(path: Path, problem: str) -> ConfigError:
     """What is said of practice items that do not fit a study."""
     return ConfigError(
-        f"{path}: {problem}. Name items that fit (onboarding_file=…), or have no practice "
-        "(onboarding_qualification=null)"
+        problem,
+        where=path,
+        try_="name items that fit (onboarding_file=…), or have no practice (onboarding_qualification=null)",
     )
 
 
@@ -129,7 +127,7 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
     """The words of the page: a file of one's own, or the task's for the metric, or the task's.
 
     Raises:
-        MaterialError: a file that cannot be used.
+        DataError: a file that cannot be used.
     """
     of_metric = task_config / f"instructions_{config.metric}.yaml"
     of_task = of_metric if of_metric.is_file() else task_config / "instructions.yaml"
@@ -141,7 +139,6 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
 
 
 def _of_all_tasks(config: TaskConfig) -> set[str]:
-    """Flags of settings that both engines have."""
     flags = {
         "practice": bool(config.onboarding_qualification),
         "told_at_once": config.onboarding_feedback == "each_item",
@@ -151,21 +148,23 @@ def _of_all_tasks(config: TaskConfig) -> set[str]:
 
 
 def _of_pay(config: TaskConfig, pay: str) -> set[str]:
-    """Flags of what raters are promised, for all of the work and for a part of it."""
     of_part = {"pro_rata": {"part_paid"}, "full": {"left_paid"}, "none": set[str]()}
     return {"unpaid"} if pay == t(UNPAID) else of_part[config.payment.partial]
 
 
 def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:
     """``what`` (all judgements) is there, or by order not given out; ``more``: the settings that ask for more."""
-    see = f"See them with `parlai-humaneval report --task-name {task_name}`, or ask for more: {more}"
+    see = f"see them with `parlai-humaneval report --task-name {task_name}`, or ask for more: {more}"
     if not steered.stopped:
-        return NothingToDo(f"{what} of task {task_name!r} are there already. {see}")
+        return NothingToDo(f"{what} of task {task_name!r} are there already", try_=see)
     which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
     return NothingToDo(
-        f"{what} of task {task_name!r} are there already, or stopped. {see}. Not given out: {which}. "
-        f"`parlai-humaneval steer resume-pair MODEL MODEL --task-name {task_name}` gives a pair out again, "
-        f"`parlai-humaneval steer restore MODEL --task-name {task_name}` takes a retired model in again."
+        f"{what} of task {task_name!r} are there already, or stopped (not given out: {which})",
+        try_=(
+            see,
+            f"`parlai-humaneval steer resume-pair MODEL MODEL --task-name {task_name}` gives a pair out again",
+            f"`parlai-humaneval steer restore MODEL --task-name {task_name}` takes a retired model in again",
+        ),
     )
 
 

@@ -32,7 +32,7 @@ from mephisto_tasks.session.display import marked_up
 from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.storage.retry import Saving
 from parlai_humaneval.i18n.translate import ENGLISH, Language, phrase, speaking
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.schema.events import REFUSED_EXCERPT, Refused
 from parlai_humaneval.schema.steps import (
     MAX_TEXT,
@@ -357,7 +357,7 @@ class PageSession:
 
         def run() -> None:
             try:
-                with kept_running():
+                with isolate_model_code():
                     future.set_result(work())
             except Exception as error:  # noqa: BLE001 - the waiting thread raises it again
                 future.set_exception(error)

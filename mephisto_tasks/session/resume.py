@@ -64,17 +64,21 @@ def going_on(
             cut_off += 1
             told |= {name: (name, then, now) for name, then, now in found}
     if told:
-        raise ConfigError(_refusal(cut_off, told.values()))
+        raise _refusal(cut_off, told.values())
     return fit
 
 
-def _refusal(number: int, differences: Iterable[Difference]) -> str:
+def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
     lines = "\n".join(f"  {name}: {_shown(then)} then, {_shown(now)} now" for name, then, now in differences)
     units = counted(number, "unit")
-    return (
+    return ConfigError(
         f"{units} of this task {'was' if number == 1 else 'were'} cut off and can go on, but not with other settings than "
-        f"they began with:\n{lines}\nLaunch with the old settings, and they go on; or say cut_off=anew: "
-        "then their raters begin anew, and what they did stays partial; or begin another study: task_name=…"
+        f"they began with:\n{lines}",
+        try_=(
+            "launch with the old settings, and they go on",
+            "or say cut_off=anew: then their raters begin anew, and what they did stays partial",
+            "or begin another study: task_name=…",
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from mephisto_tasks.config.errors import ConfigError
-from mephisto_tasks.config.stopping import change_in_words
+from mephisto_tasks.config.stopping import refused_change
 from mephisto_tasks.storage.retry import Saving
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated, Turn
 from parlai_humaneval.stopping.events import Answered, Arrived, Chose, Event, Outcome, Returned
@@ -263,7 +263,6 @@ class Course:
         return next((place for place in self._about(name, models) if place not in self._answered[name]), None)
 
     def _about(self, name: str, models: Iterable[str]) -> list[int]:
-        """Places of a worker's dialogues about these models."""
         group = frozenset(models)
         return [place for place, drawn in enumerate(self._drawn.get(name, ())) if frozenset(drawn) == group]
 
@@ -353,7 +352,6 @@ def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, .
 
 
 def _newest_of(log: Sequence[Event]) -> dict[str, float]:
-    """Worker → when they last came, answered or came back, in seconds since the epoch."""
     return {event.worker: event.at for event in log if isinstance(event, (Arrived, Chose, Answered, Returned))}
 
 
@@ -390,16 +388,18 @@ def course_of(
         study = replay(events, cut_off=True)
         study.rule.refuse_change(rule.model_copy(update={"max_dialogues": study.rule.max_dialogues}))
     except RuleChanged as changed:
-        raise ConfigError(change_in_words(changed, rule.models)) from changed
+        raise refused_change(changed, rule.models) from changed
     except ReplayError as error:
         raise ConfigError(
-            f"the log of this study's decisions cannot be gone on with: {error}. Put the file back as it was, or begin "
-            "another study: task_name=…"
+            error,
+            where="the log of this study's decisions cannot be gone on with",
+            try_="put the file back as it was, or begin another study: task_name=…",
         ) from error
     if rule.max_dialogues < study.rule.max_dialogues:
         raise ConfigError(
             f"max_dialogues is {rule.max_dialogues}, and was {study.rule.max_dialogues} in an earlier launch: it can only "
-            "be raised. To end the study earlier, end the launch: what is decided by then stands"
+            "be raised",
+            try_="end the launch to end the study earlier: what is decided by then stands",
         )
     if rule.max_dialogues > study.rule.max_dialogues:
         study.extend(rule.max_dialogues, at=clock())
@@ -465,7 +465,6 @@ def _of_turns(record: DialogueRecord, models: Models) -> Outcome | None:
 
 
 def _chooses(turn: Turn) -> bool:
-    """Whether something was chosen, and nothing of any model was missing."""
     return turn.ticks is None and not turn.continued_each and not any(candidate.failed for candidate in turn.candidates)
 
 

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.errors import ConfigError, NothingToDo
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.session.stopping import PATIENCE_S, Course, course_of, note_missing, unknown_workers
-from mephisto_tasks.storage.logs import deciding_events, is_deciding, keep_events
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker
 from mephisto_tasks.storage.retry import Saving
 from mephisto_tasks.storage.unfinished import last_seen
@@ -54,18 +54,19 @@ def build_course(
         ConfigError: the task did not begin as a study that ends when it is decided, or began with another rule; or
             its log is not that of its answers.
     """
-    events = deciding_events(data_dir, task_name)
+    events = DECISIONS.read(data_dir, task_name)
     finished = finished_by_worker(data_dir, task_name)
     if finished and not events:
         raise ConfigError(
-            f"task {task_name!r} has dialogues that were given out without stop=decided: error rates hold only where it is "
-            "so from the first one on. Leave stop out, or begin another study: task_name=…"
+            f"task {task_name!r} has dialogues that were given out without stop=decided: error rates hold "
+            "only where it is so from the first one on",
+            try_="leave stop out, or begin another study: task_name=…",
         )
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     course = course_of(
         events,
         config.rule(models, groups),
-        lambda more: keep_events(data_dir, task_name, more),
+        lambda more: DECISIONS.append(data_dir, *more, task=task_name),
         Saving(closing),
         lambda worker: pseudonyms.worker(f"deciding:{task_name}:{worker}"),
         closing,
@@ -76,9 +77,9 @@ def build_course(
     )
     if unknown := unknown_workers(course, finished):
         raise ConfigError(
-            f"the log of this study's decisions says nothing of {counted(unknown, 'worker')} whose dialogues are finished: "
-            f"it was cut, or {PSEUDONYM_KEY} is another one. Put both files back as they were, or begin another study: "
-            "task_name=…"
+            f"the log of this study's decisions says nothing of {counted(unknown, 'worker')} whose dialogues "
+            f"are finished: it was cut, or {PSEUDONYM_KEY} is another one",
+            try_="put both files back as they were, or begin another study: task_name=…",
         )
     note_missing(course, finished)  # a launch that was killed may not have counted its last ones
     if course.missing > course.free:
@@ -93,20 +94,23 @@ def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
     Raises:
         ConfigError: says what to do.
     """
-    if is_deciding(data_dir, task_name):
-        techniques = [event.technique for event in deciding_events(data_dir, task_name) if isinstance(event, Began)]
+    if DECISIONS.exists(data_dir, task_name):
+        techniques = [event.technique for event in DECISIONS.read(data_dir, task_name) if isinstance(event, Began)]
         of_what = f", a study by {techniques[0]}," if techniques and techniques[0] else ""
         raise ConfigError(
-            f"task {task_name!r}{of_what} began with stop=decided, and every dialogue of it was drawn by that: say so "
-            "again, with the same technique, margin and alpha, or begin another study: task_name=…"
+            f"task {task_name!r}{of_what} began with stop=decided, and every dialogue of it was drawn by that",
+            try_="say so again, with the same technique, margin and alpha, or begin another study: task_name=…",
         )
 
 
-def already_over(task_name: str, standing: Standing) -> str:
+def already_over(task_name: str, standing: Standing) -> NothingToDo:
     """What is said where nobody else is needed in a task."""
-    see = f"See it with `parlai-humaneval report --task-name {task_name}`"
-    more = ", or begin another study: task_name=…" if standing.ended == "decided" else "; to go on, raise max_dialogues"
-    return f"task {task_name!r}: {standing}. {see}{more}"
+    more = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues to go on"
+    return NothingToDo(
+        str(standing),
+        where=f"task {task_name!r}",
+        try_=(f"see it with `parlai-humaneval report --task-name {task_name}`", more),
+    )
 
 
 LITTLE = 0.2

@@ -28,6 +28,7 @@ import aiohttp
 from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.cookies import SECRETS, Browser
 from mephisto_tasks.server.packets import Packet
+from mephisto_tasks.storage.provider_names import LINK, LOCAL
 from parlai_humaneval.schema.steps import EndStep, PageState
 
 HEARTBEAT_S = 5.0
@@ -197,7 +198,7 @@ class PageClient:
 
     ``refused``: the sentence for the worker when there is no (further) task for them, else None.
     ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
-    ``provider_data``: what a crowd's page tells beside these, such as MTurk's ``hit_id``.
+    ``provider_data``: what a crowd's page tells beside these, such as the unit that its worker accepted.
     ``parameters``: of the page's address, where the server makes out of them who the worker is.
     ``browser``: theirs; clients that share it are one browser's, as after a reload or in a second tab. By default it is a
     new one, which nobody knows yet.
@@ -212,7 +213,7 @@ class PageClient:
         *,
         worker_id: str = "by-address",
         assignment_id: str = "by-address",
-        provider_type: str = "mock",
+        provider_type: str = LOCAL,
         provider_data: Mapping[str, Any] | None = None,
         parameters: Sequence[tuple[str, str]] | None = None,
         heartbeat_s: float = HEARTBEAT_S,
@@ -237,7 +238,7 @@ class PageClient:
             **(provider_data or {}),
         }
         if parameters is not None:
-            self._registration |= {"provider_type": "link", "parameters": [list(pair) for pair in parameters]}
+            self._registration |= {"provider_type": LINK, "parameters": [list(pair) for pair in parameters]}
         self._heartbeat_s = heartbeat_s
         self._request_timeout_s = request_timeout_s
         self._certificates = certificates

@@ -1,13 +1,11 @@
-"""Mephisto's database as a launch uses it: a database that is held, or a disk that is full, loses nothing and stops nobody.
+"""Mephisto's SQLite stores as a launch uses them: its database, and each provider's.
 
-Mephisto's own waits five seconds inside a lock that all threads share, the operator's loop among them, and then gives up.
+In Mephisto, each thread has its own connection, and commits after every statement: it waits for the disk inside a lock that
+all threads share. When two hundred raters come in the same second, that is what they wait for. Where another program holds
+the database, Mephisto waits five seconds inside that lock, the operator's loop included, and then gives up.
 
-One connection of all threads to an SQLite store, and one commit for all that they write at the same time.
-
-Each of Mephisto's threads has a connection of its own, and commits after every statement: a wait for the disk each time,
-inside a lock that all threads share. With two hundred raters who come in the same second, that is what they wait for.
-
-Mephisto's SQLite stores (its database, and each provider's own), used with care for time and open files.
+Here, all threads share a connection, and one commit writes what they have at the same time. A database that another program
+holds, or a disk that is full, loses nothing and stops nobody: whoever writes tries again until it works.
 """
 
 from __future__ import annotations
@@ -33,17 +31,18 @@ from mephisto_tasks.storage.retry import AT_ONCE_S, Saving, passing
 
 compat.prepare()
 
+logger = logging.getLogger(__name__)
 
 GATHER_S = 0.002
-"""How long whoever commits waits for others who are about to write."""
+"""How long a commit waits for other threads that are about to write."""
 
 
 class GroupCommit:
-    """A connection for many threads, which all hold ``lock`` while they use it, as Mephisto's do.
+    """A connection for many threads, each of which holds ``lock`` while it uses it, as Mephisto's threads do.
 
-    ``with`` is a block that is written as a whole or not at all, as with a plain connection; when it is left, what was
-    written is on the disk. The first thread to leave one commits for all who leave theirs meanwhile: ``lock`` is free while
-    they wait. Where the commit fails, it fails for all of them, and nothing of theirs is written.
+    As with a plain connection, a ``with`` block is written as a whole or not at all, and is on the disk when it ends. The
+    first thread that leaves its block commits for all that leave theirs meanwhile; ``lock`` is free while they wait. Where
+    the commit fails, it fails for all of them, and nothing of theirs is written.
     """
 
     def __init__(self, connection: sqlite3.Connection, lock: threading.Condition) -> None:
@@ -52,12 +51,12 @@ class GroupCommit:
         self._depth = 0
         self._changes_before = 0
         self._group = 0
-        """The group that is being gathered; those before it are on the disk, or have failed."""
+        """The number of the current group; groups before it are on the disk, or have failed."""
         self._waiting = 0
-        """Threads that have written something in this group."""
+        """How many threads have written something in this group."""
         self._somebody_commits = False
         self._failures: dict[int, tuple[BaseException, int]] = {}
-        """Group → why it was not written, and how many threads are still to be told."""
+        """Group → why it was not written, and how many threads have yet to raise that."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
@@ -77,7 +76,7 @@ class GroupCommit:
         self._depth -= 1
         if self._depth:
             return
-        if not self._connection.in_transaction:  # SQLite has given the whole group up: the disk is full, say
+        if not self._connection.in_transaction:  # SQLite gave the whole group up: the disk is full, say
             self._fail(error or sqlite3.OperationalError("the transaction was undone"))
             return
         if error is not None:
@@ -89,10 +88,10 @@ class GroupCommit:
             self._connection.rollback()  # nothing was written: no lock stays behind
 
     def commit(self) -> None:
-        """All that was written is on the disk when this returns.
+        """Return when everything written is on the disk.
 
         Raises:
-            sqlite3.Error: it is not, and nothing of it stays.
+            sqlite3.Error: the commit failed, and nothing was written.
         """
         if self._depth:  # at the end of the block
             return
@@ -108,7 +107,7 @@ class GroupCommit:
         self._raise_if_failed(group)
 
     def rollback(self) -> None:
-        """Nothing, where others wait for what they wrote: a commit that fails has undone what it was to write."""
+        """Do nothing where other threads wait for their commit: one that fails undoes what it was to write."""
         if not self._waiting:
             self._connection.rollback()
 
@@ -118,7 +117,7 @@ class GroupCommit:
             self._lock.wait(GATHER_S)
             if self._connection.in_transaction:
                 self._connection.commit()
-        except BaseException as error:  # whatever it is, those who wait must hear of it
+        except BaseException as error:  # the threads that wait must raise it, whatever it is
             self._connection.rollback()
             self._fail(error)
             if not isinstance(error, sqlite3.Error):
@@ -142,24 +141,24 @@ class GroupCommit:
         failure = self._failures.get(group)
         if failure is None:
             return
-        error, untold = failure
-        if untold == 1:
+        error, threads = failure
+        if threads == 1:
             del self._failures[group]
         else:
-            self._failures[group] = error, untold - 1
+            self._failures[group] = error, threads - 1
         raise sqlite3.OperationalError(*error.args) from error
 
 
 class SharedConnectionDB(MephistoSingletonDB):
-    """Mephisto's database for a launch, where many threads write at the same time."""
+    """Mephisto's database for a launch, to which many threads write at the same time."""
 
     BUSY_S: ClassVar[float] = 5.0
-    """How long SQLite itself waits for another program that holds the database."""
+    """How long SQLite itself waits while another program holds the database."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         with self.table_access_condition:
-            _, first = self.conn.popitem()  # with which the tables were made, in ways that suit no group
+            _, first = self.conn.popitem()  # it made the tables, in a mode that no group can use
             first.close()
             self._shared: GroupCommit | None = None
 
@@ -175,7 +174,7 @@ class SharedConnectionDB(MephistoSingletonDB):
 
 
 class _Held:
-    """A connection whose commits wait: Mephisto commits after every statement, at one disk write each."""
+    """A connection whose commits wait for the end of :func:`one_commit`: Mephisto commits after every statement."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -184,24 +183,25 @@ class _Held:
         return getattr(self._connection, name)
 
     def commit(self) -> None:
-        """Later, with all the rest."""
+        """Commit later, with the rest."""
 
     def __enter__(self) -> _Held:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """No commit, and no rollback either: the whole block is committed at its end."""
+        """Neither commit nor roll back: the whole block is committed at its end."""
 
 
 @contextmanager
 def one_commit(store: Any) -> Iterator[None]:
-    """Everything that this thread writes to ``store`` in the block reaches the disk in one commit, at its end.
+    """Write everything that this thread writes to ``store`` in the block in one commit, at its end.
 
-    Other threads wait meanwhile, so nothing slow belongs into the block. What was written before an error is kept, unless
-    the error is the commit's. The block begins when nobody else holds the store.
+    Other threads wait meanwhile, so keep slow work out of the block. What was written before an error is kept, unless the
+    commit is what fails. The block begins once nobody else holds the store.
 
     Raises:
-        sqlite3.OperationalError: the disk is full, say; or another program holds the store, and this thread must not wait.
+        sqlite3.OperationalError: the disk is full, for example; or another program holds the store, and this thread must
+            not wait.
     """
     _begin(store)  # from here on the thread has the condition
     try:
@@ -212,7 +212,7 @@ def one_commit(store: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            del store._get_connection  # the class's own is seen again
+            del store._get_connection  # uncovers the class's method
             del store._committing
             try:
                 connection.commit()
@@ -224,7 +224,7 @@ def one_commit(store: Any) -> Iterator[None]:
 
 
 def _begin(store: Any) -> None:
-    """Take the store's condition, and its file: whoever else holds that is waited for here, and not in the block."""
+    """Acquire the store's condition and its file, which another program may hold for a while."""
 
     def begin() -> None:
         store.table_access_condition.acquire()
@@ -244,12 +244,12 @@ def _begin(store: Any) -> None:
 
 
 def commits_at_the_end(store: Any) -> bool:
-    """Whether the thread that asks is inside of :func:`one_commit`."""
+    """Whether the current thread is inside :func:`one_commit`."""
     return bool(getattr(store, "_committing", None) == threading.get_ident())
 
 
 def close_connections(store: Any) -> None:
-    """Close what the threads of a launch opened: a connection per thread, which Mephisto keeps."""
+    """Close all connections of a store; Mephisto keeps one for each thread."""
     with store.table_access_condition:
         while store.conn:
             _, connection = store.conn.popitem()
@@ -257,20 +257,15 @@ def close_connections(store: Any) -> None:
                 connection.close()
 
 
-compat.prepare()
-
-
-logger = logging.getLogger(__name__)
-
 _ASKING = ("new_", "get_", "find_", "update_", "make_", "delete_", "grant_", "check_", "revoke_", "clear_")
 _NO_QUERY = {"get_db_path_for_provider", "get_datastore_for_provider"}
 
 
 class StudyDB(SharedConnectionDB):
-    """What a thread asks of the database is tried until it can be done; the operator's loop, which must not wait, is told.
+    """A database that tries again until it can answer a thread. The operator's loop must not wait, and gets the error.
 
-    Statuses are what a launch knows, whatever the file says yet: one that cannot be written now is written as soon as it
-    can be, in order, by a thread of its own, and whoever set it goes on.
+    Within a launch, a status is what the launch has set, whatever the file says. A status that cannot be written now is
+    written by a separate thread as soon as possible, in order, and the thread that set it continues.
     """
 
     BUSY_S = AT_ONCE_S
@@ -314,12 +309,11 @@ class StudyDB(SharedConnectionDB):
         return self._as_known(Unit, unit_id) or self._patiently(lambda: self._get_unit(unit_id=unit_id))
 
     def _as_known(self, kind: type, key: str) -> Mapping[str, Any] | None:
-        """What somebody asks for who has it already, and wants to know its status now: nobody else sets that meanwhile."""
+        """The status of an object that is loaded already: only this launch sets it."""
         known = self._singleton_cache[kind].get(key)
         return None if known is None else {"status": known.db_status}
 
     def _set(self, whose: str, write: Callable[[], None]) -> None:
-        """Write a status, now or later."""
         with self._later_lock:
             waits = bool(self._later)
         if not waits:
@@ -356,22 +350,22 @@ class StudyDB(SharedConnectionDB):
                 self._later.popleft()
 
     def forget(self, made: Iterable[Any]) -> None:
-        """Rows that were to be made, and were not: their ids are given out again."""
+        """Drop objects whose rows were not written after all: other rows will get their ids."""
         for value in made:
             for kind, known in self._singleton_cache.items():
                 if isinstance(value, kind):
                     known.pop(value.db_id, None)
 
     def finish(self) -> None:
-        """What waits to be written is, unless it cannot be even now. At the end of a launch."""
+        """Wait, at the end of a launch, for statuses that are still to be written."""
         writer = self._writer
         if writer is not None:
             writer.join(timeout=10)
 
-    # -- everything else
+    # -- all other queries
 
     def _patiently(self, ask: Callable[[], Any]) -> Any:
-        # Inside of a block that is committed as a whole, everybody else waits for this thread.
+        # Inside a block that is committed as a whole, everybody else waits for this thread.
         return ask() if commits_at_the_end(self) else self.saving.until_done(ask)
 
 

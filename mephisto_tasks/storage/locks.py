@@ -1,11 +1,7 @@
-"""One launch of a task at a time, and a way to see whether one is alive.
+"""Locks on a study: one launch at a time, and one process for each kind of work, with the folder of a study's files.
 
-Two launches of the same task would each count only their own running dialogues and give out too many. The lock is
-the operating system's (flock): it ends with the process, however that ends.
-
-One process at a time does something: a lock that ends with the process, however that ends.
-
-A study's own files beside Mephisto's database: what Mephisto has no place for.
+Locks are the operating system's (flock): they end with the process, however it ends. Two launches of a task would each count
+only their own dialogues, and give out too many.
 """
 
 from __future__ import annotations
@@ -19,17 +15,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from parlai_humaneval._util.errors import HumanevalError
+
+FOLDER = "studies"
+"""Folder in the data directory."""
+LOCKS = "locks"
+"""Folder in the data directory."""
+_TRIES = 5
+
+
+def _digest(task_name: str) -> str:
+    """A safe file name for a task, whose name is free text."""
+    return hashlib.sha256(task_name.encode()).hexdigest()[:16]
+
+
+def study_folder(data_dir: Path, task_name: str) -> Path:
+    """The folder for files of a task that Mephisto has no place for. It may not exist yet."""
+    return data_dir / FOLDER / _digest(task_name)
+
 
 @contextmanager
-def only_one(path: Path, refusal: Callable[[str], Exception]) -> Iterator[None]:
-    """Nobody else holds the file meanwhile.
+def exclusive_lock(path: Path, refusal: Callable[[str], Exception]) -> Iterator[None]:
+    """Hold a lock file, which is made if need be.
 
     Args:
-        path: of the lock file, which is made.
-        refusal: from the id of the process that holds it to what is raised.
+        path: the lock file.
+        refusal: from the id of the process that holds the lock to what is raised then.
 
     Raises:
-        Exception: somebody else holds it: what ``refusal`` makes of it.
+        Exception: what ``refusal`` returns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -46,46 +60,52 @@ def only_one(path: Path, refusal: Callable[[str], Exception]) -> Iterator[None]:
         os.close(descriptor)
 
 
-FOLDER = "studies"
-"""In the data directory."""
+class JudgingElsewhere(HumanevalError, RuntimeError):
+    """Another process asks a judge about the same task."""
 
 
-def study_folder(data_dir: Path, task_name: str) -> Path:
-    """The folder of a task, which this does not make. Task names are free text; a digest of one is a safe name."""
-    return data_dir / FOLDER / hashlib.sha256(task_name.encode()).hexdigest()[:16]
+@contextmanager
+def only_judging(data_dir: Path, task_name: str) -> Iterator[None]:
+    """Keep other processes from asking a judge about the task, which would be paid for twice.
+
+    Raises:
+        JudgingElsewhere: another process does already.
+    """
+
+    def refusal(holder: str) -> JudgingElsewhere:
+        return JudgingElsewhere(
+            f"a judge is being asked about task {task_name!r} already (process {holder})",
+            try_="wait until that has ended; the same command then asks what is missing",
+        )
+
+    with exclusive_lock(study_folder(data_dir, task_name) / "judges.lock", refusal):
+        yield
 
 
-_TRIES = 5
-LOCKS = "locks"
-"""Folder in the data directory."""
-
-
-class AlreadyRunning(RuntimeError):
-    """The task is launched already, from this data directory."""
+class AlreadyRunning(HumanevalError, RuntimeError):
+    """The task is already launched from this data directory."""
 
 
 def _lock_file(data_dir: Path, task_name: str) -> Path:
-    # Task names are free text; a digest is a safe file name.
-    digest = hashlib.sha256(task_name.encode()).hexdigest()[:16]
-    return data_dir / LOCKS / f"task-{digest}.lock"
+    return data_dir / LOCKS / f"task-{_digest(task_name)}.lock"
 
 
 class TaskLock:
-    """Held by a launch for as long as it lives."""
+    """The lock that a launch holds for as long as it lives."""
 
     def __init__(self, descriptor: int, pid: int) -> None:
         self._descriptor = descriptor
         self._pid = pid
 
     def name_run(self, task_run_id: str, url: str = "") -> None:
-        """Say which run the launch is, and its address, for :func:`running_task_run` and :func:`running_url`."""
+        """Write down the launch's run and address, for :func:`running_task_run` and :func:`running_url`."""
         text = json.dumps({"pid": self._pid, "task_run_id": task_run_id, "url": url}).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text, 0)
 
 
 def _locked(descriptor: int) -> bool:
-    """Whoever asks whether a launch is alive holds the lock for an instant: that must not keep a launch away."""
+    """Take the lock. A process that asks whether a launch is alive holds it for an instant, so try several times."""
     for attempt in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,7 +117,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the file that was opened is the one of this name: a launch that fails takes its own away."""
+    """Whether the open file still has this name: a launch that fails deletes its lock file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -106,10 +126,10 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 @contextmanager
 def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
-    """Hold the task. Where the block fails, the file that was made for it is gone again.
+    """Hold the lock of a task. Where the block fails, a lock file that was made for it is deleted.
 
     Raises:
-        AlreadyRunning: another process holds it; the message names it.
+        AlreadyRunning: another process holds it.
     """
     path = _lock_file(data_dir, task_name)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,12 +140,14 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
             is_new = False
             holder = _read(path).get("pid", "unknown")
             raise AlreadyRunning(
-                f"task {task_name!r} is already launched from {data_dir} (process {holder}). "
-                "Stop that launch first, or give this one another task_name=…"
+                f"task {task_name!r} is already launched from {data_dir} (process {holder})",
+                try_="stop that launch first, or give this one another task_name=…",
             )
         if not _is_still(path, descriptor):
             is_new = False
-            raise AlreadyRunning(f"another launch of task {task_name!r} has failed at this very moment. Launch again")
+            raise AlreadyRunning(
+                f"another launch of task {task_name!r} has failed at this very moment", try_="launch again"
+            )
         lock = TaskLock(descriptor, os.getpid())
         lock.name_run("")
         yield lock
@@ -138,17 +160,17 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
 
 
 def running_task_run(data_dir: Path, task_name: str) -> str | None:
-    """Id of the run of a task that is alive now, or None."""
-    return _said(data_dir, task_name, "task_run_id")
+    """The id of the run of the task's live launch, or None."""
+    return _note_of_launch(data_dir, task_name, "task_run_id")
 
 
 def running_url(data_dir: Path, task_name: str) -> str | None:
-    """Where raters go whose task is launched now; None: it is not."""
-    return _said(data_dir, task_name, "url")
+    """The address for raters of the task's live launch, or None."""
+    return _note_of_launch(data_dir, task_name, "url")
 
 
-def _said(data_dir: Path, task_name: str, key: str) -> str | None:
-    """What the launch that is alive says of itself, or None."""
+def _note_of_launch(data_dir: Path, task_name: str, key: str) -> str | None:
+    """What the live launch has written into its lock file, or None."""
     path = _lock_file(data_dir, task_name)
     try:
         descriptor = os.open(path, os.O_RDONLY)

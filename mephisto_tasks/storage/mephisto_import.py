@@ -1,22 +1,20 @@
-"""Mephisto's database → units of the tasks that ParlAI runs itself, for ``parlai-humaneval import``.
+"""Mephisto's database → units of ParlAI's own crowd tasks, for ``parlai-humaneval import``.
 
-The database is opened for reading only, by one query; Mephisto is not imported, and no provider is asked.
+The database is only read; Mephisto is not imported, and no provider is asked.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mephisto_tasks.storage.results import ResultsError, database_file
-from mephisto_tasks.storage.sqlite import open_to_read
+from mephisto_tasks.storage.results import ResultsError, dict_rows, no_such_task, query
+from parlai_humaneval._util.data_files import read_json
 from parlai_humaneval.importers.readers import SavedFormat
 from parlai_humaneval.importers.saved import DONE, of_state
 from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
@@ -27,7 +25,7 @@ BLUEPRINTS: Mapping[str, SavedFormat] = {
     "acute_eval": "acute_eval",
     "fast_acute": "acute_eval",
 }
-"""ParlAI's blueprint types whose results are read."""
+"""ParlAI's blueprint types whose results can be read."""
 
 FILES: Mapping[SavedFormat, str] = {
     "model_chat": "state.json",
@@ -54,12 +52,14 @@ _AGENTS = """
   ORDER BY CAST(agents.agent_id AS INTEGER)
 """
 
+EXPORT = "write tables of tasks of parlai-humaneval by `parlai-humaneval export`"
+
 Found = tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]
 
 
 @dataclass(frozen=True)
 class StoredUnits:
-    """Units of the chosen tasks, read as they are asked for; ``others``: tasks that were not chosen, and why."""
+    """Units of the chosen tasks, which are read as you iterate; ``others``: tasks that were left out, and why."""
 
     count: int
     tasks: tuple[str, ...]
@@ -68,7 +68,7 @@ class StoredUnits:
 
 
 def data_dir_of_path(path: Path) -> Path:
-    """The data directory that a path names: the directory, or the ``database.db`` in it."""
+    """The data directory of a path to it, or to the ``database.db`` in it."""
     return path.parent if path.name == "database.db" else path
 
 
@@ -76,20 +76,18 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
     """Units of the tasks ``names``, or of all tasks in a data directory that ParlAI's blueprints ran.
 
     Raises:
-        ResultsError: no database there, no such task, a task of another blueprint that was named, or no task at all
-            that can be read.
+        ResultsError: there is no database, or no such task; a named task has another blueprint; or no task can be read.
     """
-    tasks = [(str(name), str(kind)) for name, kind in _query(data_dir, _TASKS)]
+    tasks = [(str(name), str(kind)) for name, kind in query(data_dir, _TASKS)]
     chosen = {name for name, kind in tasks if kind in BLUEPRINTS and (not names or name in names)}
     refused = [f"{name!r} (blueprint {kind})" for name, kind in tasks if kind not in BLUEPRINTS]
     _check_names(data_dir, names, tasks)
     if not chosen:
-        there = f" It holds {', '.join(refused)}." if refused else " It holds no task."
-        raise ResultsError(
-            f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}).{there} Tasks of parlai-humaneval are "
-            "written by `parlai-humaneval export`."
-        )
-    rows = [row for row in _query(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS]
+        there = f"only {', '.join(refused)}" if refused else "and no other task"
+        raise ResultsError(f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}), {there}", try_=EXPORT)
+    rows = [
+        row for row in dict_rows(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS
+    ]
     others = () if names else tuple(f"{one} is no task of ParlAI's own; it was left." for one in refused)
     return StoredUnits(len(rows), tuple(sorted(chosen)), others, _units(data_dir, rows))
 
@@ -98,26 +96,16 @@ def _check_names(data_dir: Path, names: Sequence[str], tasks: Sequence[tuple[str
     for name in names:
         kinds = [kind for task, kind in tasks if task == name]
         if not kinds:
-            known = ", ".join(dict.fromkeys(task for task, _ in tasks)) or "none"
-            raise ResultsError(f"there is no task {name!r} with a launch in {data_dir}; tasks there: {known}")
+            raise no_such_task(data_dir, name, list(dict.fromkeys(task for task, _ in tasks)))
         if not any(kind in BLUEPRINTS for kind in kinds):
             raise ResultsError(
-                f"task {name!r} was run by the blueprint {', '.join(kinds)}; only {', '.join(BLUEPRINTS)} of ParlAI can "
-                "be imported. Tasks of parlai-humaneval are written by `parlai-humaneval export`."
+                f"task {name!r} was run by the blueprint {', '.join(kinds)}, and only {', '.join(BLUEPRINTS)} of ParlAI "
+                "can be imported",
+                try_=EXPORT,
             )
 
 
-def _query(data_dir: Path, sql: str) -> list[sqlite3.Row]:
-    file = database_file(data_dir)
-    try:
-        with closing(open_to_read(file)) as connection:
-            connection.row_factory = sqlite3.Row
-            return connection.execute(sql).fetchall()
-    except sqlite3.DatabaseError as error:
-        raise ResultsError(f"{file} is not a Mephisto 1.x database ({error})") from error
-
-
-def _units(data_dir: Path, rows: Sequence[sqlite3.Row]) -> Iterator[Found]:
+def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]:
     folders = _run_folders(data_dir)
     questions: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -131,27 +119,25 @@ def _units(data_dir: Path, rows: Sequence[sqlite3.Row]) -> Iterator[Found]:
         if run in folders:
             yield kind, _unit(folders[run] / path, row, questions[run])
         else:
-            yield (
-                kind,
-                UnreadableUnit(f"{data_dir}: the files of launch {run} are not there (data/runs/…/{run}/{path})."),
-            )
+            missing = f"the files of launch {run} are not there (data/runs/…/{run}/{path})"
+            yield kind, UnreadableUnit(missing, where=data_dir)
 
 
 def _run_folders(data_dir: Path) -> dict[str, Path]:
-    """Launch → its folder; Mephisto puts them in a folder for each project."""
+    """Launch → its folder; Mephisto has a folder for each project."""
     bases = (data_dir / "data" / "runs", data_dir / "runs")
     return {run.name: run for base in bases for run in sorted(base.glob("*/*")) if run.is_dir()}
 
 
-def _unit(path: Path, row: sqlite3.Row, questions: Mapping[str, Any]) -> Unit | LeftOut | UnreadableUnit:
+def _unit(path: Path, row: Mapping[str, Any], questions: Mapping[str, Any]) -> Unit | LeftOut | UnreadableUnit:
+    if not path.exists():
+        return UnreadableUnit(f"there is no such file, though Mephisto's status is {row['status']}", where=path)
     try:
-        state = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return UnreadableUnit(f"{path} is not there, though Mephisto's status is {row['status']}.")
-    except ValueError as error:
-        return UnreadableUnit(f"{path} is no JSON: {error}.")
+        state = read_json(path, error=UnreadableUnit)
+    except UnreadableUnit as error:
+        return error
     if not isinstance(state, dict):
-        return UnreadableUnit(f"{path} holds no object.")
+        return UnreadableUnit("holds no object", where=path)
     known = {name: str(row[name]) for name in ("task_name", "task_run_id", "unit_id", "assignment_id")}
     try:
         return of_state(state, str(path), worker=str(row["worker_name"]), **known, **questions)
@@ -160,7 +146,7 @@ def _unit(path: Path, row: sqlite3.Row, questions: Mapping[str, Any]) -> Unit | 
 
 
 def _questions(parameters: str) -> dict[str, Any]:
-    """What raters were asked, which stands in the settings of the launch alone: YAML in a JSON text."""
+    """The questions to raters. They are in the settings of the launch alone: YAML in a JSON text."""
     try:
         settings = json.loads(parameters)
         settings = yaml.safe_load(settings) if isinstance(settings, str) else settings

@@ -1,36 +1,27 @@
-"""Mephisto's database → records, read only.
+"""Mephisto's database and the files of its runs → records. Nothing is written, and Mephisto itself is not imported.
 
-One query finds every rater of a task, the files of the runs hold what they did. Nothing is written, no provider is
-asked, and Mephisto itself is not imported. Units that were cleared after a disconnect have lost their agent, so that the
-query starts at the agents. Screening and gold units (negative unit indices) are left out.
-
-A rater's ``state.json``, checked as it is read.
-
-How workers did in the practice of a task, read from the onboarding agents' logs. Read only, as ``results.py``.
-
-The settings that a task was launched with, as Mephisto's database keeps them. Read only.
+One query finds every rater of a task; a ``state.json`` for each holds what they did, and is checked as it is read. Units
+that were cleared after a disconnect have lost their agent, so the query starts at the agents. Screening and gold units
+(negative unit indices) are left out. Practices are read from the logs of the onboarding agents.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.retry import waits_at_most
-from mephisto_tasks.storage.sqlite import open_to_read
+from mephisto_tasks.storage.sqlite import Database
+from parlai_humaneval._util.errors import HumanevalError, misspelt
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.allocation.item import PastJudgement
 from parlai_humaneval.quality.registry import checked
@@ -56,23 +47,23 @@ class StateFile(BaseModel):
     inputs: dict[str, Any] | None = None
     outputs: _Outputs
     last_page: dict[str, Any] | None = None
-    """The page's end, where it came to one."""
+    """The last page, where the rater reached it."""
 
 
 class StateFiles:
-    """Reads state files, and one again only when it has changed: for who looks at a study again and again."""
+    """Reads state files, and reads one again only when it has changed, as ``watch`` does."""
 
     def __init__(self) -> None:
         self._read: dict[Path, tuple[tuple[int, int, int], StateFile]] = {}
         self.changes = 0
-        """So many files were new or other ones than before."""
+        """How many files were new, or had changed."""
 
     def read(self, path: Path) -> StateFile:
-        """What stands in the file now. It is not to be changed.
+        """The content of the file. Do not change it.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValidationError: it is none of ours.
+            ValidationError: it is not one of ours.
         """
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)  # a file that is replaced is another one
@@ -92,13 +83,13 @@ ONBOARDINGS = """
 
 
 def practice_of(events: Iterable[Event]) -> OnboardingRecord:
-    """One worker's practice, over all visits: choices by attempt, and the verdict (None: not ended yet)."""
+    """One worker's practice over all visits: choices by attempt, and whether they passed (None: not finished)."""
     choices: dict[int, list[str]] = defaultdict(list)
     passed: bool | None = None
     for event in events:
         if isinstance(event, PracticeAnswered):
             if event.item == 1:
-                choices[event.attempt] = []  # an attempt that was left begins anew
+                choices[event.attempt] = []  # an attempt that was left starts over
             choices[event.attempt].append(event.choice)
         elif isinstance(event, PracticeEnded):
             passed = event.passed
@@ -111,9 +102,9 @@ def read_practices(
     since: Mapping[str, float],
     files: StateFiles | None = None,
 ) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
+    """Mephisto's worker id → practice, for the rows that :data:`ONBOARDINGS` selects.
 
-    ``since``: worker id → time before which nothing counts any more.
+    ``since``: worker id → time before which nothing counts.
     """
     logs = practice_logs(data_dir, onboardings, files)
     counted = {worker: [event for event in log if event.at >= since.get(worker, 0.0)] for worker, log in logs.items()}
@@ -123,11 +114,10 @@ def read_practices(
 def practice_logs(
     data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles | None = None
 ) -> dict[str, list[Event]]:
-    """Mephisto's worker id → what happened in their practice, over all visits; rows as :data:`ONBOARDINGS` selects them.
+    """Mephisto's worker id → events of their practice over all visits, for the rows that :data:`ONBOARDINGS` selects.
 
-    ``files``: that were read before; None: each is read.
-
-    A log that is missing or of another schema belongs to a practice that never began here; it is left out.
+    ``files``: those read before; None: read all. A log that is missing or has another schema belongs to a practice that
+    never began here; it is left out.
     """
     files = files or StateFiles()
     events: dict[str, list[Event]] = defaultdict(list)
@@ -143,18 +133,18 @@ def practice_logs(
 
 
 def failed_tries(practice: OnboardingRecord, items: int) -> int:
-    """Attempts that were gone through to their end with a wrong choice; ``items``: choices of a whole attempt."""
+    """How many complete attempts have a wrong choice; ``items``: choices of a complete attempt."""
     return sum(len(choices) == items and "bad" in choices for choices in practice.choices)
 
 
 PATIENCE_S = 30.0
-"""How long a reader waits for who writes."""
+"""How long a reader waits while another program writes."""
 PSEUDONYM_KEY = "pseudonym.key"
-"""File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
+"""File in the data directory; only with it can pseudonyms be computed from worker names."""
 
 
-class ResultsError(RuntimeError):
-    """Stored results that cannot be read; the message says which, and what to do."""
+class ResultsError(HumanevalError, RuntimeError):
+    """Stored results that cannot be read."""
 
 
 _AGENTS = """
@@ -171,7 +161,7 @@ _AGENTS = """
 
 @dataclass(frozen=True)
 class StoredAgent:
-    """One rater's part in one unit, as the database knows it; ``reward``: of the whole unit, in dollars."""
+    """One rater's part in one unit, as the database knows it; ``reward``: for the whole unit, in dollars."""
 
     agent_id: str
     assignment_id: str
@@ -185,7 +175,7 @@ class StoredAgent:
 
 
 AT_WORK = {"none", "accepted", "waiting", "in task"}
-"""Mephisto's statuses of an agent that has not ended; those of a launch that was killed stay as they were."""
+"""Mephisto's statuses of an agent at work. Agents of a launch that was killed keep theirs."""
 
 
 def database_file(data_dir: Path) -> Path:
@@ -197,13 +187,14 @@ def database_file(data_dir: Path) -> Path:
     path = data_dir / "database.db"
     if not path.is_file():
         raise ResultsError(
-            f"there is no Mephisto database in {data_dir}. Name the directory that the task was launched with (--data-dir)"
+            f"there is no Mephisto database in {data_dir}",
+            try_="name the directory that the task was launched with (--data-dir)",
         )
     return path
 
 
 def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
-    """The rows that Mephisto's database answers with, opened for reading only.
+    """The rows that a query on Mephisto's database selects.
 
     Raises:
         ResultsError: there is no database, or it is not Mephisto's.
@@ -212,19 +203,35 @@ def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[ob
 
 
 def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
-    """The rows that a database of Mephisto's or of one of its providers answers with, opened for reading only.
+    """The rows that a query on a file of Mephisto, or of one of its providers, selects; none where there is no file.
 
     Raises:
-        ResultsError: it is none, or another program holds it for long.
+        ResultsError: it is not a database, or another program has locked it.
     """
-    patience = waits_at_most(PATIENCE_S)
-    try:
-        with closing(open_to_read(path, patience)) as connection:
-            return connection.execute(sql, values).fetchall()
-    except sqlite3.DatabaseError as error:
-        if "locked" in str(error):  # Python 3.10 has no code of it
-            raise ResultsError(f"{path} has been locked by another program for {patience:g} s. Try again") from error
-        raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
+    return _mephisto_file(path).rows(sql, values)
+
+
+def dict_rows(data_dir: Path, sql: str) -> list[dict[str, object]]:
+    """The rows of :func:`query` with the names of their columns."""
+    with _mephisto_file(database_file(data_dir)).reading() as connection:
+        rows = connection.execute(sql)
+        names = [column[0] for column in rows.description]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _mephisto_file(path: Path) -> Database:
+    return Database(
+        path,
+        error=ResultsError,
+        if_damaged="name a directory with a Mephisto 1.x database, or put a copy of this one back",
+        patience_s=waits_at_most(PATIENCE_S),
+    )
+
+
+def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
+    """Rows of an SQLite file; none where it, or the table, is not there."""
+    has_table = query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table])
+    return query_file(path, sql, values) if has_table else []
 
 
 def task_names(data_dir: Path) -> list[str]:
@@ -233,7 +240,7 @@ def task_names(data_dir: Path) -> list[str]:
 
 
 def technique_of(data_dir: Path, task_name: str) -> str | None:
-    """The technique that a task of the database collects answers of, rated or not; None: it was never launched."""
+    """The technique of a task, whether anything was rated or not; None: it was never launched."""
     rows = query(
         data_dir,
         """SELECT task_runs.task_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
@@ -244,7 +251,7 @@ def technique_of(data_dir: Path, task_name: str) -> str | None:
 
 
 def provider_of(data_dir: Path, task_name: str) -> str | None:
-    """The crowd provider of a task's newest launch; None: it was never launched."""
+    """The crowd provider of a task's newest launch; None: the task was never launched."""
     rows = query(
         data_dir,
         """SELECT task_runs.provider_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
@@ -255,7 +262,7 @@ def provider_of(data_dir: Path, task_name: str) -> str | None:
 
 
 def requesters(data_dir: Path) -> list[tuple[str, str]]:
-    """Registered requesters: (name, provider type)."""
+    """Registered requesters: name and provider type."""
     rows = query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
     return [(str(name), str(kind)) for name, kind in rows]
 
@@ -264,10 +271,15 @@ def check_task(data_dir: Path, task_name: str) -> None:
     """Raises ResultsError where there is no database, or no such task; the message lists the tasks that exist."""
     names = task_names(data_dir)
     if task_name not in names:
-        near = difflib.get_close_matches(task_name, names, n=1)
-        meant = f"did you mean {near[0]}? Tasks" if near else "tasks"
-        known = ", ".join(names) or "none yet"
-        raise ResultsError(f"there is no task {task_name!r} in {data_dir}; {meant} there: {known}")
+        raise no_such_task(data_dir, task_name, names)
+
+
+def no_such_task(data_dir: Path, task_name: str, names: Sequence[str]) -> ResultsError:
+    """The error for a task that is not among the ``names`` of a data directory's tasks."""
+    known = f"choose one of its tasks: {', '.join(names)}" if names else "it has no task yet"
+    return ResultsError(
+        f"there is no task {task_name!r} in {data_dir}", try_=known, misspelt=misspelt(task_name, names)
+    )
 
 
 def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
@@ -290,9 +302,9 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
 def stored_states(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, StateFile]]:
-    """What every rater of a task has stored (or one worker), oldest first; who left before anything was said is left out.
+    """The state files of all raters of a task, or of one worker, oldest first; those without any event are left out.
 
-    ``files``: that were read before; None: each is read.
+    ``files``: those read before; None: read all.
 
     Raises:
         ResultsError: as :func:`read_records`.
@@ -306,7 +318,7 @@ def stored_states(
 def newest_states(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, StateFile]]:
-    """:func:`stored_states`, newest first, without those of visits that a later one went on with, which begins with them.
+    """:func:`stored_states`, newest first, without visits that a later one resumed, whose state includes theirs.
 
     Raises:
         ResultsError: as :func:`read_records`.
@@ -334,7 +346,6 @@ def _state_of(data_dir: Path, agent: StoredAgent, files: StateFiles) -> StateFil
 def _records(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, Rated]]:
-    """Oldest first."""
     alive = running_task_run(data_dir, task_name)
     of_agents: list[list[tuple[StoredAgent, Rated]]] = []
     for agent, state in newest_states(data_dir, task_name, worker_id, files=files):
@@ -359,10 +370,10 @@ _DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")
 
 
 def was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
-    """Whether a program rated, as the launch wrote down; of records without that, a demo's raters go by their names."""
+    """Whether a program rated, as the launch noted; in records without a note, a demo's raters are known by their names."""
     if isinstance(begun, (Started, JudgingStarted)) and begun.simulated is not None:
         return begun.simulated
-    names = (task_name, str(record.settings.get("onboarding_qualification")))  # a demo may have been given another name
+    names = (task_name, str(record.settings.get("onboarding_qualification")))  # a demo's task may have another name
     return _DEMO_RATER.fullmatch(worker_name) is not None and any(map(_DEMO_TASK.fullmatch, names))
 
 
@@ -373,7 +384,7 @@ def _first_line(error: Exception) -> str:
 def read_records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> list[Rated]:
     """All dialogues or judgements of a task, complete and partial, oldest first; workers as pseudonyms.
 
-    ``files``: that were read before; None: each is read.
+    ``files``: those read before; None: read all.
 
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
@@ -407,7 +418,7 @@ def read_judgements(data_dir: Path, task_name: str) -> list[JudgementRecord]:
 
 
 def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated]:
-    """All dialogues or judgements of one worker in a task, by Mephisto's id of the worker; their pseudonym is left empty.
+    """All dialogues or judgements of one worker in a task, by Mephisto's worker id; pseudonyms are left empty.
 
     Raises:
         ResultsError: as :func:`read_records`.
@@ -424,8 +435,8 @@ def past_practices(
 ) -> dict[str, OnboardingRecord]:
     """Mephisto's worker id → how they did in the practice of a task; empty where there is no database.
 
-    ``since``: worker id → time before which nothing counts any more, because their practice was reset. ``files``: that
-    were read before; None: each is read.
+    ``since``: worker id → time before which nothing counts, because their practice was reset. ``files``: those read before;
+    None: read all.
     """
     if not (data_dir / "database.db").is_file():
         return {}
@@ -434,7 +445,7 @@ def past_practices(
 
 def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:
     """How the practices of some tasks ended; None where nobody practised."""
-    from parlai_humaneval.report.document import PracticeCount  # a launch reads results, too, and needs no report
+    from parlai_humaneval.report.document import PracticeCount  # a launch reads results as well, and needs no report
 
     verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name, files=files).values()]
     if not verdicts:
@@ -443,9 +454,9 @@ def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | Non
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
-    """What earlier launches of a task did, for the allocation of the next. Workers by Mephisto's id.
+    """What earlier launches of a task did, for the next one's allocation; workers by Mephisto's id.
 
-    No database, or no such task, is an empty past.
+    Without a database or task the past is empty.
     """
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
@@ -462,7 +473,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
                 models=tuple(model.name for model in record.models), metric=record.metric, setting=record.setting
             ),
             worker=agent.worker_id,
-            # A dialogue counts when its whole unit is there: without the others its rater cannot be checked.
+            # A dialogue counts when its unit is complete: a part of it is too little to check its rater by.
             complete=len(held.get(record.session or record.dialogue_id, ())) >= record.conversations,
             rated_turns=len(record.complete_turns),
             cut_off=record.interrupted or (record.status == "partial" and agent.status in AT_WORK),
@@ -472,9 +483,9 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
 
 
 def finished_by_worker(data_dir: Path, task_name: str) -> list[tuple[str, Rated]]:
-    """Mephisto's id of the worker, and what they finished: each dialogue or judgement of a task, oldest first.
+    """Each finished dialogue or judgement of a task with Mephisto's id of its worker, oldest first.
 
-    No database, or no such task, is an empty past.
+    Without a database or task the past is empty.
     """
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
@@ -483,7 +494,7 @@ def finished_by_worker(data_dir: Path, task_name: str) -> list[tuple[str, Rated]
 
 
 def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
-    """Dialogue id → Mephisto's id of the worker who held it, of a live task.
+    """Dialogue id → Mephisto's id of the worker who took part in it.
 
     Raises:
         ResultsError: as :func:`read_records`.
@@ -494,7 +505,7 @@ def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class PastGold:
-    """An attention check that a worker met in the unit ``session``; ``judged``: and answered."""
+    """An attention check that a worker was shown in the unit ``session``; ``judged``: they answered it."""
 
     worker: str
     item_id: str
@@ -503,9 +514,9 @@ class PastGold:
 
 
 def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement], list[PastGold]]:
-    """What earlier launches of a task on finished dialogues did, for the next; workers by Mephisto's id.
+    """Judgements of earlier launches, and the attention checks that workers were shown; workers by Mephisto's id.
 
-    Returns the judgements, and the attention checks that workers have met. No database, or no such task, is an empty past.
+    Without a database or task the past is empty.
     """
     judgements: list[PastJudgement] = []
     golds: list[PastGold] = []
@@ -535,35 +546,3 @@ def _past(worker: str, record: JudgementRecord, wanted: int) -> PastJudgement:
         complete=record.status == "complete",
         numbers=wanted,
     )
-
-
-_NEWEST = """
-    SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1
-"""
-
-
-def blueprint_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
-    """``mephisto.blueprint`` of the newest launch of a task; empty where there was none, or an older version's.
-
-    Raises:
-        ResultsError: there is no database, or no such task.
-    """
-    return _of_newest(data_dir, task_name, "blueprint")
-
-
-def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
-    """``mephisto.provider`` of it; otherwise as :func:`blueprint_of_newest`."""
-    return _of_newest(data_dir, task_name, "provider")
-
-
-def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:
-    rows = query(data_dir, _NEWEST, [task_name])
-    if not rows:
-        check_task(data_dir, task_name)
-        return {}
-    settings = yaml.safe_load(str(rows[0][0]))
-    if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
-        settings = yaml.safe_load(settings)
-    found = settings.get(part) if isinstance(settings, dict) else None
-    return found if isinstance(found, dict) else {}

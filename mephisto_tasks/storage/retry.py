@@ -1,6 +1,6 @@
-"""What cannot be written down now, and is as soon as it can be: the disk is full, or another program holds the database.
+"""Writing again what could not be written: the disk is full, or another program holds the database.
 
-Who writes waits, and tries again; everybody else goes on. What a rater's page was told to be saved is on the disk.
+The thread that writes waits and tries again; all others go on. What a rater's page shows as saved is on the disk.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeVar
 
+from parlai_humaneval._util.errors import HumanevalError
+
 T = TypeVar("T")
 
 Kind = Literal["full", "held", "failing"]
 """The disk is full; another program holds the database; the disk fails, or may only be read."""
 
 AT_ONCE_S = 0.005
-"""How long SQLite itself waits for who holds a database where many threads wait meanwhile."""
+"""How long SQLite itself waits for a database that is held, where many threads wait meanwhile."""
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 """Between two tries."""
 LAST_TRIES_S = 4.0
-"""How long the end of a launch waits for what cannot be written (the next one repairs what is missing then), and its
-beginning, too."""
+"""How long a launch that begins or ends waits for what cannot be written. The next launch repairs what is missing."""
 SAID_AFTER_S = 2.0
-"""After how long somebody is told who looks on: a database is held for a moment now and then."""
+"""How long a problem lasts before it is reported: a database is held for a moment now and then."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILING = {errno.EIO, errno.EROFS}
@@ -53,18 +54,25 @@ WORDS: dict[Kind, str] = {
     "by itself.",
 }
 OVER = "Everything can be saved again; the study goes on."
-BEFORE: dict[Kind, str] = {
-    "full": "The disk is full, and nothing can be saved: nobody was let in. Make room on the disk that holds {data_dir}, "
-    "and launch again.",
-    "held": "Another program holds the study's database ({data_dir}/database.db): nobody was let in. End that program, "
-    "and launch again.",
-    "failing": "The disk cannot be written: nobody was let in. Look at the disk that holds {data_dir}, and launch again.",
+BEFORE: dict[Kind, tuple[str, str]] = {
+    "full": (
+        "the disk is full, and nothing can be saved: nobody was let in",
+        "make room on the disk that holds {data_dir}, and launch again",
+    ),
+    "held": (
+        "another program holds the study's database ({data_dir}/database.db): nobody was let in",
+        "end that program, and launch again",
+    ),
+    "failing": (
+        "the disk cannot be written: nobody was let in",
+        "look at the disk that holds {data_dir}, and launch again",
+    ),
 }
-"""The same, of a launch that has not begun."""
+"""The same, of a launch that has not begun, and what to do."""
 
 
 def passing(error: BaseException | None) -> Kind | None:
-    """What is wrong where it may be over in a minute; None: this error is of another kind."""
+    """What is wrong, where it may be over in a minute; None for any other error."""
     while error is not None:
         if isinstance(error, OSError):
             if error.errno in _FULL:
@@ -82,7 +90,7 @@ def passing(error: BaseException | None) -> Kind | None:
 
 @dataclass(eq=False)
 class Trouble:
-    """Something that somebody waits to have written down."""
+    """Something that a thread waits to write."""
 
     kind: Kind
     since: float
@@ -92,12 +100,12 @@ _here = threading.local()
 
 
 def hurry() -> None:
-    """The thread that calls this waits for nobody's database from now on: others wait for it."""
+    """Have the current thread never wait for a database from now on: other threads wait for it."""
     _here.hurries = True
 
 
 def hurries() -> bool:
-    """Whether the thread that asks must not wait."""
+    """Whether the current thread must not wait."""
     return getattr(_here, "hurries", False)
 
 
@@ -106,27 +114,28 @@ def _begins() -> bool:
 
 
 def _begins_in_vain(since: float) -> bool:
-    """Whether this thread begins a launch, and has waited long enough."""
     return _begins() and time.monotonic() - since > LAST_TRIES_S
 
 
 def waits_at_most(seconds: float) -> float:
-    """How long the thread that asks may wait for who holds a database, where others wait so many seconds."""
+    """How long the current thread may wait for a database that is held; ``seconds``: an ordinary thread."""
     if hurries():
         return AT_ONCE_S
     return LAST_TRIES_S if _begins() else seconds
 
 
-class CannotBegin(RuntimeError):
+class CannotBegin(HumanevalError, RuntimeError):
     """A launch cannot write what it must; the message says why, and what to do."""
 
 
 class Beginning:
-    """A launch begins in this block, in this thread: nobody is there whose work could be lost, and who launches is to hear
-    what is in the way. So it waits for :data:`LAST_TRIES_S` at most, up to :meth:`over`.
+    """A block in which the current thread begins a launch.
 
-    Raises (on leaving the block before it is over):
-        CannotBegin: something could not be written that can be at another time.
+    No rater is there yet whose work could be lost, and whoever launches must read what is wrong. So until :meth:`over`, the
+    thread waits for :data:`LAST_TRIES_S` at most.
+
+    Raises (on leaving the block before :meth:`over`):
+        CannotBegin: something could not be written that can be written at another time.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -138,7 +147,7 @@ class Beginning:
         return self
 
     def over(self) -> None:
-        """Raters may come: from now on everybody waits for as long as it takes."""
+        """Raters may come: from now on, threads wait for as long as it takes."""
         _here.begins, self._over = False, True
 
     def __exit__(
@@ -147,11 +156,12 @@ class Beginning:
         trouble = None if self._over else passing(error)
         self.over()
         if trouble is not None:
-            raise CannotBegin(BEFORE[trouble].format(data_dir=self._data_dir)) from error
+            what, advice = (text.format(data_dir=self._data_dir) for text in BEFORE[trouble])
+            raise CannotBegin(what, try_=advice) from error
 
 
 class Saving:
-    """Who waits in a launch until something can be written down. Thread-safe.
+    """Tries again, in the threads of a launch, until something can be written. Thread-safe.
 
     Args:
         closing: set when the launch ends.
@@ -167,7 +177,7 @@ class Saving:
 
     @contextmanager
     def telling(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Whatever the thread waits for in the block: ``tell`` is called again and again meanwhile."""
+        """While the current thread waits in the block, ``tell`` is called again and again."""
         thread = threading.get_ident()
         self._telling[thread] = tell
         try:
@@ -178,13 +188,13 @@ class Saving:
     def until_done(
         self, work: Callable[[], T], check: Callable[[], None] = lambda: None, *, even_in_a_hurry: bool = False
     ) -> T:
-        """Do ``work``, which does nothing where it fails; again and again for as long as a trouble that passes hinders it.
+        """Do ``work``, which changes nothing where it fails; try again while a passing problem is in the way.
 
-        ``check`` is called before each further try; what it raises ends the wait. ``even_in_a_hurry``: a thread waits, too,
-        that must not wait for a database.
+        ``check`` is called before each further try; what it raises ends the wait. ``even_in_a_hurry``: a thread that must
+        not wait for a database waits as well.
 
         Raises:
-            what ``work`` raises, where trying again is of no use, the thread must not wait, or the launch ends.
+            what ``work`` raises, where another try is of no use, the thread must not wait, or the launch ends.
         """
         try:
             return work()
@@ -208,7 +218,7 @@ class Saving:
 
     @contextmanager
     def noted(self, kind: Kind) -> Iterator[None]:
-        """Somebody waits in the block, because of this."""
+        """Count the block as a wait because of this problem."""
         trouble = Trouble(kind, time.monotonic())
         with self._lock:
             self._troubles[trouble] = None
@@ -219,31 +229,31 @@ class Saving:
                 del self._troubles[trouble]
 
     def is_ending(self) -> bool:
-        """The launch has been ending for longer than anybody waits."""
+        """Whether the launch has been ending for longer than anybody waits."""
         if not self._closing.is_set():
             return False
         self._closed_at = self._closed_at or time.monotonic()
         return time.monotonic() - self._closed_at > LAST_TRIES_S
 
     def trouble(self) -> Kind | None:
-        """What somebody waits for now, the longest wait first."""
+        """The problem of the longest current wait."""
         with self._lock:
             return min(self._troubles, key=lambda trouble: trouble.since).kind if self._troubles else None
 
     def lasting(self) -> Kind | None:
-        """The same, where it has lasted."""
+        """The problem of the longest wait that has lasted for :data:`SAID_AFTER_S`."""
         now = time.monotonic()
         with self._lock:
             lasting = [trouble for trouble in self._troubles if now - trouble.since >= SAID_AFTER_S]
             return min(lasting, key=lambda trouble: trouble.since).kind if lasting else None
 
     def words(self, data_dir: object) -> str | None:
-        """What is wrong, where it has lasted, and what to do."""
+        """What is wrong, once it has lasted, and what to do."""
         kind = self.lasting()
         return None if kind is None else WORDS[kind].format(data_dir=data_dir)
 
     def news(self, data_dir: object) -> str | None:
-        """What whoever looks on is told, once when it begins, and once when it is over."""
+        """What an onlooker reads: once when a problem begins, and once when it is over."""
         kind = self.lasting()
         if kind == self._said:
             return None

@@ -1,13 +1,16 @@
-"""The settings of the newest launch as they were asked for, with which a second launch of the task is compared."""
+"""The settings of a task's newest launch, as they were typed and as Mephisto keeps them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import yaml
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.results import check_task, query
 from parlai_humaneval._util.files import write_private
 
 SETTINGS_FILE = "settings.json"
@@ -17,7 +20,7 @@ Settings = dict[str, JsonValue]
 
 
 class RunSettings(BaseModel):
-    """``task``: the technique's name as it was launched; ``settings``: all below ``mephisto``."""
+    """``task``: the name of the technique as it was launched; ``settings``: all below ``mephisto``."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -27,24 +30,65 @@ class RunSettings(BaseModel):
 
 
 def flat(settings: Mapping[str, JsonValue], prefix: str = "") -> Settings:
-    """Blocks of settings as names with dots."""
-    found: Settings = {}
+    """Nested settings as names with dots."""
+    names: Settings = {}
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{name}.")
+            names |= flat(value, f"{prefix}{name}.")
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            names[f"{prefix}{name}"] = value
+    return names
 
 
 def note_settings(data_dir: Path, task_name: str, settings: RunSettings) -> None:
-    """Write them down; readable by the owner only."""
+    """Keep the settings of a launch; readable by the owner only."""
     write_private(study_folder(data_dir, task_name) / SETTINGS_FILE, settings.model_dump_json().encode())
 
 
 def read_settings(data_dir: Path, task_name: str) -> RunSettings | None:
-    """Those of the newest launch; None where none wrote any that can be read."""
+    """The settings of the newest launch; None where there are none that can be read."""
     try:
         return RunSettings.model_validate_json((study_folder(data_dir, task_name) / SETTINGS_FILE).read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
+
+
+_SETTINGS = """
+    SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC
+"""
+
+
+def blueprint_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
+    """``mephisto.blueprint`` of the newest launch of a task; empty where there was none, or one of an older version.
+
+    Raises:
+        ResultsError: there is no database, or no such task.
+    """
+    return _of_newest(data_dir, task_name, "blueprint")
+
+
+def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
+    """``mephisto.provider`` of the newest launch; otherwise as :func:`blueprint_of_newest`."""
+    return _of_newest(data_dir, task_name, "provider")
+
+
+def blueprints(data_dir: Path, task_name: str) -> list[dict[str, Any]]:
+    """``mephisto.blueprint`` of every launch of a task, the newest first; otherwise as :func:`blueprint_of_newest`."""
+    return [_part(row, "blueprint") for row in query(data_dir, _SETTINGS, [task_name])]
+
+
+def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:
+    rows = query(data_dir, f"{_SETTINGS} LIMIT 1", [task_name])
+    if not rows:
+        check_task(data_dir, task_name)
+        return {}
+    return _part(rows[0], part)
+
+
+def _part(row: tuple[object, ...], part: str) -> dict[str, Any]:
+    settings = yaml.safe_load(str(row[0]))
+    if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
+        settings = yaml.safe_load(settings)
+    values = settings.get(part) if isinstance(settings, dict) else None
+    return values if isinstance(values, dict) else {}

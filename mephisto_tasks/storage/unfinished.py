@@ -1,4 +1,4 @@
-"""Units that did not come to their end, and can go on where they were: those of earlier launches, as they are stored."""
+"""Units of earlier launches that are not finished, and can be resumed where they were."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from parlai_humaneval.schema.events import Event, Failed, Finished, JudgingStart
 from parlai_humaneval.schema.rebuild import split_dialogues
 
 IN_TASK = "in task"
-"""Mephisto's status of an agent whose page has neither handed in nor left."""
+"""Mephisto's status of an agent that has neither submitted nor left."""
 
 
 @dataclass(frozen=True)
 class CutOff:
-    """What somebody left of a unit: Mephisto's ``agent``, its plan, and what happened in it."""
+    """An unfinished unit: Mephisto's ``agent``, the unit's plan, and what happened in it."""
 
     agent: str
     plan: dict[str, Any]
@@ -25,12 +25,12 @@ class CutOff:
 
     @property
     def beginnings(self) -> list[Started | JudgingStarted]:
-        """How each of its dialogues or judgements began."""
+        """The first event of each of its dialogues or judgements."""
         return [event for event in self.events if isinstance(event, (Started, JudgingStarted))]
 
     @property
     def finished(self) -> set[str]:
-        """Ids of those of its dialogues or judgements that came to their end."""
+        """Ids of its dialogues or judgements that are finished."""
         parts = split_dialogues(self.events)
         return {
             part_name(part[0])
@@ -40,15 +40,15 @@ class CutOff:
 
 
 def part_name(beginning: Event) -> str:
-    """The id of the dialogue or judgement that begins so; empty where none does."""
+    """The id of the dialogue or judgement that begins with this event; empty for any other event."""
     return beginning.dialogue_id if isinstance(beginning, Started) else str(getattr(beginning, "judgement_id", ""))
 
 
 def cut_off_units(data_dir: Path, task_name: str) -> dict[str, CutOff]:
-    """Mephisto's worker id → their newest unit in a task, where it did not come to its end.
+    """Mephisto's worker id → the worker's newest unit in a task, where it is unfinished.
 
-    One that ended because a model failed is none: its rater handed it in. One of which all is answered is, where its
-    launch was killed before its rater was told that it is complete. No database, or no such task, is an empty past.
+    A unit that ended because a model failed is finished: its rater submitted it. A unit with every answer is unfinished
+    where its launch was killed before the rater was told that it is complete. Without a database or task there is none.
 
     Raises:
         ResultsError: stored files that cannot be read.
@@ -63,7 +63,7 @@ def cut_off_units(data_dir: Path, task_name: str) -> dict[str, CutOff]:
 
 
 def last_seen(data_dir: Path, task_name: str) -> dict[str, float]:
-    """Mephisto's worker id → when anything last happened in a unit of theirs in a task, in seconds since the epoch.
+    """Mephisto's worker id → time of the last event in any of the worker's units of a task, in seconds since the epoch.
 
     Raises:
         ResultsError: stored files that cannot be read.

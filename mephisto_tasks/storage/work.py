@@ -1,8 +1,8 @@
-"""What every worker of a task did, by its records: for pay, and for whoever watches a study.
+"""What each worker of a task did, according to the records: for pay, and for ``watch``.
 
-Only read, as :mod:`mephisto_tasks.storage.results` reads. Mephisto's status of an agent is behind what they did wherever a
-launch was killed before it was written, and units that were cleared after a disconnect have lost their agent: so what
-counts here is what was rated, and Mephisto's status only where nothing else tells.
+Mephisto's statuses are not enough. Where a launch was killed, the status of an agent may be behind what the agent did, and
+a unit that was cleared after a disconnect has lost its agent. So the records count, and a status only where nothing else
+tells. Nothing is written.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ CENT = Decimal("0.01")
 
 Outcome = Literal["running", "complete", "partial", "stopped", "continued", "practice_only"]
 """running: its launch is alive. partial: the worker left. stopped: we ended it (a model failed, the launch was paused or
-killed). continued: a later visit of the same worker went on with the unit, which is paid there. practice_only: nothing but
-the practice."""
+killed). continued: a later visit of the same worker resumed the unit, which is paid there. practice_only: there is only the
+practice."""
 
 Counted = Literal["turns", "items", ""]
 
@@ -59,11 +59,11 @@ _PRACTISED = """
 class Work(BaseModel):
     """One worker's part in one unit.
 
-    ``worker`` is a pseudonym, ``worker_id`` Mephisto's. ``session``: the unit's name in records, the same for all visits
-    that it took. ``begun``, ``ended``: seconds since the epoch, of the first and the last event; ``seconds`` between them,
-    and ``practice_seconds`` those of the worker's practice, counted with the first of their work. ``done`` of ``whole``
-    parts (``counted``: what they are), earlier visits of the unit included. ``reward``: dollars for the whole unit.
-    ``resumable``: a launch is alive in which the worker, who left, can go on with the unit.
+    ``worker`` is a pseudonym, ``worker_id`` Mephisto's. ``session``: the unit's name in records, the same for all of its
+    visits. ``begun``, ``ended``: times of the first and the last event in seconds since the epoch; ``seconds``: between
+    them; ``practice_seconds``: of the worker's practice, with the worker's first unit. ``done`` of ``whole`` parts
+    (``counted``: what they are), including earlier visits. ``reward``: dollars for the whole unit. ``resumable``: the
+    worker left, and can resume the unit in a launch that is alive.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -90,12 +90,12 @@ class Work(BaseModel):
 
 
 def cents(dollars: str | Decimal) -> Decimal:
-    """Dollars in whole cents; a part of a cent becomes a cent, in the worker's favour."""
+    """Dollars in whole cents, rounded up in the worker's favour."""
     return Decimal(dollars).quantize(CENT, rounding=ROUND_UP)
 
 
 def unit_of(record: Rated) -> str:
-    """The name of the unit that a record is of, the same in all of its visits."""
+    """The name of a record's unit, the same in all visits."""
     return record.session or (record.judgement_id if isinstance(record, JudgementRecord) else record.dialogue_id)
 
 
@@ -128,9 +128,9 @@ def work_done(data_dir: Path, task_name: str, worker_id: str = "", *, files: Sta
 
 @dataclass(frozen=True)
 class _Visit:
-    """An agent and what it left: ``done``: parts by number of the conversation or item, of ``whole``.
+    """One agent's work. ``done``: number of a conversation or item → parts done, ``whole`` in all.
 
-    ``complete``: the numbers of those that were rated to their end, of ``numbers``.
+    ``complete``: numbers of complete conversations or items, ``numbers`` in all.
     """
 
     agent: StoredAgent
@@ -169,8 +169,8 @@ class _Visit:
             whole=numbers * parts,
             counted="items" if judging and parts == 1 else "turns",
             running=at_work and agent.task_run_id == alive,
-            # A launch that was killed wrote no such event; its agents are still at work, as far as Mephisto knows, or
-            # approved since then, as a whole.
+            # A launch that was killed wrote no such event: to Mephisto its agents are still at work, or were approved later,
+            # all at once.
             stopped=at_work
             or agent.status == "approved"
             or any(isinstance(event, (Failed, Interrupted)) for event in events),
@@ -183,7 +183,7 @@ def _number(record: Rated) -> int:
 
 
 def _done(record: Rated, parts: int) -> int:
-    """How much is done of a conversation or an item, if a whole one has so many parts."""
+    """How many of its ``parts`` are done of a conversation or an item."""
     if record.status == "complete":
         return parts
     if isinstance(record, JudgementRecord):
@@ -194,7 +194,7 @@ def _done(record: Rated, parts: int) -> int:
 
 
 def _parts(record: Rated) -> int:
-    """Parts of a conversation: its turns, and what is asked after the last of them. Of an item: turns that are replayed."""
+    """The parts of a conversation are its turns and the final questions; those of an item are its replayed turns."""
     if isinstance(record, JudgementRecord):
         return max(1, sum(len(shown.replayed.turns) for shown in record.dialogues if shown.replayed is not None))
     turns = record.settings.get("turns") or len(record.turns) or 1
@@ -202,7 +202,7 @@ def _parts(record: Rated) -> int:
 
 
 def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None) -> Work:
-    """The visit of this number, from 0, of all that a unit took. ``alive``: the run of a launch that is alive."""
+    """Visit ``number`` (from 0) of a unit's visits. ``alive``: the run of a launch that is alive."""
     visit, earlier = session[number], session[: number + 1]
     best: dict[int, int] = {}
     for past in earlier:
@@ -232,7 +232,6 @@ def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None
 
 
 def _outcome(visits: Sequence[_Visit], *, later: bool) -> Outcome:
-    """Of the last of these visits to a unit."""
     visit = visits[-1]
     if later:
         return "continued"
@@ -240,7 +239,7 @@ def _outcome(visits: Sequence[_Visit], *, later: bool) -> Outcome:
         return "complete"
     if visit.running:
         return "running"
-    # Who was told that the whole is paid, came back and left of their own accord was told so all the same.
+    # Once we stopped a visit, the worker read that the whole unit is paid, even if they came back and left.
     return "stopped" if any(past.stopped for past in visits) else "partial"
 
 
@@ -251,7 +250,7 @@ def _with_practice(
     task_name: str,
     pseudonyms: Pseudonymizer,
 ) -> Iterator[Work]:
-    """The seconds of a worker's practice belong to the first of their work; who has none has practised only."""
+    """Add each practice to its worker's first unit, or as the work of a worker who only practised."""
     left = {worker: (events[0].at, events[-1].at) for worker, events in practice.items()}
     for one in work:
         begun, ended = left.pop(one.worker_id, (0.0, 0.0))

@@ -1,40 +1,27 @@
 """Blocks: workers who hold a study's ``block_qualification`` get no more of it, until the block is lifted.
 
-A check that failed blocks so (soft blocks); by hand anybody can be blocked, in one study, for which each has a qualification
-of its own, or in all of a data directory.
+A failed check blocks a worker so while a study runs. By hand anybody can be blocked: in one study, which has a qualification
+of its own for that, or in all studies of a data directory.
 
-Mephisto's database says who is blocked. Why stands in ``blocks.jsonl`` beside it: a line per block and per lifting,
-only ever appended to, with the worker's pseudonym and never their id.
-
-Soft blocks while a study runs: a worker who fails a blocking check gets no more of it.
+Mephisto's database says who is blocked. Why is in ``blocks.jsonl`` next to it: a line for each block and each lifting, with
+the worker's pseudonym and never their id.
 """
 
 from __future__ import annotations
 
 import logging
-import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from mephisto.data_model.worker import Worker
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from mephisto_tasks._util import compat
-from mephisto_tasks.crowds.database import opened
-from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, append_line, blocked_here, read_lines
-from mephisto_tasks.storage.results import (
-    PSEUDONYM_KEY,
-    ResultsError,
-    check_task,
-    database_file,
-    task_names,
-    worker_records,
-)
-from mephisto_tasks.workers.qualifications import grant, holders, revoke
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, BLOCKS, Block, BlockLine, blocked_here
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, check_task, query, task_names, worker_records
+from mephisto_tasks.storage.run_settings import blueprints
+from mephisto_tasks.workers.lists import SiteBlocks
+from mephisto_tasks.workers.qualifications import grant, revoke, worker_of
 from mephisto_tasks.workers.roster import KnownWorker
 from parlai_humaneval.quality import check_dialogue, check_workers, needs_all_records
 from parlai_humaneval.quality.verdicts import Verdict
@@ -42,55 +29,23 @@ from parlai_humaneval.schema.events import parse_events
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 
-compat.prepare()
-
-
 logger = logging.getLogger(__name__)
 
-BLOCKS_FILE = "blocks.jsonl"
-NOT_RECORDED = "not recorded here"
-"""Reason of a block that was not made by :func:`block`, or whose line is lost."""
+SiteOf = Callable[[str], SiteBlocks | None]
+"""Mephisto's provider type → the list of its site, if it has one."""
+
+_HOLDERS = """
+    SELECT DISTINCT workers.worker_id, workers.worker_name
+      FROM granted_qualifications AS granted
+      JOIN qualifications ON qualifications.qualification_id = granted.qualification_id
+      JOIN workers ON workers.worker_id = granted.worker_id
+     WHERE qualifications.qualification_name = ?
+"""
+"""Whatever its value: Mephisto's own rules go by whether a worker holds it at all."""
 
 
 class BlockError(ResultsError):
     """A block that cannot be made or lifted; the message says what to do."""
-
-
-class Block(BaseModel):
-    """A block, as written down. ``worker`` is a pseudonym, ``at`` seconds since the epoch (None: not recorded)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    worker: str
-    qualification: str
-    at: float | None = None
-    task_name: str = ""
-    check: str = ""
-    reason: str = NOT_RECORDED
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether it holds in all studies of the data directory."""
-        return self.qualification == BLOCKED_EVERYWHERE
-
-    @property
-    def place(self) -> str:
-        """Where it holds, for people."""
-        if self.everywhere:
-            return "in all studies"
-        return f"in task {self.task_name!r}" if self.task_name else f"by {self.qualification}"
-
-    @property
-    def lifted_by(self) -> str:
-        """The command that lifts it, without the program's name."""
-        where = "--all-tasks" if self.everywhere else shlex.join(["--task-name", self.task_name or "NAME"])
-        return f"workers unblock {self.worker} {where}"
-
-
-class Line(Block):
-    """A line of the file."""
-
-    event: Literal["blocked", "unblocked"]
 
 
 class Lifted(BaseModel):
@@ -100,7 +55,7 @@ class Lifted(BaseModel):
     provider_agreed: bool
 
 
-def block(worker: Worker, qualification_name: str, reason: str, *, check: str = "", task_name: str = "") -> bool:
+def block(worker: Any, qualification_name: str, reason: str, *, check: str = "", task_name: str = "") -> bool:
     """Grant a worker the qualification that turns them away, and write down why. Threads may call this at once.
 
     Args:
@@ -122,9 +77,9 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
     if new and not grant(worker, qualification_name):
         logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
     data_dir = Path(worker.db.db_root)
-    append_line(
-        data_dir / BLOCKS_FILE,
-        Line(
+    BLOCKS.append(
+        data_dir,
+        BlockLine(
             event="blocked",
             worker=_pseudonyms(data_dir).worker(worker.worker_name),
             qualification=qualification_name,
@@ -138,86 +93,61 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
 
 
 def block_by_hand(
-    data_dir: Path, workers: Collection[KnownWorker], reason: str, task_name: str | None, *, on_mturk: bool = False
+    db: Any, workers: Collection[KnownWorker], reason: str, task_name: str | None, site_of: SiteOf | None = None
 ) -> list[str]:
-    """Block workers in a study, or (None) in all of the data directory; a launch that runs turns them away from now on.
+    """Block workers in a study, or (None) in all of the data directory; a running launch turns them away from now on.
 
     Args:
-        data_dir: of Mephisto.
+        db: Mephisto's database, with the providers of all crowds.
         workers: whom.
-        reason: a sentence, for who decides on lifting the block.
+        reason: a sentence, for whoever decides on lifting the block.
         task_name: where.
-        on_mturk: whether MTurk is asked, too, to let them see no HIT of the account any more.
+        site_of: the lists of crowds' sites, on which they are blocked, too; None: they are blocked here alone.
 
     Returns:
-        What could not be done, in sentences; here the blocks hold all the same.
+        What could not be done on the sites, in sentences; here the blocks hold all the same.
 
     Raises:
-        ResultsError: there is no database, or no such task.
-        BlockError: ``on_mturk`` for somebody who is not of MTurk; then nobody was blocked.
+        ResultsError: there is no such task.
+        BlockError: a worker's site has no such list; then nobody was blocked.
     """
-    elsewhere = [worker.pseudonym for worker in workers if not worker.provider.startswith("mturk")]
-    if on_mturk and elsewhere:
+    _check(db, task_name)
+    sites = {} if site_of is None else {known.provider: site_of(known.provider) for known in workers}
+    without = [known.pseudonym for known in workers if site_of is not None and sites[known.provider] is None]
+    if without:
         raise BlockError(
-            f"{', '.join(elsewhere)}: not of MTurk, so that MTurk cannot block them; leave --everywhere out"
+            f"{', '.join(without)}: the site that they come from cannot block them; leave --everywhere out"
         )
+    name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
     problems = []
-    with _database(data_dir, task_name) as db:
-        name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
-        for known in workers:
-            worker = Worker.get(db, known.worker_id)
-            block(worker, name, reason, task_name=task_name or "")
-            if on_mturk:
-                problems += [
-                    f"{known.pseudonym}: {problem}" for problem in _asked_of_mturk(worker, _block_on_mturk(reason))
-                ]
+    for known in workers:
+        worker = worker_of(db, known.worker_id)
+        block(worker, name, reason, task_name=task_name or "")
+        if (site := sites.get(known.provider)) is not None:
+            problems += [f"{known.pseudonym}: {problem}" for problem in site.block(worker, reason)]
     return problems
 
 
-def unblock_on_mturk(data_dir: Path, workers: Collection[KnownWorker]) -> list[str]:
-    """Ask MTurk to let these workers see the account's HITs again; what could not be done, in sentences."""
-    with _database(data_dir, None) as db:
-        return [
-            f"{known.pseudonym}: {problem}"
-            for known in workers
-            if known.provider.startswith("mturk")
-            for problem in _asked_of_mturk(Worker.get(db, known.worker_id), _unblock_on_mturk)
-        ]
+def unblock_on_sites(db: Any, workers: Collection[KnownWorker], site_of: SiteOf) -> list[str]:
+    """Ask crowds' sites to let these workers come again; what could not be done, in sentences."""
+    return [
+        f"{known.pseudonym}: {problem}"
+        for known in workers
+        if (site := site_of(known.provider)) is not None
+        for problem in site.unblock(worker_of(db, known.worker_id))
+    ]
 
 
-def _block_on_mturk(reason: str) -> Callable[[Any, Any], object]:
-    return lambda worker, requester: worker.block_worker(reason, requester=requester)
+def list_blocks(data_dir: Path, task_name: str | None) -> list[Block]:
+    """The blocks by which a task turns workers away now, in order of their pseudonyms, with the newest reason.
 
-
-def _unblock_on_mturk(worker: Any, requester: Any) -> object:
-    return worker.unblock_worker("lifted by hand", requester)
-
-
-def _asked_of_mturk(worker: Any, ask: Callable[[Any, Any], object]) -> Iterator[str]:
-    """Ask in the name of every requester of the worker's provider; yields what went wrong, and asks the others too."""
-    requesters = worker.db.find_requesters(provider_type=worker.provider_type)
-    if not requesters:
-        yield "no MTurk account is registered (parlai-humaneval requester add)"
-    for requester in requesters:
-        try:
-            with asking(f"change the account's blocks in the name of {requester.requester_name}"):
-                ask(worker, requester)
-        except MTurkError as error:
-            yield str(error)
-
-
-def blocked(data_dir: Path, task_name: str | None) -> list[Block]:
-    """Workers whom a task turns away now, in order of their pseudonyms, with the newest reason written down.
-
-    Tasks may share a qualification: a block by another of them is listed too, with that task's name. Those who are
-    blocked in all studies are among them; None: nobody but these.
+    Tasks may share a qualification: a block by another of them is listed too, with that task's name. Blocks in all studies
+    are among them; None: these alone.
 
     Raises:
         ResultsError: there is no database, or no such task.
     """
-    with _database(data_dir, task_name) as db:
-        names = {BLOCKED_EVERYWHERE} | (_qualifications(db, data_dir, task_name) if task_name is not None else set())
-        return [block for _, block in _blocked(db, data_dir, names)]
+    return [block for _, block in _find(data_dir, [] if task_name is None else [task_name])]
 
 
 def blocks_of(data_dir: Path, workers: Collection[str]) -> list[Block]:
@@ -226,86 +156,74 @@ def blocks_of(data_dir: Path, workers: Collection[str]) -> list[Block]:
     Raises:
         ResultsError: there is no database.
     """
-    with _database(data_dir, None) as db:
-        return [block for block in _all_blocks(db, data_dir) if block.worker in workers]
+    return [block for _, block in _find(data_dir, task_names(data_dir)) if block.worker in workers]
 
 
-def _all_blocks(db: Any, data_dir: Path) -> list[Block]:
-    names = {BLOCKED_EVERYWHERE}.union(*(_qualifications(db, data_dir, name) for name in task_names(data_dir)))
-    return [block for _, block in _blocked(db, data_dir, names)]
-
-
-def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | None) -> list[Lifted]:
+def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> list[Lifted]:
     """Take the qualifications back, from the ``workers`` of these pseudonyms or (None) from all whom the task blocks.
 
-    ``task_name`` None: those with which workers are blocked in all studies; a task's own leave these alone. A launch that
-    runs lets them in from now on.
+    ``db``: Mephisto's database, with the providers of all crowds. ``task_name`` None: those with which workers are blocked
+    in all studies; a task's own leave these alone. A running launch lets them in from now on.
 
     Raises:
         BlockError: one of ``workers`` is not blocked; then none was changed.
-        ResultsError: there is no database, or no such task.
+        ResultsError: there is no such task.
     """
-    with _database(data_dir, task_name) as db:
-        names = {BLOCKED_EVERYWHERE} if task_name is None else _qualifications(db, data_dir, task_name)
-        blocks = _blocked(db, data_dir, names)
-        if workers is not None:
-            unknown = sorted(set(workers) - {block.worker for _, block in blocks})
-            if unknown:
-                raise BlockError(_not_blocked(unknown, blocks, task_name, _all_blocks(db, data_dir)))
-            blocks = [(worker, block) for worker, block in blocks if block.worker in workers]
-        lifted = [Lifted(block=block, provider_agreed=revoke(worker, block.qualification)) for worker, block in blocks]
+    data_dir = Path(db.db_root)
+    blocks = _find(data_dir, [] if task_name is None else [task_name], everywhere=task_name is None)
+    if workers is not None:
+        unknown = sorted(set(workers) - {block.worker for _, block in blocks})
+        if unknown:
+            raise BlockError(_not_blocked(unknown, [block for _, block in blocks], task_name, data_dir))
+        blocks = [(worker_id, block) for worker_id, block in blocks if block.worker in workers]
+    lifted = [
+        Lifted(block=block, provider_agreed=revoke(worker_of(db, worker_id), block.qualification))
+        for worker_id, block in blocks
+    ]
     for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
-        append_line(data_dir / BLOCKS_FILE, Line.model_validate({**block.model_dump(), **now}))
+        BLOCKS.append(data_dir, BlockLine.model_validate({**block.model_dump(), **now}))
     return lifted
 
 
-def _not_blocked(
-    unknown: Sequence[str], blocks: Sequence[tuple[Worker, Block]], task_name: str | None, everywhere: Sequence[Block]
-) -> str:
+def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str | None, data_dir: Path) -> str:
     """Says where else the first of these workers is blocked, or who is blocked there."""
     where = "in all studies" if task_name is None else f"in task {task_name!r}"
-    other = next((block for block in everywhere if block.worker == unknown[0]), None)
+    other = next(iter(blocks_of(data_dir, unknown[:1])), None)
     if other is not None:
         return f"{unknown[0]}: not blocked {where}, but {other.place}. Lift that: parlai-humaneval {other.lifted_by}"
-    known = ", ".join(sorted({block.worker for _, block in blocks})) or "nobody"
+    known = ", ".join(sorted({block.worker for block in blocks})) or "nobody"
     return f"{', '.join(unknown)}: not blocked {where}. Blocked there: {known}"
 
 
-@contextmanager
-def _database(data_dir: Path, task_name: str | None) -> Iterator[Any]:
-    """Mephisto's database, for reading and writing. Raises ResultsError where it, or the task, does not exist."""
-    if task_name is not None:
-        check_task(data_dir, task_name)
-    with opened(database_file(data_dir)) as db:
-        yield db
-
-
-def _blocked(db: Any, data_dir: Path, names: Iterable[str]) -> list[tuple[Worker, Block]]:
-    """Who holds one of these qualifications, with the newest reason."""
-    lines = read_lines(data_dir / BLOCKS_FILE, Line)
+def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) -> list[tuple[str, Block]]:
+    """Mephisto's worker id and the block, of all blocks in these tasks, and of those in all studies."""
+    for task in tasks:
+        check_task(data_dir, task)
+    lines = BLOCKS.read(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
+    names = {str(found) for task in tasks for found in _settings(data_dir, task)}
+    names |= {blocked_here(task) for task in tasks}
+    names |= {line.qualification for line in lines if line.task_name in tasks} - {BLOCKED_EVERYWHERE}
     blocks = []
-    for name in sorted(names):
-        for worker in holders(db, name):
-            pseudonym = pseudonyms.worker(worker.worker_name)
+    for name in sorted({*names, BLOCKED_EVERYWHERE} if everywhere else names):
+        for worker_id, worker_name in query(data_dir, _HOLDERS, [name]):
+            pseudonym = pseudonyms.worker(str(worker_name))
             line = reasons.get((pseudonym, name))
-            kept = (
-                Block(worker=pseudonym, qualification=name)
-                if line is None
-                else Block(**line.model_dump(exclude={"event"}))
-            )
-            blocks.append((worker, kept))
-    return sorted(blocks, key=lambda pair: (pair[1].worker, pair[1].qualification))
+            why = {} if line is None else line.model_dump(exclude={"event"})
+            blocks.append((str(worker_id), Block(**{"worker": pseudonym, "qualification": name, **why})))
+    return sorted(blocks, key=lambda found: (found[1].worker, found[1].qualification))
 
 
-def _qualifications(db: Any, data_dir: Path, task_name: str) -> set[str]:
-    """The qualifications that block in a task alone: of its launches' settings, of blocks by hand, and of what was noted."""
-    runs = [run for task in db.find_tasks(task_name=task_name) for run in db.find_task_runs(task_id=task.db_id)]
-    names = (run.args.blueprint.get("block_qualification", None) for run in runs if "blueprint" in run.args)
-    noted = {line.qualification for line in read_lines(data_dir / BLOCKS_FILE, Line) if line.task_name == task_name}
-    return {str(name) for name in names if name} | {blocked_here(task_name)} | noted - {BLOCKED_EVERYWHERE}
+def _settings(data_dir: Path, task: str) -> list[Any]:
+    found = (blueprint.get("block_qualification") for blueprint in blueprints(data_dir, task))
+    return [name for name in found if name]
+
+
+def _check(db: Any, task_name: str | None) -> None:
+    if task_name is not None:
+        check_task(Path(db.db_root), task_name)
 
 
 def _pseudonyms(data_dir: Path) -> Pseudonymizer:

@@ -1,4 +1,4 @@
-"""Files that name workers: one a line, or a CSV file with a column of them."""
+"""Lists of workers: files that name them, one a line or in a column of a CSV file, and the block lists of crowds' sites."""
 
 from __future__ import annotations
 
@@ -8,22 +8,37 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from mephisto_tasks.workers.roster import names_of
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import clean_label
 
 logger = logging.getLogger(__name__)
 
 COLUMNS = ("worker", "workerid", "pseudonym", "participantid")
-"""Headings of the column, as MTurk, Prolific and our own tables have them; case, blanks and signs do not matter."""
+"""Headings of the column, as in the exports of crowds' sites and in our own tables; case, blanks and signs do not matter."""
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 _FORMULA = ("=", "+", "-", "@", "\t")
 """With these a cell begins that a spreadsheet would run."""
 
 
-class WorkerListError(ValueError):
+class WorkerListError(HumanevalError, ValueError):
     """A file that cannot be used; the message names the line and what to do."""
+
+
+class SiteBlocks(Protocol):
+    """A crowd's own list of workers who are kept away from all tasks of an account."""
+
+    title: str
+    """The site."""
+
+    def block(self, worker: Any, reason: str) -> list[str]:
+        """Keep a worker (Mephisto's) away; returns what went wrong, in sentences."""
+
+    def unblock(self, worker: Any) -> list[str]:
+        """Let them come again; returns what went wrong, in sentences."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,7 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
         _check(path, number, name)
         lines.setdefault(name, []).append(number)
     if not lines:
-        raise WorkerListError(f"{path} names nobody: put a worker id on each line, or do not set it")
+        raise WorkerListError(f"{path} names nobody", try_="put a worker id on each line, or do not set it")
     _check_known(path, [name for name in lines if _PSEUDONYM.fullmatch(name)], lines, pseudonyms)
     twice = [f"line {' and '.join(map(str, numbers))}" for numbers in lines.values() if len(numbers) > 1]
     remarks = [f"{path} names {len(twice)} twice ({'; '.join(twice[:3])}); once is enough."] if twice else []
@@ -108,7 +123,7 @@ def _text(path: Path) -> str:
         raise WorkerListError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise WorkerListError(
-            f"{path} is not UTF-8 text (byte {error.start}): save it as “CSV UTF-8”, or as plain text in UTF-8"
+            f"{path} is not UTF-8 text (byte {error.start})", try_="save it as “CSV UTF-8”, or as plain text in UTF-8"
         ) from error
 
 
@@ -135,14 +150,16 @@ def _csv_rows(path: Path) -> Iterable[tuple[int, str]]:
 
 def _check(path: Path, number: int, name: str) -> None:
     if not name:
-        raise WorkerListError(f"{path}, line {number}: no worker stands there")
+        raise WorkerListError("no worker stands there", where=f"{path}, line {number}")
     if name.startswith(_FORMULA):
         raise WorkerListError(
-            f"{path}, line {number}: begins with {name[0]!r} like a spreadsheet's formula; a worker id does not"
+            f"begins with {name[0]!r} like a spreadsheet's formula; a worker id does not",
+            where=f"{path}, line {number}",
         )
     if re.search(r"[\s,;\"'<>]", name) or not name.isprintable() or len(name) > 200:
         raise WorkerListError(
-            f"{path}, line {number}: {name[:60]!r} is no worker id: one a line, without blanks, commas and quotation marks"
+            f"{name[:60]!r} is no worker id: one a line, without blanks, commas and quotation marks",
+            where=f"{path}, line {number}",
         )
 
 
@@ -154,6 +171,7 @@ def _check_known(
     unknown = sorted(set(given) - set(pseudonyms()))
     if unknown:
         raise WorkerListError(
-            f"{path}, line {lines[unknown[0]][0]}: {unknown[0]} is the pseudonym of nobody in this data directory (another "
-            "one has other pseudonyms): see `parlai-humaneval workers list`, or give the worker's id"
+            f"{unknown[0]} is the pseudonym of nobody in this data directory (another one has other pseudonyms)",
+            where=f"{path}, line {lines[unknown[0]][0]}",
+            try_="see `parlai-humaneval workers list`, or give the worker's id",
         )

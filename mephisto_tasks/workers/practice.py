@@ -7,17 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks._util import compat
-
-compat.prepare()
-
-from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
-from mephisto.data_model.worker import Worker
-
-from mephisto_tasks.crowds.database import opened
-from mephisto_tasks.storage.logs import Note, practice_resets, write_note
-from mephisto_tasks.storage.results import ResultsError, blueprint_of_newest, database_file, query
-from mephisto_tasks.workers.qualifications import grant, revoke
+from mephisto_tasks.storage.logs import NOTES, Note, practice_resets
+from mephisto_tasks.storage.results import ResultsError, query
+from mephisto_tasks.storage.run_settings import blueprint_of_newest
+from mephisto_tasks.workers.qualifications import failed_qualification, grant, revoke, worker_of
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
 
 logger = logging.getLogger(__name__)
@@ -44,10 +37,10 @@ def practice_of_task(data_dir: Path, task_name: str) -> str | None:
     return str(name) if name else None
 
 
-def fail_practice(worker: Worker, qualification: str) -> None:
+def fail_practice(worker: Any, qualification: str) -> None:
     """The worker has failed the practice that grants this qualification, and takes no further part."""
     grant(worker, qualification, 0)
-    grant(worker, OnboardingRequired.get_failed_qual(qualification), 0)
+    grant(worker, failed_qualification(qualification), 0)
 
 
 def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, failed: Collection[str]) -> None:
@@ -64,7 +57,7 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
     if qualification is None or not failed:
         return
     for (worker_id,) in query(Path(db.db_root), _CUT_OFF, [task_name]):
-        worker = Worker.get(db, str(worker_id))
+        worker = worker_of(db, str(worker_id))
         if str(worker_id) in failed and worker.get_granted_qualification(qualification) is None:
             logger.info("a practice was failed just when an earlier launch was killed; its verdict holds now")
             fail_practice(worker, qualification)
@@ -77,39 +70,38 @@ def resets_by_id(data_dir: Path, qualification: str | None) -> dict[str, float]:
     return {workers[name].worker_id: at for name, at in resets.items() if name in workers}
 
 
-def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWorker], why: str = "") -> list[str]:
-    """Let workers who failed the practice of a task try again, with all tries; a launch that runs lets them in at once.
+def reset_practice(db: Any, task_name: str, workers: Collection[KnownWorker], why: str = "") -> list[str]:
+    """Let workers who failed the practice of a task try again, with all tries; a running launch lets them in at once.
+
+    ``db``: Mephisto's database, with the providers of all crowds.
 
     Returns:
         The pseudonyms of those whom the crowd provider still holds disqualified.
 
     Raises:
         PracticeError: the task has no practice, or somebody has not failed it; then nothing was changed.
-        ResultsError: there is no database, or no such task.
+        ResultsError: there is no such task.
     """
+    data_dir = Path(db.db_root)
     qualification = practice_of_task(data_dir, task_name)
     if qualification is None:
         raise PracticeError(f"task {task_name!r} has no practice")
-    failed_name = OnboardingRequired.get_failed_qual(qualification)
-    with opened(database_file(data_dir)) as db:
-        found = [(known, Worker.get(db, known.worker_id)) for known in workers]
-        fine = [known.pseudonym for known, worker in found if not _has_failed(worker, qualification, failed_name)]
-        if fine:
-            raise PracticeError(f"{', '.join(fine)}: did not fail the practice of task {task_name!r}")
-        left = []
-        for known, worker in found:
-            # Written first: what comes before it does not count, even if this ends here.
-            write_note(
-                data_dir,
-                Note(
-                    event="practice_reset", worker=known.pseudonym, text=why or task_name, qualification=qualification
-                ),
-            )
-            agreed = [revoke(worker, name) for name in (qualification, failed_name)]
-            if not all(agreed):
-                left.append(known.pseudonym)
-        return left
-
-
-def _has_failed(worker: Any, qualification: str, failed_name: str) -> bool:
-    return bool(worker.is_disqualified(qualification)) or worker.get_granted_qualification(failed_name) is not None
+    failed_name = failed_qualification(qualification)
+    found = [(known, worker_of(db, known.worker_id)) for known in workers]
+    passed = [
+        known.pseudonym
+        for known, worker in found
+        if not worker.is_disqualified(qualification) and worker.get_granted_qualification(failed_name) is None
+    ]
+    if passed:
+        raise PracticeError(f"{', '.join(passed)}: did not fail the practice of task {task_name!r}")
+    left = []
+    for known, worker in found:
+        # Written first: what comes before it does not count, even if this ends here.
+        text = why or task_name
+        note = Note(event="practice_reset", worker=known.pseudonym, text=text, qualification=qualification)
+        NOTES.append(data_dir, note)
+        agreed = [revoke(worker, name) for name in (qualification, failed_name)]
+        if not all(agreed):
+            left.append(known.pseudonym)
+    return left

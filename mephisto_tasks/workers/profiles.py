@@ -9,10 +9,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks.storage.logs import Agreement, Note, TurnedAway, agreements, notes, turned_away
+from mephisto_tasks.storage.logs import CONSENTS, NOTES, REFUSALS, Agreement, Block, Note, RefusalLine
 from mephisto_tasks.storage.results import past_practices, task_names, worker_records
 from mephisto_tasks.storage.work import Work, work_done
-from mephisto_tasks.workers.blocks import Block, blocked, blocks_of
+from mephisto_tasks.workers.blocks import blocks_of, list_blocks
 from mephisto_tasks.workers.practice import practice_of_task, resets_by_id
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
 from parlai_humaneval.quality.registry import checked
@@ -56,7 +56,7 @@ class TaskOfWorker(BaseModel):
     practice_tries: int
     work: list[Work]
     failed_checks: dict[str, str]
-    turned_away: list[TurnedAway]
+    turned_away: list[RefusalLine]
     agreed_to: list[Agreement] = Field(default_factory=list)
     """Consent texts, oldest first."""
 
@@ -93,9 +93,9 @@ def roll(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list
         for work in work_done(data_dir, task):
             of_worker[work.worker_id].append((task, work))
         practice |= _practices(data_dir, task)
-        for block in blocked(data_dir, task):  # those in all studies are named with each task
+        for block in list_blocks(data_dir, task):  # those in all studies are named with each task
             blocks[block.worker].append(EVERYWHERE if block.everywhere else task)
-    noted = [note.worker for note in notes(data_dir)]
+    noted = [note.worker for note in NOTES.read(data_dir)]
     lines = [
         _line(known, of_worker[known.worker_id], practice.get(known.worker_id, ""), blocks[known.pseudonym], noted)
         for known in workers.values()
@@ -127,7 +127,6 @@ def _line(
 
 
 def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
-    """Worker id → how the practice stands now."""
     resets = resets_by_id(data_dir, practice_of_task(data_dir, task))
     states: dict[str, PracticeState] = dict.fromkeys(resets, "reset")
     for worker_id, past in past_practices(data_dir, task, resets).items():
@@ -148,7 +147,7 @@ def worker_page(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> 
         simulated=known.simulated,
         since=known.since,
         blocks=blocks_of(data_dir, [known.pseudonym]),
-        notes=[note for note in notes(data_dir) if note.worker == known.pseudonym],
+        notes=[note for note in NOTES.read(data_dir) if note.worker == known.pseudonym],
         tasks=[task for task in tasks if task.work or task.practice or task.turned_away or task.agreed_to],
     )
 
@@ -166,6 +165,6 @@ def _task(data_dir: Path, task: str, known: KnownWorker) -> TaskOfWorker:
         practice_tries=0 if past is None else past.tries,
         work=work_done(data_dir, task, known.worker_id),
         failed_checks={str(one["check"]): str(one["reason"]) for one in verdicts if one.get("passed") is False},
-        turned_away=[one for one in turned_away(data_dir, task) if one.worker == known.pseudonym],
-        agreed_to=[one for one in agreements(data_dir, task) if one.worker == known.pseudonym],
+        turned_away=[one for one in REFUSALS.read(data_dir, task) if one.worker == known.pseudonym],
+        agreed_to=[one for one in CONSENTS.read(data_dir, task) if one.worker == known.pseudonym],
     )

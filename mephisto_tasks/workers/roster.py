@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -78,7 +78,7 @@ def named(workers: dict[str, KnownWorker], given: Iterable[str]) -> list[KnownWo
 
 
 def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[KnownWorker]:
-    """Who has this id in their place (MTurk, a panel); the same id may be known in MTurk and in its sandbox.
+    """The workers whom their crowd's site calls so; a site and its sandbox may both know the same id.
 
     Raises:
         UnknownWorker: nobody has.
@@ -91,7 +91,7 @@ def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[Known
 
 def names_of(worker_name: str) -> set[str]:
     """What a worker may be called by: as stored, without Mephisto's suffix of a sandbox, and without their panel's name."""
-    plain = worker_name.removesuffix(SANDBOX_SUFFIX)
+    plain = plain_name(worker_name)
     return {worker_name, plain, plain.rpartition(":")[2]}
 
 

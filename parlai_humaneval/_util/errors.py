@@ -1,212 +1,200 @@
-"""How commands tell what went wrong: in three lines, of what, where, and how to mend it.
+"""Errors that a user can mend: what is wrong, where, and what to try.
 
-Messages are written as sentences (“there is no file x.csv; name another one with --out”). What is to be done stands at the
-end of a message and begins with a verb, and a name that was misspelt stands in quotes before “did you mean …?”: so the three
-lines, and the command as it was meant, are made of any message here.
+The code that finds the fault raises a :class:`HumanevalError` with these parts. Commands print them line by line; logs and
+JSON hold them as a sentence. Any other exception is a fault of the program, and keeps its traceback.
 """
 
 from __future__ import annotations
 
-import errno
+import copyreg
+import difflib
 import re
-import shlex
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import IO, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
 
-import click
-
-from parlai_humaneval._util.text import choose_of, printable, suggestion
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_VERBS = (
-    "add|ask|begin|call|change|check|choose|close|copy|correct|cut|download|drop|end|export|fetch|free|give|import|"
-    "install|invite|keep|launch|leave|lock|log|look|lower|make|mend|move|name|open|put|raise|register|remove|repeat|restore|"
-    "run|save|say|see|serve|set|shorten|start|stop|take|tell|train|try|type|unset|update|use|wait|write"
-)
-_ADVICE = re.compile(
-    rf"(?:[;:.] (?:please |then |first )?(?=(?:{_VERBS})\b)|[;.] (?=`|--\w|expected |there (?:are|is): |"
-    r"tasks there: |known(?: here| checks)?: ))",
-    re.IGNORECASE,
-)
-"""Where a message goes on with what to do."""
-_MEANT = re.compile(r"[;,.]?\s+did you mean ([^?]+?)(?:=…)?\?\s*", re.IGNORECASE)
-_QUOTED = re.compile("['“`]([^'”`]+)['”`]")
-_FEWEST_WORDS = 2
-"""A message that begins with what to do is not divided."""
-_OF_CLICK = (
-    (re.compile(r"^Missing (argument|option) '(.+?)'\.\s*(.*)$", re.DOTALL), r"the \1 \2 is missing. \3"),
-    (re.compile(r"^Invalid value for '(.+?)(?:' / '.+?)*': (.*)$", re.DOTALL), r"\1: \2"),
-    (re.compile(r"^(\S+): '?(.*?)'? is not a valid integer(?: range)?\.?$"), r"\1 takes a whole number, not '\2'"),
-    (
-        re.compile(r"^(\S+): '?(.*?)'? is not a valid float(?:ing point value| range)?\.?$"),
-        r"\1 takes a number, not '\2'",
-    ),
-    (
-        re.compile(r"^(\S+): (\S+) is not in the (?:valid range of (\S+) to (\S+?)|range (\S+?)<=x<=(\S+?))\.(.*)$"),
-        r"\1 takes a number from \3\5 to \4\6, not \2.\7",
-    ),
-    (
-        re.compile(
-            r"^(\S+): (\S+) is (?:smaller than the minimum valid value (\S+?)|not in the range x>=(\S+?))\.(.*)$"
-        ),
-        r"\1 takes a number from \3\4 up, not \2.\5",
-    ),
-    (re.compile(r"^(?:Option '(.+?)'|(\S+) option) requires an argument\.?$"), r"\1\2 needs a value after it"),
-    (re.compile(r"^Got unexpected extra arguments? \((.*)\)$"), r"nothing takes '\1' here"),
-    (re.compile(r"[Cc]hoose from:\s*(.*?)\.?$", re.DOTALL), r"Choose one of: \1"),
-    (re.compile(r"^No such command:? '?(.+?)'?\.?$"), r"no such command: \1"),
-)
-"""Words of click's, 7 and 8, and ours for them."""
-_EXTRA = re.compile(r"^nothing takes '(\w+)=(\S+)' here$")
-_NO_SETTING = re.compile(r"^there is no setting '(\w+)'\.")
-_CHOICE = re.compile(r"^(\S+): (?:invalid choice: (.*)\. \(choose from (.*)\)|'(.*)' is not one of (.*)\.)$")
+_SENTENCE_ENDS = (".", "?", "!")
+_OF_PYDANTIC = re.compile("^(?:Value|Assertion) error, ")
 
 
 @dataclass(frozen=True)
-class ErrorLines:
-    """What is wrong, where, and how to mend it."""
+class Misspelt:
+    """A word that was typed, and the known ones that it may stand for, the likeliest first."""
 
-    what: str
-    where: str
-    how: str
+    word: str
+    nearest: tuple[str, ...]
+    is_setting: bool = False
+    """It is the name in ``NAME=VALUE``."""
 
     def __str__(self) -> str:
-        """Three lines, in colour where a terminal shows them (click leaves colours out elsewhere)."""
-        named = (("error", "red", self.what), (" in", "cyan", self.where), ("try", "green", self.how))
-        lines = []
-        for name, colour, text in named:
-            if text:
-                indented = text.replace("\n", "\n" + " " * 7)
-                lines.append(f"{click.style(f'{name:>5}:', fg=colour, bold=True)} {indented}")
-        return "\n".join(lines)
+        return " or ".join(f"{name}=…" if self.is_setting else name for name in self.nearest)
 
 
-class CommandError(click.ClickException):
-    """An error of a command, which shows itself in :class:`ErrorLines`."""
+class Choice(TypedDict):
+    """What an error says of a word that is none of those known."""
 
-    def __init__(self, message: str, lines: ErrorLines) -> None:
-        super().__init__(message)
-        self.lines = lines
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Print it on standard error, and nothing that a terminal would obey: it may quote a file, a server or a model."""
-        lines = ErrorLines(printable(self.lines.what), printable(self.lines.where), printable(self.lines.how))
-        click.echo(str(lines), file=file, err=file is None)
+    misspelt: Misspelt | None
+    try_: str
 
 
-class WrongUsage(CommandError):
-    """A command was called wrongly."""
+class Parts(TypedDict, total=False):
+    """What an error says besides what is wrong."""
 
-    exit_code = click.UsageError.exit_code
+    where: object
+    try_: str | Sequence[str]
+    misspelt: Misspelt | None
 
 
-def error_lines(message: str, command: str, typed: Sequence[str] = ()) -> ErrorLines:
-    """The lines of a message.
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        what: a clause without a full stop, which does not say what to do.
+        where: the file, line or setting; empty where ``what`` names it.
+        try_: what to do, each a clause that begins with a verb or a command.
+    """
+
+    what: str
+    where: str = ""
+    try_: tuple[str, ...] = ()
+    misspelt: Misspelt | None = None
+
+    @property
+    def fact(self) -> str:
+        """All but what to do."""
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        meant = self.misspelt is not None and self.misspelt.nearest
+        return f"{text}. Did you mean {self.misspelt}?" if meant else text
+
+    def __str__(self) -> str:
+        text = self.fact
+        for advice in self.try_:
+            text += f" {_capitalised(advice)}" if text.endswith(_SENTENCE_ENDS) else f"; {advice}"
+        return text
+
+    def within(self, where: object) -> Problem:
+        """The same problem, said where it is seen from farther away."""
+        return replace(self, where=": ".join(filter(None, (str(where), self.where))))
+
+
+def _capitalised(text: str) -> str:
+    """As a sentence begins; names of commands and options keep their letters."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
+
+
+class HumanevalError(Exception):
+    """Something that the user can mend. ``str()`` gives the sentence, for several problems a line each.
 
     Args:
-        message: sentences, or several lines; where each is a problem that says what to do, all problems stand first.
-        command: the command that was called, with its program.
-        typed: what was typed after the program.
+        what: what is wrong; or problems that are known already, or an error to take them from.
+        where: the file, line or setting; it is put before those that the problems name.
+        try_: what to do.
+        misspelt: a wrong name in ``what``, with the right ones.
     """
-    message = message.strip()
-    several = message.splitlines()
-    if len(several) > 1 and all(_MEANT.search(line) or _ADVICE.search(line) for line in several):
-        each = [error_lines(line, command, typed) for line in several]
-        return ErrorLines("\n".join(one.what for one in each), command, "\n".join({one.how: "" for one in each}))
-    meant, advice = _MEANT.search(message), _ADVICE.search(message)
-    if meant:
-        what, rest = message[: meant.start()], message[meant.end() :].strip()
-        corrected = _corrected(what, meant[1], command.split(maxsplit=1)[0], typed)
-        how = "\n".join(part for part in (corrected, _as_advice(rest)) if part)
-        return ErrorLines(f"{what}. Did you mean {meant[1]}?", command, how or meant[1])
-    if advice and len(message[: advice.start()].split()) >= _FEWEST_WORDS:
-        return ErrorLines(message[: advice.start()], command, _as_advice(message[advice.end() :]))
-    return ErrorLines(message.removesuffix("."), command, f"{command} --help")
+
+    def __init__(
+        self,
+        what: str | BaseException | Problem | Iterable[Problem] = "",
+        *,
+        where: object = "",
+        try_: str | Sequence[str] = (),
+        misspelt: Misspelt | None = None,
+    ) -> None:
+        advice = ((try_,) if try_ else ()) if isinstance(try_, str) else tuple(try_)
+        self.problems = tuple(
+            replace(problem, try_=(*problem.try_, *advice), misspelt=misspelt or problem.misspelt).within(where)
+            for problem in _problems_of(what)
+        )
+        super().__init__(str(self))
+
+    @property
+    def what(self) -> str:
+        """What is wrong; a line for each problem."""
+        return "\n".join(problem.what for problem in self.problems)
+
+    @property
+    def where(self) -> str:
+        """Where the first problem is."""
+        return self.problems[0].where if self.problems else ""
+
+    @property
+    def try_(self) -> tuple[str, ...]:
+        """What to do about all problems."""
+        return tuple(dict.fromkeys(advice for problem in self.problems for advice in problem.try_))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors are sent between processes, whatever their classes take."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
-def _as_advice(text: str) -> str:
-    """As it stands after ``try:``."""
-    begins_a_sentence = text[:1].isupper() and text[1:2].islower()
-    return (text[:1].lower() + text[1:] if begins_a_sentence else text).removesuffix(".")
+def reworded(error: HumanevalError, old: str, new: str) -> list[Problem]:
+    """The problems of an error with other words: the code that catches it may know another way to do something."""
+    return [
+        replace(
+            problem,
+            what=problem.what.replace(old, new),
+            try_=tuple(advice.replace(old, new) for advice in problem.try_),
+        )
+        for problem in error.problems
+    ]
 
 
-def _corrected(what: str, right: str, program: str, typed: Sequence[str]) -> str:
-    """The command with a misspelt name put right, where it stands there once; else nothing."""
-    quoted = _QUOTED.findall(what) or [what.rpartition(": ")[2]]
-    wrong = re.compile(rf"(?<![\w.-]){re.escape(quoted[-1])}(?![\w.-])")
-    changed = [wrong.sub(lambda _: right, word, count=1) for word in typed]
-    if sum(new != old for new, old in zip(changed, typed, strict=True)) != 1:
-        return ""
-    return shlex.join([program, *changed])
+class InvalidValue(HumanevalError, ValueError):
+    """A value that a setting or an argument does not take; pydantic reports it among its own problems."""
 
 
-def in_our_words(error: click.ClickException) -> str:
-    """The message of an error; click's own in the words of this package, with what may have been meant."""
-    message = error.format_message()
-    if not isinstance(error, click.UsageError):
-        return message
-    if isinstance(error, click.NoSuchOption):
-        known = [] if error.ctx is None else _options(error.ctx.command)
-        return f"no such option: {error.option_name}{suggestion(error.option_name, known)}"
-    for theirs, ours in _OF_CLICK:
-        message = theirs.sub(ours, message)
-    if (extra := _EXTRA.match(message)) and error.ctx is not None:
-        message += _as_option(extra[1], extra[2], error.ctx.command)
-    if choice := _CHOICE.match(message):
-        option, *words = filter(None, choice.groups())
-        given, known = words[0], [word.strip("'") for word in words[1].split(", ")]
-        message = f"{option} cannot be '{given}'{choose_of(given, known)}"
-    return " ".join(message.split()) if "\t" in message else message.strip()
+def _problems_of(known: str | BaseException | Problem | Iterable[Problem]) -> tuple[Problem, ...]:
+    if isinstance(known, HumanevalError):
+        return known.problems
+    if isinstance(known, Problem):
+        return (known,)
+    return (Problem(str(known)),) if isinstance(known, (str, BaseException)) else tuple(known)
 
 
-def _as_option(name: str, value: str, command: click.Command) -> str:
-    """What follows where NAME=VALUE was typed to a command that takes it as an option: a question; else nothing."""
-    option = f"--{name.replace('_', '-')}"
-    return f". Did you mean {option}={value}?" if option in _options(command) else ""
+def misspelt(
+    word: str, known: Iterable[str], *, cutoff: float = 0.6, most: int = 1, spelled: str | None = None
+) -> Misspelt | None:
+    """The word with the known ones that are like it; None where none is. ``spelled``: what to compare in its place."""
+    near = difflib.get_close_matches(word if spelled is None else spelled, list(known), n=most, cutoff=cutoff)
+    return Misspelt(word, tuple(near)) if near else None
 
 
-def _options(command: click.Command) -> list[str]:
-    return [word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)]
+def choose_from(word: str, known: Iterable[str]) -> Choice:
+    """Parts of the error for a word that is not known: the nearest one, and all that there are."""
+    words = list(known)
+    return {"misspelt": misspelt(word, words), "try_": f"choose one of: {', '.join(words)}"}
 
 
-def told_by(error: click.ClickException, command: str, typed: Sequence[str]) -> CommandError:
-    """The same error as :class:`CommandError`, if it is none yet."""
-    if isinstance(error, CommandError) and not typed:
-        return error
-    message = error.message if isinstance(error, CommandError) else in_our_words(error)
-    kind = WrongUsage if error.exit_code == WrongUsage.exit_code else CommandError
-    return kind(message, error_lines(message, command, typed))
+def value_problem(error: Mapping[str, Any]) -> Problem:
+    """One of pydantic's problems with a value, in the words of somebody who wrote a file or typed a setting.
 
-
-def is_one_of(error: Exception, classes: Collection[str]) -> bool:
-    """Whether the error is of one of these classes, which are named, for to import their modules may load torch."""
-    return any(base.__name__ in classes for base in type(error).__mro__)
-
-
-@contextmanager
-def told_plainly(expected: Collection[str]) -> Iterator[None]:
-    """Errors of these classes, and of the file system, become one message and exit code 1; others keep their traceback.
-
-    ``expected``: names of classes, as :func:`is_one_of` takes them.
+    It does not say where: callers know what a place (``error["loc"]``) is called.
     """
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, OSError) and error.filename is not None:
-            raise _failure(f"{error.filename}: {error.strerror}") from error
-        if isinstance(error, OSError) and error.errno in NO_ROOM:  # it names no file
-            raise _failure(f"{error.strerror}: make room, and run this again") from error
-        if is_one_of(error, expected):
-            raise _failure(str(error)) from error
-        raise
-
-
-def _failure(message: str) -> CommandError:
-    context = click.get_current_context(silent=True)
-    command = context.command_path if context is not None else "parlai-humaneval"
-    if context is not None and (wrong := _NO_SETTING.match(message)):
-        meant = _as_option(wrong[1], "…", context.command)
-        message = f"there is no setting '{wrong[1]}'{meant}" if meant else message
-    return CommandError(message, error_lines(message, command))
+    kind, given, bounds = str(error["type"]), error["input"], error.get("ctx", {})
+    if isinstance(raised := bounds.get("error"), HumanevalError):
+        return raised.problems[0]
+    if kind == "literal_error":
+        known = [word.strip("'") or "nothing" for word in re.split(", | or ", str(bounds["expected"]))]
+        return HumanevalError(f"cannot be {given!r}", **choose_from(str(given), known)).problems[0]
+    words = {
+        "missing": "is missing",
+        "extra_forbidden": "is not known here: is it misspelt?",
+        "list_type": f"must be a list, such as [a,b], not {given!r}",
+        "model_type": "must be an object of names and values",
+        "model_attributes_type": "must be an object of names and values",
+        "string_too_short": "must not be empty",
+        "too_short": f"needs at least {bounds.get('min_length', 1)} of them",
+        "greater_than_equal": f"must be {bounds.get('ge')} or more, not {given!r}",
+        "greater_than": f"must be more than {bounds.get('gt')}, not {given!r}",
+        "less_than_equal": f"must be {bounds.get('le')} or less, not {given!r}",
+        "less_than": f"must be less than {bounds.get('lt')}, not {given!r}",
+        "finite_number": f"must be a finite number, not {given!r}",
+        **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), f"must be a whole number, not {given!r}"),
+        **dict.fromkeys(("float_parsing", "float_type"), f"must be a number, not {given!r}"),
+        **dict.fromkeys(("bool_parsing", "bool_type"), f"must be true or false, not {given!r}"),
+    }
+    return Problem(words.get(kind) or _OF_PYDANTIC.sub("", str(error["msg"])))

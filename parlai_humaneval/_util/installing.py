@@ -53,11 +53,20 @@ PACKAGE_OF = {
 """Module → package, where ParlAI, Mephisto and their agents import what is called otherwise."""
 
 
-class InstallingFailed(Exception):
-    """A package cannot be installed; the message says why, and what to do."""
+class PackageError(Exception):
+    """A package is not as it has to be. Only Python is there when it is raised, so it is no ``HumanevalError`` yet."""
+
+    def __init__(self, what: str, try_: str) -> None:
+        super().__init__(f"{what}; {try_}")
+        self.what = what
+        self.try_ = try_
 
 
-class UntestedRelease(ImportError):
+class InstallingFailed(PackageError):
+    """A package cannot be installed."""
+
+
+class UntestedRelease(PackageError, ImportError):
     """ParlAI or Mephisto is there in a release whose inside this package does not know."""
 
 
@@ -70,7 +79,7 @@ def check_release(name: str) -> None:
     tested, there = ENGINES[name], installed(name)
     if there and (_numbers(there)[:2] != _numbers(tested)[:2] or _numbers(there) < _numbers(tested)):
         raise UntestedRelease(
-            f"{NAMES[name]} {there} is installed, but {DISTRIBUTION} works with {tested}; run `{SETUP}`"
+            f"{NAMES[name]} {there} is installed, but {DISTRIBUTION} works with {tested}", f"run `{SETUP}`"
         )
 
 
@@ -88,7 +97,8 @@ def check_code(target: Any, digest: str) -> None:
         name = target.__module__.partition(".")[0]
         raise UntestedRelease(
             f"{target.__module__}.{target.__qualname__} is not what it is in {NAMES[name]} {ENGINES[name]}, and "
-            f"{DISTRIBUTION} may not change it; run `pip install --force-reinstall --no-deps {name}=={ENGINES[name]}`"
+            f"{DISTRIBUTION} may not change it",
+            f"run `pip install --force-reinstall --no-deps {name}=={ENGINES[name]}`",
         )
 
 
@@ -104,8 +114,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
-def lacking(error: BaseException, wanted: str = "") -> str | None:
-    """What to install for an import that failed, as a sentence; None: the error is none of a package that is not there.
+def lacking(error: BaseException, wanted: str = "") -> PackageError | None:
+    """What to install for an import that failed; None: the error is none of a package that is not there.
 
     ``wanted``: the module that was to be imported, of which a user wrote the name: that one is in no index of packages.
     """
@@ -114,10 +124,12 @@ def lacking(error: BaseException, wanted: str = "") -> str | None:
     if not top or top == wanted.partition(".")[0] or top in sys.stdlib_module_names or _is_there(top):
         return None  # part of a package that is there: a mistake, or an old release
     if top in ENGINES:
-        return f"{NAMES[top]} {ENGINES[top]} is not installed: run `{SETUP}`, or `{_shown(_engine_arguments())}`"
+        run = f"run `{SETUP}`, or `{_shown(_engine_arguments())}`"
+        return PackageError(f"{NAMES[top]} {ENGINES[top]} is not installed", run)
     if top in LOCAL:
-        return f"models on this machine need {top}, which is not installed: run `{SETUP_LOCAL}`"
-    return f"the package {PACKAGE_OF.get(top, top)} is not installed: run `pip install {PACKAGE_OF.get(top, top)}`"
+        return PackageError(f"models on this machine need {top}, which is not installed", f"run `{SETUP_LOCAL}`")
+    package = PACKAGE_OF.get(top, top)
+    return PackageError(f"the package {package} is not installed", f"run `pip install {package}`")
 
 
 def _is_there(module: str) -> bool:
@@ -215,9 +227,9 @@ def _install(*arguments: str) -> None:
     if importlib.util.find_spec("pip") is not None:
         ways.append([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"])
     if not ways:
-        raise InstallingFailed(f"{sys.executable} has neither pip nor uv: run `python -m ensurepip`, and this again")
+        raise InstallingFailed(f"{sys.executable} has neither pip nor uv", "run `python -m ensurepip`, and this again")
     if not any(subprocess.run([*way, "--quiet", *arguments], check=False).returncode == 0 for way in ways):
-        raise InstallingFailed(f"{_shown(arguments)} failed, for the reason above: mend it, and run this again")
+        raise InstallingFailed(f"{_shown(arguments)} failed, for the reason above", "mend it, and run this again")
 
 
 def _say(line: str) -> None:

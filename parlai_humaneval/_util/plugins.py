@@ -2,7 +2,7 @@
 
 Such a package names, in its entry points, a module that adds them when it is imported::
 
-    [project.entry-points."parlai_humaneval._util.plugins"]
+    [project.entry-points."parlai_humaneval.plugins"]
     mine = "my_package.plugin"
 
 The module calls :func:`parlai_humaneval.techniques.registry.register`,
@@ -16,14 +16,16 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-GROUP = "parlai_humaneval._util.plugins"
+from parlai_humaneval._util.errors import HumanevalError
+
+GROUP = "parlai_humaneval.plugins"
 """The group of entry points."""
 
 _begun: set[str] = set()
 """Modules that are loaded, or being loaded: what a plug-in asks for while it is imported must not load it again."""
 
 
-class PluginError(ImportError):
+class PluginError(HumanevalError, ImportError):
     """A plug-in that cannot be loaded; the message names it, and says what to do."""
 
 
@@ -43,8 +45,9 @@ def load_plugins() -> None:
             _begun.discard(plugin.module)
             package = plugin.dist.name if plugin.dist is not None else plugin.module
             raise PluginError(
-                f"the plug-in {plugin.name!r} of the package {package} cannot be loaded ({type(error).__name__}: {error}). "
-                f"Mend it, or uninstall it: pip uninstall {package}"
+                f"the plug-in {plugin.name!r} of the package {package} cannot be loaded ({type(error).__name__}: "
+                f"{error})",
+                try_=f"mend it, or uninstall it: pip uninstall {package}",
             ) from error
 
 

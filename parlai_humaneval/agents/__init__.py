@@ -17,8 +17,6 @@ PREFIX = f"{__name__}."
 
 
 class _Aliases(MetaPathFinder, Loader):
-    """Finds ``parlai_humaneval.agents.NAME`` and puts the module of :mod:`parlai_humaneval.models` in its place."""
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:

@@ -57,8 +57,7 @@ class DrawnItemAllocator(ItemAllocator):
     def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
         """No number of judgements is asked for of a pair, and none is stopped but by being decided."""
 
-    def _most(self) -> int:
-        """Judgements of a unit that begins now, at most."""
+    def _most_judgements(self) -> int:
         each = 1 if self.group_once else self.per_worker_and_cell
         return self.per_unit if each is None else min(self.per_unit, each * len(self._draw.open_groups()))
 
@@ -85,7 +84,8 @@ class DrawnItemAllocator(ItemAllocator):
         """Whether there is an item of each open pair that the worker may judge; ``ever``: if everybody else left."""
         keys = [self._key_of[frozenset(group)] for group in self._draw.open_groups()]
         return all(
-            key[0] not in past.barred_groups and self._pool.can_draw(past.barred, _only(key), ever=ever) for key in keys
+            key[0] not in past.barred_groups and self._pool.can_draw(past.barred, _single_cell(key), ever=ever)
+            for key in keys
         )
 
     def claim(self, worker: str, unit: str, name: str) -> Batch | None:
@@ -97,7 +97,7 @@ class DrawnItemAllocator(ItemAllocator):
             self._must_be_new(unit)
             if not self._is_available(worker):
                 return None
-            number = self._most()
+            number = self._most_judgements()
         groups = self._draw.draw(worker, number)  # which is written down, however long that takes
         if not groups:
             return None
@@ -114,7 +114,7 @@ class DrawnItemAllocator(ItemAllocator):
         """An item of each of the pairs, no two of which show the same dialogue; None where there is none."""
         barred, items = set(barred), list[Item | None]()
         for key in keys:
-            drawn = [] if key is None else self._pool.draw(1, barred, _only(key))
+            drawn = [] if key is None else self._pool.draw(1, barred, _single_cell(key))
             barred.update(name for item in drawn for name in item.dialogues)
             items += drawn or [None]
         return items
@@ -137,9 +137,8 @@ class DrawnItemAllocator(ItemAllocator):
             return self._draw.can_go_on(worker) and any(self._can_replace(name, barred) for name in item_ids)
 
     def _can_replace(self, item_id: str, barred: set[str]) -> bool:
-        """Whether the item, or another one of its pair, is still to be judged."""
         key = self._pool.key_of(item_id)
-        return key is not None and (self._pool.can_take(item_id) or self._pool.can_draw(barred, _only(key)))
+        return key is not None and (self._pool.can_take(item_id) or self._pool.can_draw(barred, _single_cell(key)))
 
     def _in_place_of(self, past: WorkerPast, gone: Sequence[str], taken: Sequence[Item]) -> dict[str, Item]:
         barred = past.barred.union(*(item.dialogues for item in taken))
@@ -167,9 +166,8 @@ class DrawnItemAllocator(ItemAllocator):
 
     @property
     def remaining(self) -> int:
-        return math.ceil(self._draw.missing / max(1, self._most()))
+        return math.ceil(self._draw.missing / max(1, self._most_judgements()))
 
 
-def _only(key: CellKey) -> Callable[[CellKey], int]:
-    """Room for an item of just this cell."""
+def _single_cell(key: CellKey) -> Callable[[CellKey], int]:
     return lambda other: int(other == key)

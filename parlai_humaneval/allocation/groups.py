@@ -182,15 +182,14 @@ class Allocator:
             return self._available(worker)
 
     def _available(self, worker: str) -> list[Cell]:
-        barred = self._met(worker)
+        barred = self._barred_cells(worker)
         free = [cell for cell, count in self._counts.items() if cell not in barred and not count.stopped]
         needed = [cell for cell in free if self._counts[cell].taken < self._counts[cell].wanted]
         if self.per_unit == 1:
             return needed
         return free if needed and len(free) >= self.per_unit else []
 
-    def _met(self, worker: str) -> set[Cell]:
-        """Cells that the worker may not have (again): had often enough, or running now."""
+    def _barred_cells(self, worker: str) -> set[Cell]:
         busy = {cell for name, cells in self._running.values() if name == worker for cell in cells}
         seen = self._seen[worker]
         groups = set(self._barred[worker])
@@ -203,7 +202,7 @@ class Allocator:
         """True when this worker has rated (or is rating) so many cells that no unit is left for them."""
         with self._lock:
             given_out = {cell for cell, count in self._counts.items() if not count.stopped}
-            return len(given_out - self._met(worker)) < self.per_unit
+            return len(given_out - self._barred_cells(worker)) < self.per_unit
 
     def is_busy(self, worker: str) -> bool:
         """True while a unit of this worker is running."""
@@ -225,14 +224,13 @@ class Allocator:
             cells.sort(
                 key=lambda cell: (
                     not rather_without.isdisjoint(cell.models),
-                    self._is_spoken_for(cell),
+                    self._is_reserved(cell),
                     self._need(cell),
                 )
             )
             return self._start(worker, unit, tuple(cells[: self.per_unit]))
 
-    def _is_spoken_for(self, cell: Cell) -> bool:
-        """Whether all that is open of a cell may be gone on with by those who left it."""
+    def _is_reserved(self, cell: Cell) -> bool:
         count = self._counts[cell]
         return count.taken + sum(cell in cells for cells in self._left.values()) >= count.wanted
 

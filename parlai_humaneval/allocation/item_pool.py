@@ -7,14 +7,12 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from parlai_humaneval._util.arrays import Flags, Ints
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item, PastJudgement
 
 CellKey = tuple[frozenset[str], str, str]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class CellCount:
@@ -122,7 +120,6 @@ class ItemPool:
         self._count_owed()
 
     def _count_owed(self) -> None:
-        """Judgements for which each dialogue is still to be shown, as far as it is known which items get them."""
         self._owed[:] = 0
         for count in self.cells.values():
             if count.every and not count.stopped:
@@ -218,17 +215,15 @@ class ItemPool:
         met[self._places(barred)] = True
         return met
 
-    def _apart(self, rows: Ints, met: Flags) -> Ints:
-        """Those of the rows that show nothing met."""
+    def _unmet(self, rows: Ints, met: Flags) -> Ints:
         apart: Ints = rows[~met[self._shows[rows]].any(axis=1)]
         return apart
 
-    def _open(self, count: CellCount, met: Flags) -> Ints:
-        """Rows of a cell that still need judgements and show nothing met."""
+    def _open_rows(self, count: CellCount, met: Flags) -> Ints:
         if count.full:
             return count.rows[:0]
         taken = self._completed[count.rows] + self._running[count.rows]
-        return self._apart(count.rows[taken < self._wanted[count.rows]], met)
+        return self._unmet(count.rows[taken < self._wanted[count.rows]], met)
 
     def can_draw(self, barred: Collection[str], room: Callable[[CellKey], int], *, ever: bool = False) -> bool:
         """Whether :meth:`draw` would give anything; ``ever``: if everybody else left and nothing had been judged."""
@@ -236,7 +231,7 @@ class ItemPool:
         return any(
             room(key) > 0
             and not count.stopped
-            and len(self._apart(count.rows, met) if ever else self._open(count, met)) > 0
+            and len(self._unmet(count.rows, met) if ever else self._open_rows(count, met)) > 0
             for key, count in self.cells.items()
         )
 
@@ -262,7 +257,7 @@ class ItemPool:
             self._chance.shuffle(able)
             key = min(able, key=lambda one: self.cells[one].share)
             if key not in queues:
-                queues[key] = iter(self._by_need(self._open(self.cells[key], met)))
+                queues[key] = iter(self._by_need(self._open_rows(self.cells[key], met)))
             row = next((one for one in queues[key] if not met[self._shows[one]].any()), None)
             if row is None:
                 del left[key]

@@ -232,7 +232,9 @@ class ItemAllocator:
             session = self._session(past, name)
             if session is None:
                 return None
-            items = self._pool.draw(session.lacks or self.per_unit, past.barred, lambda key: self._room(past, key))
+            items = self._pool.draw(
+                session.lacks or self.per_unit, past.barred, lambda key: self._free_items(past, key)
+            )
             return self._begin(worker, unit, session, items) if items else None
 
     def _must_be_new(self, unit: str) -> None:
@@ -270,7 +272,7 @@ class ItemAllocator:
         if not taken:
             return {}
         barred = past.barred.union(*(item.dialogues for item in taken))
-        others = self._pool.draw(len(gone), barred, lambda key: self._room(past, key, taken))
+        others = self._pool.draw(len(gone), barred, lambda key: self._free_items(past, key, taken))
         return dict(zip(gone, others, strict=False))
 
     def can_go_on(self, worker: str, item_ids: Sequence[str]) -> bool:
@@ -288,8 +290,7 @@ class ItemAllocator:
             raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
         return Session(name)
 
-    def _room(self, past: WorkerPast, key: CellKey, besides: Iterable[Item] = ()) -> int:
-        """Items of a cell that the worker may still have, ``besides`` those that they are about to get."""
+    def _free_items(self, past: WorkerPast, key: CellKey, besides: Iterable[Item] = ()) -> int:
         if key[0] in past.barred_groups:
             return 0
         if self.group_once:
@@ -338,14 +339,15 @@ class ItemAllocator:
         """Whether the worker could get anything now."""
         with self._lock:
             past = self._workers[worker]
-            return self._has_unit(past) and self._pool.can_draw(past.barred, lambda key: self._room(past, key))
+            return self._has_unit(past) and self._pool.can_draw(past.barred, lambda key: self._free_items(past, key))
 
     def has_done_all(self, worker: str) -> bool:
         """Whether nothing is left that this worker could ever get, whoever leaves."""
         with self._lock:
             past = self._workers[worker]
             return not (
-                self._has_unit(past) and self._pool.can_draw(past.barred, lambda key: self._room(past, key), ever=True)
+                self._has_unit(past)
+                and self._pool.can_draw(past.barred, lambda key: self._free_items(past, key), ever=True)
             )
 
     def _has_unit(self, past: WorkerPast) -> bool:

@@ -1,4 +1,8 @@
-"""Pairs of finished dialogues, one of each of two models, that are compared side by side (Smith et al. 2022, §3.1.3)."""
+"""Items made of finished dialogues.
+
+Pairs, one dialogue of each of two models, are compared side by side (Smith et al. 2022, §3.1.3); segments are beginnings
+whose speakers are judged; replays show a rated dialogue to another rater.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,15 @@ import hashlib
 import math
 import random
 from collections.abc import Sequence
-from typing import Literal
+from itertools import groupby
+from typing import Literal, TypeVar
 
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval.schema.records import ReplayedRating, Turn
 
 ALL_PAIRINGS = 5_000
 """Up to so many pairings of two models, all of them are items."""
@@ -21,7 +28,7 @@ SPARE = 4
 Judged = Literal["first", "second", "random"]
 
 
-class NotEnough(ValueError):
+class NotEnough(HumanevalError, ValueError):
     """Fewer dialogues than are asked for; the message says how many judgements are possible, and what to do."""
 
 
@@ -53,9 +60,9 @@ def pair_items(
 
     Raises:
         NotEnough: fewer pairings than ``wanted``, or a model without dialogues.
-        MaterialError: a dialogue of which it is not known who speaks, or without a model.
+        DataError: a dialogue of which it is not known who speaks, or without a model.
     """
-    of_model = _by_model(dialogues)
+    of_model = _dialogues_by_model(dialogues)
     items: list[Item] = []
     for first, second in groups:
         pairs = _pairings(_of(of_model, first), _of(of_model, second), (first, second), wanted, seed)
@@ -78,9 +85,9 @@ def dialogues_of_pairs(
     """How many dialogues there are of the one model and of the other, for each pair of models.
 
     Raises:
-        NotEnough, MaterialError: see :func:`pair_items`.
+        NotEnough, DataError: see :func:`pair_items`.
     """
-    of_model = _by_model(dialogues)
+    of_model = _dialogues_by_model(dialogues)
     return {(one, other): (len(_of(of_model, one)), len(_of(of_model, other))) for one, other in groups}
 
 
@@ -99,15 +106,15 @@ def _draw(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}\n{name}".encode()).digest()[:8], "big")
 
 
-def _by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
-    """Dialogues of one model, alone or with a person, by its name."""
+def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
     found: dict[str, list[Dialogue]] = {}
     for dialogue in dialogues:
         dialogue.known_entities()
         if not dialogue.models:
-            raise MaterialError(
-                f"{dialogue.place}: dialogue {dialogue.dialogue_id} is between people, so there is no model to judge. "
-                "Leave it out"
+            raise DataError(
+                f"dialogue {dialogue.dialogue_id} is between people, so there is no model to judge",
+                where=dialogue.place,
+                try_="leave it out",
             )
         if len(dialogue.models) == 1:
             found.setdefault(dialogue.models[0], []).append(dialogue)
@@ -118,8 +125,8 @@ def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
     if model not in of_model:
         known = ", ".join(f"{name} ({len(found)})" for name, found in sorted(of_model.items())) or "no model"
         raise NotEnough(
-            f"there is no dialogue of {model} alone or with a person; there are dialogues of {known}. Name their files or "
-            "tasks among the dialogues, or correct the model's name"
+            f"there is no dialogue of {model} alone or with a person, only dialogues of {known}",
+            try_="name their files or tasks among the dialogues, or correct the model's name",
         )
     return of_model[model]
 
@@ -131,8 +138,9 @@ def _pairings(
     if wanted > possible:
         first, second = (f"{_count(len(found))} of {name}" for found, name in zip((ours, theirs), models, strict=True))
         raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each pairing of "
-            f"{first} with {second} is judged once at most. Ask for {possible} or fewer, or collect more dialogues"
+            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each "
+            f"pairing of {first} with {second} is judged once at most",
+            try_=f"ask for {possible} or fewer, or collect more dialogues",
         )
     if possible <= ALL_PAIRINGS:
         return [(one, other) for one in ours for other in theirs]
@@ -159,3 +167,195 @@ def _balanced(
         shift = step // period
         pairs.append((ours[step % len(ours)], theirs[(step + shift) % len(theirs)]))
     return pairs
+
+
+def segment_items(
+    bot_dialogues: Sequence[Dialogue],
+    human_dialogues: Sequence[Dialogue],
+    lengths: Sequence[int],
+    human_share: float,
+    per_item: int,
+    metric: str,
+    *,
+    seeded: int = 0,
+    seed: int,
+) -> list[Item]:
+    """Each dialogue at each length is an item.
+
+    Args:
+        bot_dialogues: all of them are used.
+        human_dialogues: between people; so many are drawn that the share comes true, as near as can be; at least one.
+        lengths: exchanges of the segments, without those of the seed.
+        human_share: dialogues between people among all, in [0, 1).
+        per_item: judgements of a segment.
+        metric: of the cells.
+        seeded: exchanges at the beginning that no model has said; they are shown before all segments.
+        seed: of the draw.
+
+    Raises:
+        NotEnough: too few dialogues between people.
+        DataError: a dialogue that is shorter than a segment, or whose speakers are not known.
+        ValueError: lengths or a share that cannot be.
+    """
+    if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
+        raise ValueError(f"the lengths of segments are different numbers from 1, such as [2,3,5]; got {list(lengths)}")
+    if not 0 <= human_share < 1:
+        raise ValueError(f"the share of dialogues between people is at least 0 and less than 1, not {human_share}")
+    if not bot_dialogues:
+        raise NotEnough(
+            "there is no dialogue with a model in it", try_="name files or tasks of them, or models that are to talk"
+        )
+    _long_enough(bot_dialogues, max(lengths), seeded, "dialogues")
+    people = _drawn(human_dialogues, len(bot_dialogues), human_share, max(lengths), seeded, seed)
+    return [
+        Item(
+            f"{metric}:{dialogue.dialogue_id}:{k}",
+            Cell(tuple(sorted(dialogue.known_entities())), metric),
+            (dialogue.dialogue_id,),
+            k=k,
+            wanted=per_item,
+        )
+        for dialogue in [*bot_dialogues, *people]
+        for k in lengths
+    ]
+
+
+def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) -> None:
+    short = [one for one in dialogues if one.exchanges < k + seeded]
+    if short:
+        first = short[0]
+        after = f" after {seeded} of the seed" if seeded else ""
+        raise DataError(
+            f"dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
+            f"segment takes {k}{after} ({len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough)",
+            where=first.place,
+            try_="shorten the segments, or name longer dialogues",
+        )
+
+
+def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: int, seed: int) -> list[Dialogue]:
+    """``share`` = people / (people + bots), solved for the people. Short ones are passed over, as there is a choice."""
+    if not share:
+        return []
+    number = max(1, math.floor(bots * share / (1 - share) + 0.5))
+    fit = [one for one in people if one.exchanges >= k + seeded]
+    if people and not fit:
+        _long_enough(people, k, seeded, "dialogues between people")
+    if number > len(fit):
+        raise NotEnough(
+            f"a share of {share:g} beside {bots} dialogues with models takes {number} dialogues between "
+            f"people, but of {len(people)} only {len(fit)} are long enough for the longest segment",
+            try_=f"name more, or lower the share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}",
+        )
+    for one in fit:
+        if set(one.known_entities()) != {HUMAN}:
+            raise DataError(
+                f"dialogue {one.dialogue_id} is not between people",
+                where=one.place,
+                try_="leave it out, or say that both speakers are human",
+            )
+    return random.Random(f"people:{seed}").sample(fit, number)
+
+
+RANK = "rank"
+"""Metric of rankings."""
+
+T = TypeVar("T")
+
+
+def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | None, seed: int) -> list[Item]:
+    """A whole rated dialogue is an item; two that stood side by side are one.
+
+    Args:
+        dialogues: with their ratings.
+        per_item: judgements of each.
+        sample: how many to draw at random; None: all.
+        seed: of the draw.
+
+    Raises:
+        NotEnough: fewer rated dialogues than the sample, or none.
+        DataError: a dialogue that was not rated.
+    """
+    together = [list(group) for _, group in groupby(dialogues, key=lambda one: id(_rating(one)))]
+    return [
+        Item(
+            f"replay:{' | '.join(one.dialogue_id for one in group)}",
+            Cell(_answering_models(group[0]), _rating(group[0]).metric, _rating(group[0]).setting),
+            tuple(one.dialogue_id for one in group),
+            (None,) * len(group),
+            wanted=per_item,
+        )
+        for group in _random_sample(together, sample, seed, "rated dialogues")
+    ]
+
+
+def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | None, seed: int) -> list[Item]:
+    """Each complete turn of which two or more different replies were shown is an item: all its replies are ranked.
+
+    ``sample`` counts dialogues; arguments and errors are those of :func:`replay_items`.
+    """
+    ranked = [(one, turns) for one in dialogues if (turns := _several_replies(one))]
+    return [
+        Item(
+            f"{RANK}:{dialogue.dialogue_id}:{turn.turn}",
+            Cell(_answering_models(dialogue), RANK, _rating(dialogue).setting),
+            (dialogue.dialogue_id,),
+            turn=turn.turn,
+            wanted=per_item,
+        )
+        for dialogue, turns in _random_sample(ranked, sample, seed, "dialogues with a turn of two different replies")
+        for turn in turns
+    ]
+
+
+def whole_items(
+    dialogues: Sequence[Dialogue], per_item: int, metric: str, *, sample: int | None, seed: int
+) -> list[Item]:
+    """A whole dialogue is an item, rated or not, of the models that speak in it.
+
+    Arguments and errors are those of :func:`replay_items`.
+    """
+    return [
+        Item(
+            f"{metric}:{one.dialogue_id}",
+            Cell(tuple(sorted(one.models)) or (HUMAN,), metric),
+            (one.dialogue_id,),
+            wanted=per_item,
+        )
+        for one in _random_sample(dialogues, sample, seed, "dialogues")
+    ]
+
+
+def _rating(dialogue: Dialogue) -> ReplayedRating:
+    if dialogue.rating is None:
+        raise DataError(
+            f"dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again",
+            where=dialogue.place,
+            try_="name tasks in which dialogues were rated live: {task: NAME}",
+        )
+    return dialogue.rating
+
+
+def _answering_models(dialogue: Dialogue) -> tuple[str, ...]:
+    return tuple(sorted({one.model for turn in _rating(dialogue).turns for one in turn.candidates}))
+
+
+def _several_replies(dialogue: Dialogue) -> list[Turn]:
+    """Turns whose context is the same for all replies: of models with histories of their own only the first."""
+    turns = [turn for turn in _rating(dialogue).turns if turn.complete and not turn.continued_each]
+    if dialogue.settings.get("history") == "independent":
+        turns = [turn for turn in turns if turn.turn == 1]
+    return [turn for turn in turns if sum(not one.failed and one.same_as is None for one in turn.candidates) >= 2]
+
+
+def _random_sample(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:
+    if not found:
+        raise NotEnough(f"there are no {what}", try_="name more files or tasks")
+    if sample is None:
+        return list(found)
+    if sample > len(found):
+        raise NotEnough(
+            f"a sample of {sample} is wanted, but there are {len(found)} {what}",
+            try_=f"ask for {len(found)} or fewer, or for all of them (null)",
+        )
+    return [found[index] for index in sorted(random.Random(f"sample:{seed}").sample(range(len(found)), sample))]

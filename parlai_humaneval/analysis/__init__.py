@@ -1,6 +1,6 @@
 """The public face of tables, statistics, planning and reports; it needs no database, ParlAI or Mephisto.
 
-``tables`` (records → tables) · ``read_tables``, ``write_tables`` (files) · ``make_document``, ``write_document`` (reports) ·
+``tables`` (records → tables) · ``read_tables``, ``write_tables`` (files) · ``build_report``, ``write_document`` (reports) ·
 the estimates and tests that they are made of. Every test returns a :class:`Result`.
 
 ``__init__.pyi`` lists the public names and their modules; a package of your own adds names with
@@ -8,6 +8,7 @@ the estimates and tests that they are made of. Every test returns a :class:`Resu
 """
 
 import ast
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,28 @@ _MODULES = {
     if isinstance(node, ast.ImportFrom) and node.module
     for alias in node.names
 }
+_RENAMED = {
+    "ChoiceGroup": "ComparisonGroup",
+    "answers_in_time": "timed_answers",
+    "combo": "pw_combo_score",
+    "conservative": "conservative_skill",
+    "ffa_points": "free_for_all_points",
+    "ffa_ranks": "free_for_all_ranks",
+    "judged_segments": "spot_the_bot_segments",
+    "label_winner": "win_by_label",
+    "left_open": "idle_answers",
+    "lin": "linear_win_rate",
+    "make_document": "build_report",
+    "oriented": "orient_pairs",
+    "print_summary": "print_report_summary",
+    "sm_combo": "sm_combo_score",
+    "sqr": "squared_win_rate",
+    "turned": "reverse_scored",
+    "weigh_turns": "turn_weights",
+    "with_holm": "holm_corrected",
+    "wta": "winner_takes_all",
+}
+"""Old name → today's. The old ones still work, and warn; they go with version 1.0."""
 __all__ = sorted({*_MODULES, "register_statistic"})
 
 
@@ -35,6 +58,10 @@ def register_statistic(name: str, module: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        sentence = f"{__name__}.{name} is now {_RENAMED[name]}; its old name goes with version 1.0"
+        warnings.warn(sentence, DeprecationWarning, stacklevel=2)
+        name = _RENAMED[name]
     if name not in _MODULES and not name.startswith("_"):
         load_plugins()
     if name not in _MODULES:

@@ -1,9 +1,8 @@
 """The public names, each from its module; the module beside this file loads them on use."""
 
-from parlai_humaneval.planning.comparison import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.pilot import Pilot, pilot_of
-from parlai_humaneval.planning.plan import Plan, plan_study
+from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,
@@ -17,11 +16,11 @@ from parlai_humaneval.planning.power import (
 )
 from parlai_humaneval.planning.simulation import simulated_power
 from parlai_humaneval.planning.stopping import plan_until_decided
-from parlai_humaneval.planning.stopping_result import UntilDecided
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.planning.stopping_summary import UntilDecided
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.render.files import write_document
-from parlai_humaneval.report.render.terminal import print_document, print_summary
+from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.statistics.core.clustered import (
     ClusterSums,
     cluster_bootstrap,
@@ -48,7 +47,7 @@ from parlai_humaneval.statistics.core.means import clustered_difference, cluster
 from parlai_humaneval.statistics.core.multiplicity import holm
 from parlai_humaneval.statistics.core.proportions import ClusteredRate, RateTest, extreme_rate_test
 from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest, rank_sum_test
-from parlai_humaneval.statistics.core.result import Result, results_table
+from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sequential import (
     anytime_p_values,
     crossing,
@@ -63,7 +62,6 @@ from parlai_humaneval.statistics.core.shares import (
     binomial_p,
     binomial_p_values,
     binomial_test,
-    success_rate,
     wald_interval,
     wilson_interval,
 )
@@ -77,7 +75,7 @@ from parlai_humaneval.statistics.preference.pairs import (
     counted_comparisons,
     first_shown,
     model_wins,
-    oriented,
+    orient_pairs,
     wins_of_pairs,
 )
 from parlai_humaneval.statistics.preference.reasons import mean_words, reasons, top_terms, word_counts
@@ -89,8 +87,8 @@ from parlai_humaneval.statistics.preference.tests import (
     compare_with_baseline,
     equal_rates_test,
     goodness_of_fit_test,
+    holm_corrected,
     mcnemar_test,
-    with_holm,
 )
 from parlai_humaneval.statistics.preference.turn_dependence import (
     FirstChoice,
@@ -100,26 +98,21 @@ from parlai_humaneval.statistics.preference.turn_dependence import (
     reselection,
 )
 from parlai_humaneval.statistics.preference.win_rates import (
-    combo,
-    count_dialogues,
     effective_win_rate,
     effective_win_test,
-    lin,
     lin_pooled,
-    sm_combo,
+    linear_win_rate,
+    pw_combo_score,
+    sm_combo_score,
     sm_wta,
-    sqr,
-    wta,
+    squared_win_rate,
+    winner_takes_all,
 )
 from parlai_humaneval.statistics.ranking.best_set import BestSet, best_of_means, best_set
-from parlai_humaneval.statistics.ranking.from_tables import (
-    Strengths,
-    bradley_terry,
-    comparison_strengths,
-    plackett_luce,
-    pooled_turn_strengths,
-    turn_strengths,
-)
+from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
+from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths, turn_strengths
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ranking.stability import (
     ScoreRange,
     StabilityPoint,
@@ -130,9 +123,9 @@ from parlai_humaneval.statistics.ranking.stability import (
 )
 from parlai_humaneval.statistics.ranking.trueskill import (
     Skill,
-    conservative,
-    ffa_points,
-    ffa_ranks,
+    conservative_skill,
+    free_for_all_points,
+    free_for_all_ranks,
     free_for_all_ratings,
     rate_free_for_all,
     rate_two_player,
@@ -148,7 +141,7 @@ from parlai_humaneval.statistics.raters.agreement import (
     percent_agreement,
     rating_counts,
 )
-from parlai_humaneval.statistics.raters.time import TimedAnswers, answers_in_time, left_open, spent_by_unit
+from parlai_humaneval.statistics.raters.time import TimedAnswers, TimeSpent, idle_answers, time_spent, timed_answers
 from parlai_humaneval.statistics.raters.time_to_significance import (
     ChunkVariability,
     TimeToSignificance,
@@ -168,9 +161,15 @@ from parlai_humaneval.statistics.ratings.likert import (
     mean_rating,
     rated_pairs,
 )
-from parlai_humaneval.statistics.ratings.regression import TurnWeights, ols, turn_rates, weigh_turns
+from parlai_humaneval.statistics.ratings.regression import TurnWeights, ols, turn_rates, turn_weights
 from parlai_humaneval.statistics.ratings.replications import replication, same_conclusions
-from parlai_humaneval.statistics.ratings.sliders import is_reversed, standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.ratings.sliders import (
+    is_reversed,
+    reverse_scored,
+    standardise,
+    standardised,
+    worker_checks,
+)
 from parlai_humaneval.statistics.ratings.standardised import (
     ScoreGap,
     SystemScore,
@@ -184,9 +183,9 @@ from parlai_humaneval.statistics.survival.spotting import (
     StabilityCurve,
     bootstrap_ranks,
     bot_contests,
-    judged_segments,
-    label_winner,
     ranking_stability,
+    spot_the_bot_segments,
+    win_by_label,
 )
 from parlai_humaneval.statistics.survival.tests import (
     LogRank,
@@ -201,18 +200,19 @@ from parlai_humaneval.statistics.survival.tests import (
 from parlai_humaneval.stopping.replay import Replay, replay_sequential
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.tables.build import Tables, tables
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
-from parlai_humaneval.tables.columns import COLUMNS, TableError
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables, write_tables
 from parlai_humaneval.tables.filters import on_sliders
+from parlai_humaneval.tables.schema import COLUMNS
 
 __all__ = [
     "COLUMNS",
     "BestSet",
-    "ChoiceGroup",
     "ChunkVariability",
     "ClusterSums",
     "ClusteredRate",
+    "ComparisonGroup",
     "CoxFit",
     "Document",
     "FirstChoice",
@@ -242,12 +242,12 @@ __all__ = [
     "SystemScore",
     "TableError",
     "Tables",
+    "TimeSpent",
     "TimeToSignificance",
     "TimedAnswers",
     "TurnTest",
     "TurnWeights",
     "UntilDecided",
-    "answers_in_time",
     "anytime_p_values",
     "best_of_means",
     "best_set",
@@ -258,6 +258,7 @@ __all__ = [
     "bootstrap_ranks",
     "bot_contests",
     "bradley_terry",
+    "build_report",
     "chi2_noncentrality",
     "choice_groups",
     "chunk_variability",
@@ -272,15 +273,13 @@ __all__ = [
     "cochran_q_test",
     "cohen_kappa",
     "collection_time",
-    "combo",
     "compare_choices",
     "compare_singles",
     "compare_techniques",
     "compare_with_baseline",
     "comparison_strengths",
-    "conservative",
+    "conservative_skill",
     "correlation",
-    "count_dialogues",
     "counted_comparisons",
     "criteria_correlations",
     "crossed_difference",
@@ -299,32 +298,30 @@ __all__ = [
     "equality_evidence",
     "exact_binomial_sizes",
     "extreme_rate_test",
-    "ffa_points",
-    "ffa_ranks",
     "final_scores",
     "first_choice",
     "first_place",
     "first_shown",
     "fleiss_kappa",
+    "free_for_all_points",
+    "free_for_all_ranks",
     "free_for_all_ratings",
     "goodness_of_fit_size",
     "goodness_of_fit_test",
     "holm",
+    "holm_corrected",
+    "idle_answers",
     "intraclass_correlation",
     "is_reversed",
     "joint_sign_flip_p",
-    "judged_segments",
     "kendall_tau_b",
     "krippendorff_alpha",
-    "label_winner",
     "leave_one_out",
-    "left_open",
     "likert_groups",
-    "lin",
     "lin_pooled",
+    "linear_win_rate",
     "logrank_scores",
     "logrank_test",
-    "make_document",
     "mcnemar_size",
     "mcnemar_test",
     "mean_rating",
@@ -335,7 +332,7 @@ __all__ = [
     "on_sliders",
     "one_proportion_size",
     "order_evidence",
-    "oriented",
+    "orient_pairs",
     "overall_score",
     "pair_agreement",
     "pair_combo",
@@ -346,10 +343,10 @@ __all__ = [
     "plackett_luce",
     "plan_study",
     "plan_until_decided",
-    "pooled_turn_strengths",
     "prediction_powered",
     "print_document",
-    "print_summary",
+    "print_report_summary",
+    "pw_combo_score",
     "rank_clusters",
     "rank_range",
     "rank_range_shortest",
@@ -368,7 +365,7 @@ __all__ = [
     "replay_sequential",
     "replication",
     "reselection",
-    "results_table",
+    "reverse_scored",
     "same_conclusions",
     "same_ranking_share",
     "score_evidence",
@@ -381,14 +378,13 @@ __all__ = [
     "sign_flip_p_value",
     "simulated_power",
     "single_combos",
-    "sm_combo",
+    "sm_combo_score",
     "sm_wta",
-    "spent_by_unit",
-    "sqr",
+    "spot_the_bot_segments",
+    "squared_win_rate",
     "stability_curves",
     "standardise",
     "standardised",
-    "success_rate",
     "superiority_of_difference",
     "survival_curve",
     "survival_score_test",
@@ -397,25 +393,26 @@ __all__ = [
     "t_p_values",
     "t_test",
     "tables",
+    "time_spent",
     "time_to_difference",
     "time_to_significance",
+    "timed_answers",
     "top_terms",
     "trueskill",
     "turn_rates",
     "turn_strengths",
-    "turned",
+    "turn_weights",
     "two_proportions_size",
     "two_way_share",
     "wald_interval",
-    "weigh_turns",
     "wilson_interval",
+    "win_by_label",
+    "winner_takes_all",
     "wins_of_pairs",
-    "with_holm",
     "word_counts",
     "worker_checks",
     "write_document",
     "write_tables",
-    "wta",
     "zhao_sun_scores",
     "zhao_sun_test",
 ]

@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from parlai_humaneval import __version__
-from parlai_humaneval._util.errors import told_by
-from parlai_humaneval._util.installing import UntestedRelease, lacking
+from parlai_humaneval._util.installing import PackageError, lacking
 from parlai_humaneval._util.terminal import end_quickly
+from parlai_humaneval.cli.errors import CommandError, command_error
 from parlai_humaneval.cli.options import SuggestingGroup
 
 TOPICS: dict[str, dict[str, tuple[str, str]]] = {
@@ -28,7 +28,7 @@ TOPICS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Run a study": {
         "plan": ("parlai_humaneval.cli.plan:plan", "How large a study must be, before you run it."),
-        "launch": ("mephisto_tasks.cli.launch:launch", "Launch a crowd task: here, by link, or on MTurk."),
+        "launch": ("mephisto_tasks.cli.launch:launch", "Launch a crowd task: here, by link, or at a crowd's site."),
         "invite": ("mephisto_tasks.cli.invite:invite", "Invite colleagues or a class by signed links."),
         "watch": ("mephisto_tasks.cli.watch:watch", "How a study stands, while it runs."),
         "steer": ("mephisto_tasks.cli.steer:steer", "Pause a running study, collect more, retire a model."),
@@ -45,7 +45,10 @@ TOPICS: dict[str, dict[str, tuple[str, str]]] = {
         "unblock": ("mephisto_tasks.cli.workers:unblock", "Let in again whom checks blocked."),
         "returned": ("mephisto_tasks.cli.workers:returned", "Free places that were returned at a panel."),
         "forget": ("mephisto_tasks.cli.privacy:forget", "Delete all that is known of a worker."),
-        "requester": ("mephisto_tasks.cli.requester:requester", "Register the MTurk accounts that launch tasks."),
+        "requester": (
+            "mephisto_tasks.cli.requester:requester",
+            "Register accounts of crowds' sites that launch tasks.",
+        ),
     },
     "Have models talk": {
         "self-chat": ("parlai_humaneval.cli.self_chat:self_chat", "With themselves, or with each other."),
@@ -84,25 +87,24 @@ class LazyGroup(SuggestingGroup):
         try:
             context: click.Context = super().make_context(info_name, args, parent, **extra)
         except click.ClickException as error:
-            raise told_by(error, info_name or "", typed) from error
+            raise _called(command_error(error), info_name or "", typed) from error
         context.meta[TYPED] = typed
         return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Every error is told in the same form; a misspelt option of any command with the nearest right one."""
+        """Every error is printed in the same form; a misspelt option of any command with the nearest right one."""
+        typed = ctx.meta[TYPED]
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            typed = ctx.meta[TYPED]
-            raise told_by(error, self._called(ctx, typed), typed) from error
+            raise _called(command_error(error), self._command(ctx, typed), typed) from error
         except ImportError as error:
-            said = str(error) if isinstance(error, UntestedRelease) else lacking(error)
-            if said is None:
+            package = error if isinstance(error, PackageError) else lacking(error)
+            if package is None:
                 raise
-            raise told_by(click.ClickException(said), ctx.command_path, ctx.meta[TYPED]) from error
+            raise _called(command_error(package), ctx.command_path, typed) from error
 
-    def _called(self, ctx: click.Context, typed: list[str]) -> str:
-        """The command that was called, with its program."""
+    def _command(self, ctx: click.Context, typed: list[str]) -> str:
         words: list[str] = [ctx.command_path]
         group: click.Group = self
         for word in typed:
@@ -120,6 +122,11 @@ class LazyGroup(SuggestingGroup):
         for heading, commands in TOPICS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
+
+
+def _called(error: CommandError, command: str, typed: list[str]) -> CommandError:
+    error.command, error.typed = command, typed
+    return error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parlai_humaneval._util.errors import told_plainly
 from parlai_humaneval._util.terminal import say, say_json
+from parlai_humaneval.cli.errors import CommandError, cli_errors
 from parlai_humaneval.cli.options import repeats_option
 from parlai_humaneval.models.zoo.files import user_home
 
@@ -22,16 +22,14 @@ if TYPE_CHECKING:
     from parlai_humaneval.importers.readers import Imported, SavedFormat
     from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan
     from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit
-    from parlai_humaneval.tables.columns import Repeats, TableName
+    from parlai_humaneval.tables.columns import Repeats
+    from parlai_humaneval.tables.schema import TableName
 
     Found = Iterable[tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]]
 
 FORMATS = ("tables", "model_chat", "pairwise_per_turn_eval", "acute_eval", "mephisto")
 TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
 KEY = "pseudonym.key"
-EXPECTED = ("TableError", "ResultsError", "PseudonymKeyError")
-"""Errors that say what to do, by name: one of them is of a module that not everybody has."""
-
 SHOWN = 20
 """Most skipped units that are listed on the screen; --json lists all."""
 
@@ -140,7 +138,7 @@ def import_tables(
     """
     _fitting(source, table, renames, values, tasks, criteria, keep_failed)
     files = [Path(path).expanduser() for path in paths]
-    with told_plainly(EXPECTED):
+    with cli_errors():
         from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan, without_names
         from parlai_humaneval.importers.units import Plan
         from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -181,7 +179,6 @@ def _fitting(
     criteria: str | None,
     keep_failed: bool,
 ) -> None:
-    """Refuse options that would do nothing."""
     chats, pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
     uses: list[tuple[str, bool, tuple[str, ...]]] = [
         ("--table", bool(table), ("tables",)),
@@ -193,7 +190,7 @@ def _fitting(
     ]
     for name, given, formats in uses:
         if given and source not in formats:
-            raise click.ClickException(f"{name} goes with --from {' or '.join(formats)}, not with {source}.")
+            raise CommandError(f"{name} goes with --from {' or '.join(formats)}, not with {source}")
 
 
 def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
@@ -245,7 +242,7 @@ def _stored(directories: Sequence[Path], tasks: Sequence[str]) -> tuple[int, Fou
     # By name: this package never imports Mephisto's side, which not everybody who has tables needs.
     reader = import_module("mephisto_tasks.storage.mephisto_import")
     if len(directories) > 1:
-        raise click.ClickException("Name one Mephisto data directory; import several into folders of their own.")
+        raise CommandError("Name one Mephisto data directory", try_="import several into folders of their own")
     stored = reader.stored_units(reader.data_dir_of_path(directories[0]), tasks)
     return stored.count, stored.units, list(stored.others)
 
@@ -311,7 +308,7 @@ def renamed(given: Sequence[str]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for old, new in _pairs("--rename", "OLD=NEW", given):
         if new in names.setdefault(old, []):
-            raise click.ClickException(f"--rename names {old}={new} twice.")
+            raise CommandError(f"--rename names {old}={new} twice")
         names[old].append(new)
     return names
 
@@ -325,7 +322,7 @@ def values_of(given: Sequence[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, value in _pairs("--set", "NAME=VALUE", given):
         if name in values:
-            raise click.ClickException(f"--set names {name} twice.")
+            raise CommandError(f"--set names {name} twice")
         values[name] = value
     return values
 
@@ -334,5 +331,5 @@ def _pairs(option: str, form: str, given: Sequence[str]) -> Iterator[tuple[str, 
     for one in given:
         name, equals, value = (part.strip() for part in one.partition("="))
         if not equals or not name:
-            raise click.ClickException(f"{option} {one}: expected {form}.")
+            raise CommandError(f"{option} {one}: expected {form}")
         yield name, value

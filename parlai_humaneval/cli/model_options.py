@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from parlai_humaneval._util.terminal import PlainConsole
-from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, ZooError, load_zoo, resolve
+from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, load_zoo, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
 zoo_option = click.option(
@@ -72,21 +72,15 @@ def read_zoo(files: Sequence[str]) -> dict[str, ModelSpec]:
     """The packaged zoo and the files of ``--zoo``.
 
     Raises:
-        click.ClickException: for a wrong file.
+        ZooError: for a wrong file.
     """
-    try:
-        return load_zoo(more=files)
-    except ZooError as error:
-        raise click.ClickException(str(error)) from error
+    return load_zoo(more=files)
 
 
 def named(names: Sequence[str], zoo: Mapping[str, ModelSpec]) -> list[ModelSpec]:
     """The models called so.
 
     Raises:
-        click.ClickException: for a name that the zoo does not have.
+        ZooError: for a name that the zoo does not have.
     """
-    try:
-        return resolve(names, zoo)
-    except ZooError as error:
-        raise click.ClickException(str(error)) from error
+    return resolve(names, zoo)

@@ -24,13 +24,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from parlai_humaneval._util.terminal import say, say_json
+from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
 from parlai_humaneval.cli.model_options import json_option, named, read_zoo, table_console, zoo_option
 from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.models.agent.isolation import working
 from parlai_humaneval.models.agent.packages import needs_local_packages
 from parlai_humaneval.models.backends.server_refusals import Mend
 from parlai_humaneval.models.changes import file_of, write_option
-from parlai_humaneval.models.zoo.entries import ModelSpec, Origin, ZooError
+from parlai_humaneval.models.zoo.entries import ModelSpec, Origin
 
 if TYPE_CHECKING:
     from parlai_humaneval.models.baselines.training import Plan, Trained
@@ -82,11 +83,11 @@ def check(
       parlai-humaneval models check my_server --load --fix --zoo my_models.yaml
     """
     if every == bool(names):
-        raise click.UsageError("Give the names of models, or --all.")
+        raise WrongUsage("Give the names of models, or --all")
     if every and load_too:
-        raise click.UsageError("--load takes names: --all would load and download every model there is.")
+        raise WrongUsage("--load takes names: --all would load and download every model there is")
     if fix and not load_too:
-        raise click.UsageError("--fix goes with --load: only a server that is asked says what it refuses.")
+        raise WrongUsage("--fix goes with --load: only a server that is asked says what it refuses")
     if fix is None:
         fix = None if sys.stdin.isatty() and not as_json else False
     zoo = read_zoo(zoo_files)
@@ -120,7 +121,7 @@ def _loaded(checked: Checked, zoo_files: Sequence[str], fix: bool | None, *, qui
     result, fixed = _asked(checked, quiet), list[str]()
     while result.get("mends") and fix is not False:
         mend = Mend(**result["mends"][0])
-        if mend.as_yaml in fixed or not _written(checked.spec.name, mend, zoo_files, ask=fix is None):
+        if mend.as_yaml in fixed or not _write_option(checked.spec.name, mend, zoo_files, ask=fix is None):
             break
         fixed.append(mend.as_yaml)
         result = _asked(_check_all(named([checked.spec.name], read_zoo(zoo_files)))[0], quiet)
@@ -136,8 +137,7 @@ def _asked(checked: Checked, quiet: bool) -> dict[str, Any]:
     return result
 
 
-def _written(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool) -> bool:
-    """Write the option into the model's zoo file, if that is wanted; says where."""
+def _write_option(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool) -> bool:
     file = file_of(name, zoo_files)
     if file is None:
         entry = f"{name}_here: {{extends: {name}, options: {{{mend.as_yaml}}}}}"
@@ -145,10 +145,7 @@ def _written(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool) -> b
         return False
     if ask and not click.confirm(f"Write `{mend.as_yaml}` into {file}?", default=False, err=True):
         return False
-    try:
-        write_option(file, name, mend)
-    except ZooError as error:
-        raise click.ClickException(str(error)) from error
+    write_option(file, name, mend)
     say(f"Wrote `{mend.as_yaml}` into the options of {name} in {file}; asking it again.", err=True)
     return True
 
@@ -219,17 +216,17 @@ def train(
       parlai-humaneval models train ji2022_lstm
       parlai-humaneval models train ji2022_lstm --data my_dialogues --set batchsize=16 --seconds 3600
     """
-    with _interruptible() as begun, _clear_errors():
+    with _interruptible() as begun:
         from parlai_humaneval.models.baselines.training import command_line, plan_training
 
         spec = named([name], read_zoo(zoo_files))[0]
-        over = _settings(settings) | ({"max_train_time": seconds} if seconds else {})
+        over = _parse_settings(settings) | ({"max_train_time": seconds} if seconds else {})
         plan = plan_training(spec, folder=Path(out) if out else None, data=data, settings=over)
         if print_command:
             click.echo(command_line(plan))
             return
         if lacking := needs_local_packages(name):
-            raise click.ClickException(lacking)
+            raise CommandError(lacking.what, try_=lacking.try_)
         begun.append(plan)
         started = time.monotonic()
         trained = _train(plan, verbose)
@@ -260,19 +257,18 @@ def _train(plan: Plan, verbose: bool) -> Trained:
         return train_model(plan, progress=how_far, on_resume=resumes)
 
 
-def _settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """``KEY=VALUE`` pairs; values are written as in a zoo file."""
+def _parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign or not key.strip():
-            raise click.BadParameter(f"“{pair}” is not KEY=VALUE", param_hint="--set")
+            raise BadValue(f"“{pair}” is not KEY=VALUE", option="--set")
         if key.strip() in ("model_file", "mf"):
-            raise click.BadParameter("name the model's folder with --out", param_hint="--set model_file")
+            raise BadValue("name the model's folder with --out", option="--set model_file")
         try:
             found[key.strip().lstrip("-").replace("-", "_")] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise click.BadParameter(f"“{pair}”: the value is not YAML: {error}", param_hint="--set") from error
+            raise BadValue(f"“{pair}”: the value is not YAML: {error}", option="--set") from error
     return found
 
 
@@ -288,45 +284,30 @@ def _try_it(name: str, out: str | None, trained: Trained) -> str:
 
 
 @contextmanager
-def _clear_errors() -> Iterator[None]:
-    """What can go wrong, in one line and without a traceback."""
-    from parlai_humaneval.materials.instructions import MaterialError
-    from parlai_humaneval.models.baselines.training import TrainingError
-
-    try:
-        yield
-    except (TrainingError, MaterialError) as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"{error.filename or 'the model'}: cannot be written ({error.strerror})") from error
-
-
-@contextmanager
 def _interruptible() -> Iterator[list[Plan]]:
-    """Ctrl-C becomes a sentence on what is kept. What is yielded gets the plan, once the training begins."""
     begun: list[Plan] = []
     try:
         yield begun
     except KeyboardInterrupt as error:
-        raise click.ClickException(_interrupted(begun[0] if begun else None)) from error
+        raise _interrupted(begun[0] if begun else None) from error
 
 
-def _interrupted(plan: Plan | None) -> str:
+def _interrupted(plan: Plan | None) -> CommandError:
+    """What is kept; the same command goes on with that."""
     words = click.get_current_context().command_path.split() + _given(click.get_current_context())
-    command = f"the same command goes on: {shlex.join(words)}"
+    command = shlex.join(words)
     if plan is None:
-        return f"interrupted before the training began; {command}"
+        return CommandError("interrupted before the training began", try_=command)
     from parlai_humaneval.models.baselines.training import checkpoint_of
 
     where = checkpoint_of(plan)
     if where is None:
-        again = f"the same command begins anew: {shlex.join(words)}"
-        return f"interrupted before the first checkpoint, so nothing is kept; {again}"
-    return f"interrupted; what was learned up to the last checkpoint ({where}) is kept in {plan.work}; {command}"
+        return CommandError("interrupted before the first checkpoint, so nothing is kept", try_=command)
+    kept = f"what was learned up to the last checkpoint ({where}) is kept in {plan.work}"
+    return CommandError(f"interrupted: {kept}", try_=f"{command} (goes on from there)")
 
 
 def _given(ctx: click.Context) -> list[str]:
-    """The arguments that the command was given, as words."""
     words: list[str] = []
     for parameter in ctx.command.params:
         value = ctx.params.get(parameter.name or "")
@@ -415,22 +396,19 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
     """
     from parlai_humaneval.models.agent.isolation import quiet_parlai, quiet_tries
     from parlai_humaneval.models.check import impatient
-    from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
+    from parlai_humaneval.models.model_pool import ModelPool
 
     spec = named([name], read_zoo(zoo_files))[0]
-    try:
-        with quiet_parlai(), quiet_tries(), ModelPool([impatient(spec)], seed=seed) as pool:
-            speaker = pool.speaker([name], seed=seed)
-            while message := _next_message():
-                speaker.observe({"text": message, "episode_done": False})
-                reply = speaker.act(on_delay=lambda sentence: say(sentence, err=True))
-                candidate = reply["candidates"][0]
-                if as_json:
-                    say_json(candidate, indent=None)
-                else:
-                    say(f"{name}: {candidate['text']}")
-    except (ZooError, ModelFailed) as error:
-        raise click.ClickException(str(error)) from error
+    with quiet_parlai(), quiet_tries(), ModelPool([impatient(spec)], seed=seed) as pool:
+        speaker = pool.speaker([name], seed=seed)
+        while message := _next_message():
+            speaker.observe({"text": message, "episode_done": False})
+            reply = speaker.act(on_delay=lambda sentence: say(sentence, err=True))
+            candidate = reply["candidates"][0]
+            if as_json:
+                say_json(candidate, indent=None)
+            else:
+                say(f"{name}: {candidate['text']}")
 
 
 @models.command("train-tiny")
@@ -453,23 +431,19 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
       parlai-humaneval models train-tiny
     """
     from parlai_humaneval.dialogues.files import PACKAGED_CORPUS
-    from parlai_humaneval.materials.instructions import MaterialError
     from parlai_humaneval.models.baselines.tiny import TinySize, default_folder, train_tiny
 
     if lacking := needs_local_packages("Training"):
-        raise click.ClickException(lacking)
+        raise CommandError(lacking.what, try_=lacking.try_)
     folder = Path(out) if out else default_folder()
     started = time.monotonic()
-    try:
-        with working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
-            made = train_tiny(
-                folder,
-                size=TinySize(max_seconds=seconds),
-                corpus=Path(corpus) if corpus else PACKAGED_CORPUS,
-                quiet=not verbose,
-            )
-    except (MaterialError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+    with working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
+        made = train_tiny(
+            folder,
+            size=TinySize(max_seconds=seconds),
+            corpus=Path(corpus) if corpus else PACKAGED_CORPUS,
+            quiet=not verbose,
+        )
     took = round(time.monotonic() - started, 1)
     if as_json:
         say_json({"model_file": str(made), "seconds": took}, indent=None)
@@ -478,7 +452,6 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
 
 
 def _next_message() -> str:
-    """The next line typed, or an empty text at the end."""
     try:
         text: str = click.prompt("you", default="", show_default=False, err=True)
     except click.Abort:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from parlai_humaneval._util.text import suggestion
+from parlai_humaneval._util.errors import misspelt
+from parlai_humaneval.cli.errors import WrongUsage, cli_errors
 
 
 class SuggestingGroup(click.Group):
@@ -23,12 +24,17 @@ class SuggestingGroup(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does; what users can mend is printed without a traceback."""
+        with cli_errors():
+            return super().invoke(ctx)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"no such command: {args[0]}{suggestion(args[0], self.list_commands(ctx))}")
+            raise WrongUsage(f"no such command: {args[0]}", misspelt=misspelt(args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
 

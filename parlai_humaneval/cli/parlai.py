@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
 import click
 
-from parlai_humaneval._util.errors import told_plainly
-from parlai_humaneval.parlai_plugin.setup import EXPECTED, parser_errors_without_usage
+from parlai_humaneval.cli.errors import WrongUsage, cli_errors
+from parlai_humaneval.parlai_plugin.setup import parser_problem
 
 
 @click.command(
@@ -57,5 +61,20 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
     # Imported here: ParlAI takes seconds, and `parlai-humaneval --help` needs none of it.
     from parlai.core.script import superscript_main
 
-    with told_plainly(EXPECTED), parser_errors_without_usage():
+    with cli_errors(), _parser_errors_without_usage():
         superscript_main(list(args))
+
+
+@contextmanager
+def _parser_errors_without_usage() -> Iterator[None]:
+    """What ParlAI's parser refuses ends with status 2, without the hundreds of lines of its usage."""
+    from parlai.core.params import ParlaiParser
+
+    def refuse(self: Any, message: str) -> NoReturn:
+        raise WrongUsage(parser_problem(self, message))
+
+    before, ParlaiParser.error = ParlaiParser.error, refuse
+    try:
+        yield
+    finally:
+        ParlaiParser.error = before

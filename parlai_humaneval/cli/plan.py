@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.cli.options import repeats_option
-from parlai_humaneval.planning.comparison import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import (
     FEE,
     HOURLY_WAGE,
@@ -22,10 +22,9 @@ from parlai_humaneval.planning.inputs import (
     ask,
     plannable,
 )
-from parlai_humaneval.planning.plan import Plan, plan_study
-from parlai_humaneval.planning.stopping_result import STUDIES, UntilDecided
-from parlai_humaneval.planning.stopping_summary import until_decided_rows
-from parlai_humaneval.techniques.registry import Habits
+from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_notes, comparison_words, plan_study
+from parlai_humaneval.planning.stopping_summary import STUDIES, UntilDecided, until_decided_rows
+from parlai_humaneval.techniques.registry import PlanningDefaults
 
 if TYPE_CHECKING:
     from parlai_humaneval.planning.pilot import Pilot
@@ -237,8 +236,8 @@ def plan(
         known = {} if found_pilot is None else found_pilot.question()
         if known.get("discordance") == 0 and "discordance" not in typed:
             raise PlanError(
-                "the pilot holds only ties, and does not say how often judges tell models apart: type --discordance, such "
-                "as --discordance 0.5 where half are ties"
+                "the pilot holds only ties, and does not say how often judges tell models apart",
+                try_="type --discordance, such as --discordance 0.5 where half are ties",
             )
         technique = technique or known.get("technique")
         compare = compare or technique is None
@@ -259,7 +258,7 @@ def plan(
 
             found = with_pilot(found, inputs, found_pilot, typed)
         if curve:
-            from parlai_humaneval.planning.curve import draw_curve
+            from parlai_humaneval.planning.plan import draw_curve
 
             draw_curve(inputs, found, Path(curve))
         if simulate:
@@ -268,12 +267,12 @@ def plan(
             found = found.model_copy(update={"stop": _until_decided(inputs, margin, max_dialogues, replicates)})
         _show(found, out, as_json)
     except PlanError as error:
-        raise click.UsageError(str(error)) from error
+        raise WrongUsage(error) from error
     if curve and not as_json:
         click.echo(f"\nThe power curve is in {curve}.")
 
 
-_APPLIES: dict[str, Callable[[Habits], bool]] = {
+_APPLIES: dict[str, Callable[[PlanningDefaults], bool]] = {
     "baseline": lambda habits: habits.measures == "share",
     "reuse": lambda habits: not habits.held,
     "dialogue_icc": lambda habits: not habits.held,
@@ -284,13 +283,12 @@ _APPLIES: dict[str, Callable[[Habits], bool]] = {
 
 
 def _check_applies(typed: dict[str, Any], compare: bool, technique: str | None) -> None:
-    """Nothing that was given may go without effect."""
     for option, applies in _APPLIES.items():
         having = [name for name, habits in plannable().items() if applies(habits)]
         if option in typed and not compare and technique not in having:
             flag = f"--{option.replace('_', '-')}"
             of = " and ".join(part for part in (", ".join(having[:-1]), having[-1]) if part)
-            raise PlanError(f"{flag} is for {of}, not for {technique}; leave {flag} out")
+            raise PlanError(f"{flag} is for {of}, not for {technique}", try_=f"leave {flag} out")
 
 
 def _pilot(
@@ -299,11 +297,11 @@ def _pilot(
     if path is None:
         if repeats is not None:
             raise PlanError(
-                "--repeats is about the answers of a pilot: give its tables with --pilot, or leave --repeats out"
+                "--repeats is about the answers of a pilot", try_="give its tables with --pilot, or leave --repeats out"
             )
         return None
     if compare:
-        raise PlanError("--pilot is of one technique, and says nothing of others: leave --compare out")
+        raise PlanError("--pilot is of one technique, and says nothing of others", try_="leave --compare out")
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)
@@ -311,12 +309,14 @@ def _pilot(
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
     if compare and (given["simulate"] or given["curve"]):
-        raise PlanError("--simulate and --curve are for one plan: give --technique, and leave --compare out")
+        raise PlanError("--simulate and --curve are for one plan", try_="give --technique, and leave --compare out")
     if compare and given["stop"]:
-        raise PlanError("--stop is for one plan: give --technique, and leave --compare out")
+        raise PlanError("--stop is for one plan", try_="give --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
-        raise PlanError(f"{' and '.join(own)}: only one technique at a time can have that; give --technique, too")
+        raise PlanError(
+            "only one technique at a time can have that", where=f"{' and '.join(own)}", try_="give --technique, too"
+        )
 
 
 def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:
@@ -325,24 +325,26 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
     if given and not stop:
         named = " and ".join(given)
         raise PlanError(
-            f"{named}: only a study has that which ends when it is decided; add --stop decided, or leave {named} out"
+            "only a study has that which ends when it is decided",
+            where=named,
+            try_=f"add --stop decided, or leave {named} out",
         )
     if stop and "judge_agreement" in typed:
         raise PlanError(
-            "no study ends on a judge's word, as error rates are not shown to hold then: leave --judge-agreement out, or "
-            "--stop"
+            "no study ends on a judge's word, as error rates are not shown to hold then",
+            try_="leave --judge-agreement out, or --stop",
         )
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
     plans, impossible = compare_techniques(inputs)
     if not plans:
-        raise PlanError("\n".join(impossible.values()))
+        raise PlanError(problem for error in impossible.values() for problem in error.problems)
     result = {
         "headline": comparison_words(plans),
         "plans": [one.model_dump(mode="json") for one in plans],
         "notes": comparison_notes(plans),
-        "impossible": impossible,
+        "impossible": {name: str(error) for name, error in impossible.items()},
     }
     _print(result, comparison_text(plans, impossible), out, as_json)
 
@@ -431,7 +433,11 @@ def plan_text(plan: Plan) -> str:
     headlines = [plan.headline, *([judge["headline"]] if plan.judge else []), *([until.headline] if until else [])]
     lines = [line for headline in headlines for line in _wrapped(headline)]
     lines += ["", *_columns(rows), ""]
-    for note in (*plan.notes, *judge["notes"], *_simulation_notes(plan)):
+    for note in (
+        *plan.notes,
+        *judge["notes"],
+        *[f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())],
+    ):
         lines += _wrapped(note, "- ")
     lines += _until_decided_lines(until) if until else []
     lines += ["", "Sources and assumptions:"]
@@ -455,7 +461,7 @@ def _left(judge: dict[str, Any]) -> str:
     return f"{judge['n_workers']:,} workers, {judge['hours']:,.1f} hours, ${judge['cost']:,.2f}"
 
 
-def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
+def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) -> str:
     """A row for each technique, the sentence, and what the gap is in each."""
     head = ("technique", "judgements", "dialogues", "workers", "hours", "cost", "power")
     rows = [
@@ -484,10 +490,6 @@ def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
     for name, reason in impossible.items():
         lines += _wrapped(f"no plan for {name}: {reason}", "- ")
     return "\n".join(lines)
-
-
-def _simulation_notes(plan: Plan) -> list[str]:
-    return [f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -14,9 +14,7 @@ from rich.table import Table
 
 from parlai_humaneval._util.terminal import PlainConsole, say_json
 from parlai_humaneval.cli.model_options import engine_options, json_option, placed, zoo_option
-from parlai_humaneval.materials.instructions import MaterialError
-from parlai_humaneval.models.agent.options import as_sentence
-from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, ZooError, load_zoo, resolve
+from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, load_zoo, resolve
 from parlai_humaneval.self_chat import (
     GeneratedFile,
     GenerationProgress,
@@ -146,8 +144,6 @@ def self_chat(
         began = time.monotonic()
         part = shard_of(shard) if shard is not None else None
         files = run_with_bar(specs, meetings, settings, Path(out), batch_size=batch_size, force=force, shard=part)
-    except (SelfChatError, MaterialError, ZooError) as error:
-        raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         click.echo(f"Stopped. Complete dialogues are kept in {out}; the same command goes on with them.", err=True)
         sys.exit(130)
@@ -168,7 +164,7 @@ def run_with_bar(
 
     Raises:
         SelfChatError: also when a model broke or was silent; the dialogues of all others are made by then.
-        MaterialError, ZooError: as :func:`generate`.
+        DataError, ZooError: as :func:`generate`.
     """
     # Imported here: ParlAI takes seconds, and --help needs none of it.
     from parlai_humaneval.models.agent.isolation import quiet_parlai, quiet_tries
@@ -211,17 +207,16 @@ def run_with_bar(
                 shard=shard,
             )
         except ModelsFailed as error:
-            raise SelfChatError(_told(error, out)) from error
+            raise SelfChatError(error, try_=_kept(error, out)) from error
         bar.update(task, description=", ".join(spec.name for spec in specs) if len(specs) <= 3 else "All models")
         return files
 
 
-def _told(error: ModelsFailed, out: Path) -> str:
-    """Which models failed and why, and what is kept of them and of the others."""
+def _kept(error: ModelsFailed, out: Path) -> str:
     files = [f"{file.path.name} {file.dialogues}" for file in error.files]
     return (
-        f"{as_sentence(str(error))} Complete dialogues are kept in {out} ({', '.join(files)}); dialogues that "
-        f"{', '.join(error.models)} left unfinished are not, and the same command begins those again."
+        f"run the same command again: complete dialogues are kept in {out} ({', '.join(files)}); dialogues that "
+        f"{', '.join(error.models)} left unfinished are not, and begin again"
     )
 
 
@@ -266,12 +261,9 @@ def self_chat_merge(folders: Sequence[str], out: str | None, allow_missing: bool
       parlai-humaneval self-chat-merge chats
       parlai-humaneval self-chat-merge from_node_1/chats from_node_2/chats --out chats
     """
-    try:
-        if out is None and len(folders) > 1:
-            raise SelfChatError("several folders are named: say where the files go, for example --out chats")
-        merged = merge(list(map(Path, folders)), Path(out or folders[0]), allow_missing=allow_missing, force=force)
-    except SelfChatError as error:
-        raise click.ClickException(str(error)) from error
+    if out is None and len(folders) > 1:
+        raise SelfChatError("several folders are named", try_="say where the files go, for example --out chats")
+    merged = merge(list(map(Path, folders)), Path(out or folders[0]), allow_missing=allow_missing, force=force)
     _show_merged(merged, as_json)
 
 

@@ -116,7 +116,6 @@ def _specs(opt: dict[str, Any]) -> list[ModelSpec]:
 
 
 def _name_of(options: dict[str, Any]) -> str:
-    """What a model is called that has no name in the zoo: as its file's folder, or as its agent."""
     if options.get("model_file"):
         path = Path(str(options["model_file"]))
         return path.parent.name if path.name == "model" and path.parent.name else path.name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from parlai_humaneval._util.errors import told_plainly
 from parlai_humaneval._util.installing import (
     ENGINES,
     LOCAL,
@@ -13,6 +12,7 @@ from parlai_humaneval._util.installing import (
     install_local,
     installed,
 )
+from parlai_humaneval.cli.errors import cli_errors
 
 EPILOG = """\b
 Examples:
@@ -28,7 +28,7 @@ def setup(local: bool) -> None:
 
     What is installed already stays. --local takes PyTorch's build without CUDA where there is no NVIDIA GPU.
     """
-    with told_plainly(["InstallingFailed"]):
+    with cli_errors():
         install_engines()
         if local:
             install_local()

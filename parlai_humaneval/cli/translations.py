@@ -97,32 +97,31 @@ def _of_code() -> Iterator[tuple[Text, str]]:
 
 def _of_materials() -> Iterator[tuple[Text, str]]:
     for path, name in _files(INSTRUCTIONS):
-        yield from ((text, name) for text in _said(yaml.safe_load(path.read_text(encoding="utf-8"))))
+        yield from ((text, name) for text in _texts_of(yaml.safe_load(path.read_text(encoding="utf-8"))))
     for path, name in _files(PRACTICE):
-        yield from ((text, name) for text in _said(json.loads(path.read_text(encoding="utf-8"))))
+        yield from ((text, name) for text in _texts_of(json.loads(path.read_text(encoding="utf-8"))))
     for path, name in _files(CONFS):
         conf = yaml.safe_load(path.read_text(encoding="utf-8"))
         blueprint = conf.get("mephisto", {}).get("blueprint", {})
-        yield from ((text, name) for key in SAID_IN_CONFS & set(blueprint) for text in _said(blueprint[key]))
+        yield from ((text, name) for key in SAID_IN_CONFS & set(blueprint) for text in _texts_of(blueprint[key]))
     for path, name in _files(LINES):
         yield from ((line, name) for line in path.read_text(encoding="utf-8").splitlines() if line)
     for path, name in _files(SENTENCES):
         for line in path.read_text(encoding="utf-8").splitlines():
             said = {key: value for key, value in json.loads(line).items() if key in SAID_OF_PEOPLE}
-            yield from ((text, name) for text in _said(said))
+            yield from ((text, name) for text in _texts_of(said))
 
 
-def _said(data: Any) -> Iterator[str]:
-    """The texts of a material, in order."""
+def _texts_of(data: Any) -> Iterator[str]:
     if isinstance(data, str):
         yield " ".join(data.split()) if "\n" in data else data
     elif isinstance(data, list):
         for item in data:
-            yield from _said(item)
+            yield from _texts_of(item)
     elif isinstance(data, dict):
         for key, item in data.items():
             if key not in NOT_SAID:
-                yield from _said(item)
+                yield from _texts_of(item)
 
 
 def _of_questions() -> Iterator[tuple[Text, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.schema.records import HUMAN, ReplayedRating
 
 __all__ = ["HUMAN", "Dialogue", "DialogueKind", "SaidLine"]
@@ -81,13 +81,15 @@ class Dialogue:
         """Who the speakers are, in the order in which they first speak.
 
         Raises:
-            MaterialError: it is not known of one of them.
+            DataError: it is not known of one of them.
         """
         unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
         if unknown:
-            raise MaterialError(
-                f"{self.place}: it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is. Say it as "
-                "{file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, under entities"
+            raise DataError(
+                f"it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is",
+                where=self.place,
+                try_="say it as {file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, "
+                "under entities",
             )
         return [self.entities[speaker] for speaker in self.speakers]
 

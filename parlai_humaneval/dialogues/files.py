@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from parlai_humaneval._util.data_files import DataError, packaged, read_text, text_lines
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.dialogues.formats import (
@@ -30,7 +31,6 @@ from parlai_humaneval.dialogues.formats import (
     json_lines,
     parlai_text,
 )
-from parlai_humaneval.materials.instructions import MaterialError, packaged, read_text, text_lines
 
 __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
@@ -56,18 +56,18 @@ def load_dialogues(path: Path, entities: Entities = None) -> list[Dialogue]:
         entities: goes before what the file says.
 
     Raises:
-        MaterialError: the file cannot be read, is empty, or has a line that is not of its format; a dialogue of fewer
+        DataError: the file cannot be read, is empty, or has a line that is not of its format; a dialogue of fewer
             than two lines, or of other than two speakers; an id given twice; an entity of nobody who speaks.
     """
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
-        raise MaterialError(f"{path}: is empty; expected {FORMATS}")
+        raise DataError("is empty", where=path, try_=f"expected {FORMATS}")
     seen: set[str] = set()
     dialogues = []
     for count, draft in enumerate(_reader(path, numbered)(path, numbered), start=1):
         dialogue = _finished(draft, path, f"{path.stem}-{count}", entities)
         if dialogue.dialogue_id in seen:
-            raise MaterialError(f"{path}, line {draft.line_number}: the id {dialogue.dialogue_id} stands twice")
+            raise DataError(f"the id {dialogue.dialogue_id} stands twice", where=f"{path}, line {draft.line_number}")
         seen.add(dialogue.dialogue_id)
         dialogues.append(dialogue)
     _all_speak(path, dialogues, entities)
@@ -83,7 +83,7 @@ def _reader(path: Path, numbered: Sequence[Numbered]) -> Reader:
         return fbdialog
     if any(part.startswith("text:") for part in first.split("\t")):
         return parlai_text
-    raise MaterialError(f"{path}, line {number}: the format is not known; expected {FORMATS}")
+    raise DataError("the format is not known", where=f"{path}, line {number}", try_=f"expected {FORMATS}")
 
 
 def _finished(draft: Draft, path: Path, default_id: str, entities: Entities) -> Dialogue:
@@ -102,26 +102,32 @@ def _finished(draft: Draft, path: Path, default_id: str, entities: Entities) -> 
 
 def _two_speak(draft: Draft, where: str) -> None:
     if draft.messages < 2:
-        raise MaterialError(
-            f"{where}: a dialogue with {draft.messages} line(s) begins here; expected at least 2, one of each speaker"
+        raise DataError(
+            f"a dialogue with {draft.messages} line(s) begins here",
+            where=where,
+            try_="expected at least 2, one of each speaker",
         )
     if len(draft.speakers) == 1:
-        raise MaterialError(
-            f"{where}: only {draft.speakers[0]} says anything in the dialogue that begins here; expected two speakers, and "
-            "every line or act under the name of who says it"
+        raise DataError(
+            f"only {draft.speakers[0]} says anything in the dialogue that begins here",
+            where=where,
+            try_="expected two speakers, and every line or act under the name of its speaker",
         )
     if len(draft.speakers) > 2:
-        raise MaterialError(
-            f"{where}: {len(draft.speakers)} speakers ({', '.join(draft.speakers)}) stand in the dialogue that begins "
-            "here; expected two: give a speaker one and the same name in all lines"
+        raise DataError(
+            f"{len(draft.speakers)} speakers ({', '.join(draft.speakers)}) are in the dialogue that begins here",
+            where=where,
+            try_="expected two: give a speaker the same name in all lines",
         )
 
 
 def _who(draft: Draft, where: str, entities: Entities) -> dict[str, str]:
     unknown = [name for name in draft.entities if name not in draft.speakers]
     if unknown:
-        raise MaterialError(
-            f"{where}: entities names {unknown[0]}, who says nothing; the speakers are {' and '.join(draft.speakers)}"
+        raise DataError(
+            f"entities names {unknown[0]}, who says nothing",
+            where=where,
+            try_=f"the speakers are {' and '.join(draft.speakers)}",
         )
     if isinstance(entities, str):
         return dict.fromkeys(draft.speakers, entities)
@@ -135,11 +141,12 @@ def _all_speak(path: Path, dialogues: Sequence[Dialogue], entities: Entities) ->
         return
     names = [entities] if isinstance(entities, str) else list(entities.values())
     if not all(name.strip() for name in names):
-        raise MaterialError(f"{path}: an entity is empty; name a model, or human")
+        raise DataError("an entity is empty", where=path, try_="name a model, or human")
     speakers = list(dict.fromkeys(speaker for dialogue in dialogues for speaker in dialogue.speakers))
     unknown = [] if isinstance(entities, str) else [name for name in entities if name not in speakers]
     if unknown:
-        raise MaterialError(
-            f"{path}, line {dialogues[0].line_number}: entities names {unknown[0]}, who says nothing in this file; the "
-            f"speakers are {', '.join(speakers)}"
+        raise DataError(
+            f"entities names {unknown[0]}, who says nothing in this file",
+            where=f"{path}, line {dialogues[0].line_number}",
+            try_=f"the speakers are {', '.join(speakers)}",
         )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from parlai_humaneval._util.data_files import DataError, Sentence, parse_json, read_json, validated
 from parlai_humaneval.dialogues.dialogue import HUMAN, SaidLine
 from parlai_humaneval.dialogues.personas import persona_line
-from parlai_humaneval.materials.instructions import MaterialError, Sentence, read_text, validated
 
 FIRST, SECOND = "speaker_1", "speaker_2"
 """Speakers of formats that do not name them; the first is the one that a model would hear."""
@@ -61,7 +60,7 @@ class Draft:
         """Keep a line that nobody said."""
         found = persona_line(line)
         if found and not found[1]:
-            raise MaterialError(f"{where}: the persona line is empty; write a sentence after it or remove it")
+            raise DataError("the persona line is empty", where=where, try_="write a sentence after it or remove it")
         if line.strip():
             self.context.append(line.strip())
 
@@ -132,32 +131,19 @@ class _Conversation(_Known):
     dialogue_id: str = ""
 
 
-M = TypeVar("M", bound=BaseModel)
-
-
-def _validated(model: type[M], data: Any, where: str, form: str) -> M:
-    try:
-        return validated(model, data, where)
-    except MaterialError as error:
-        raise MaterialError(f"{error}; expected {form}") from error
-
-
 def json_lines(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
     """Our own JSONL and ParlAI's Conversations, told apart line by line."""
     told = _read_metadata(path)
     for number, line in numbered:
         where = f"{path}, line {number}"
-        try:
-            data = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise MaterialError(f"{where}: not JSON ({error.msg}); expected one whole dialogue a line") from error
+        data = parse_json(line, where, "expected one whole dialogue a line")
         draft = Draft(number)
         if isinstance(data, dict) and "dialog" in data:
-            _take_conversation(draft, _validated(_Conversation, data, where, CONVERSATION), where)
+            _take_conversation(draft, validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
             draft.settings = {**told.settings, **draft.settings}
             draft.entities = {**_told_entities(draft, told.names), **draft.entities}
         else:
-            turns = _validated(_Turns, data, where, OURS)
+            turns = validated(_Turns, data, where, f"expected {OURS}")
             draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
             draft.entities, draft.settings = dict(turns.entities), turns.settings()
             for speaker, text in turns.said():
@@ -199,9 +185,9 @@ def parlai_text(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         try:
             message = str_to_msg(line.rstrip("\r"))
         except ValueError as error:
-            raise MaterialError(f"{where}: {error}; expected text:…<TAB>labels:…") from error
+            raise DataError(error, where=where, try_="expected text:…<TAB>labels:…") from error
         if "text" not in message:
-            raise MaterialError(f"{where}: has no text; expected text:…<TAB>labels:…")
+            raise DataError("has no text", where=where, try_="expected text:…<TAB>labels:…")
         draft = draft or Draft(number)
         draft.exchange(message["text"], (message.get("labels") or [""])[0], where)
         if message["episode_done"]:
@@ -218,7 +204,7 @@ def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         where = f"{path}, line {number}"
         count, _, rest = line.strip("\r").partition(" ")
         if not count.strip().isdecimal():
-            raise MaterialError(f"{where}: does not begin with a number; expected fbdialog (1 text<TAB>reply)")
+            raise DataError("does not begin with a number", where=where, try_="expected fbdialog (1 text<TAB>reply)")
         if int(count) <= last:
             _say_rest(draft, unanswered)
             yield draft
@@ -239,7 +225,6 @@ def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
 
 
 def _say_rest(draft: Draft, unanswered: Sequence[str]) -> None:
-    """Lines at a dialogue's end that got no reply were said all the same."""
     for text in unanswered:
         draft.say(FIRST, text)
 
@@ -266,21 +251,19 @@ def _read_metadata(path: Path) -> _ToldByMetadata:
     Speaker its models, joined by “+”; else the folder or name of the model file; else the kind of model.
 
     Raises:
-        MaterialError: there is one, but it is not ParlAI's.
+        DataError: there is one, but it is not ParlAI's.
     """
     file = path.with_suffix(".metadata")
     if path.suffix == ".metadata" or not file.is_file():
         return _ToldByMetadata()
-    form = "expected the metadata that ParlAI writes beside conversations; mend it, or move it elsewhere"
+    form = "mend it, or move it elsewhere: expected the metadata that ParlAI writes beside conversations"
     try:
-        data = json.loads(read_text(file))
+        data = read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}
         names = [str(name) for name in speakers]
         options = dict(opt)
-    except (ValueError, TypeError, AttributeError) as error:
-        if isinstance(error, MaterialError):
-            raise
-        raise MaterialError(f"{file}: cannot be read ({error}); {form}") from error
+    except (TypeError, AttributeError) as error:
+        raise DataError(f"cannot be read ({error})", where=file, try_=form) from error
     kept = {name: options[name] for name in _KEPT if options.get(name) is not None}
     return _ToldByMetadata(_names(names, options, bool(data.get("self_chat"))), kept)
 

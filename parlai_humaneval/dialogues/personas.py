@@ -1,7 +1,7 @@
-"""ParlAI's convention for personas: lines at the start of the first message that a model hears.
+"""ParlAI's convention for personas: lines at the start of the first message that a model reads.
 
-``your persona: …`` is about the one who hears it, ``partner's persona: …`` about the one who speaks to it.
-The convention is that of ParlAI's ConvAI2 and BlendedSkillTalk tasks, on which such models were trained.
+``your persona: …`` is about the reader, ``partner's persona: …`` about the speaker. Models that were trained on ParlAI's
+ConvAI2 and BlendedSkillTalk tasks know this convention.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PARTNERS = "partner's persona:"
 
 @dataclass(frozen=True)
 class HeardPersona:
-    """A message taken apart: sentences about the hearer, about the speaker, and what was really said."""
+    """The parts of a message: sentences about its reader, about its speaker, and what was said."""
 
     own: tuple[str, ...]
     partner: tuple[str, ...]
@@ -24,7 +24,7 @@ class HeardPersona:
 
 
 def persona_line(line: str) -> tuple[Literal["own", "partner"], str] | None:
-    """Whose persona a line is part of, and its sentence (may be empty); None for any other line."""
+    """Whose persona a line belongs to, and its sentence, which may be empty; None for any other line."""
     line = line.strip()
     if line.startswith(OWN):
         return "own", line[len(OWN) :].strip()
@@ -34,7 +34,7 @@ def persona_line(line: str) -> tuple[Literal["own", "partner"], str] | None:
 
 
 def split_persona(text: str) -> HeardPersona:
-    """Split the persona lines off the start of ``text``. Text without any comes back as it was."""
+    """Separate persona lines at the start of ``text`` from the rest."""
     lines = text.split("\n")
     heard: dict[str, list[str]] = {"own": [], "partner": []}
     while lines and (found := persona_line(lines[0])):

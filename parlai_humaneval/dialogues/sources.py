@@ -1,8 +1,6 @@
-"""Where finished dialogues come from: files, folders of them, and the conversations that raters of a live task had.
+"""Sources of finished dialogues: files, folders, live tasks, and samples that come with this project.
 
-Finished dialogues that come with this project, to try out what needs some.
-
-People wrote their part for this project; what packaged models said is what they answered there.
+In the samples, people wrote their part for this project, and the packaged models answered.
 """
 
 from __future__ import annotations
@@ -12,19 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from parlai_humaneval._util.data_files import DataError, packaged, read_text, text_lines
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine
 from parlai_humaneval.dialogues.files import Entities, load_dialogues
 from parlai_humaneval.dialogues.formats import NOTHING_SAID
 from parlai_humaneval.dialogues.personas import PARTNERS
-from parlai_humaneval.materials.instructions import MaterialError, packaged, read_text, text_lines
 from parlai_humaneval.schema.records import Candidate, DialogueRecord, ReplayedRating, Turn
 
 PERSON, BOT = "human", "bot"
 """The speakers of a dialogue from a live task."""
 TOGETHER = "+"
-"""Stands between the names of models that speak as one, with a shared history."""
+"""Joins the names of models that speak as one, with a shared history."""
 PACKAGED = "packaged"
-"""Names samples that come with this project, to try out what needs dialogues."""
+"""An entry that stands for the samples of this project."""
 FORM = (
     "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME}, {task: NAME, setting: […]}, or "
     "packaged (samples of this project)"
@@ -46,21 +44,22 @@ def load_sources(
         samples: what :data:`PACKAGED` stands for.
 
     Raises:
-        MaterialError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
+        DataError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
             them have.
     """
-    found: list[Dialogue] = []
+    dialogues: list[Dialogue] = []
     places: dict[str, str] = {}
     for entry in entries:
         for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task):
             if dialogue.dialogue_id in places:
-                raise MaterialError(
+                raise DataError(
                     f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "
-                    f"{dialogue.place}. Name each file once, and give every dialogue a dialogue_id of its own"
+                    f"{dialogue.place}",
+                    try_="name each file once, and give every dialogue its own dialogue_id",
                 )
             places[dialogue.dialogue_id] = dialogue.place
-            found.append(dialogue)
-    return found
+            dialogues.append(dialogue)
+    return dialogues
 
 
 def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) -> Iterator[Dialogue]:
@@ -72,7 +71,7 @@ def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) 
     elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities"}:
         yield from _of_path(entry["file"], _entities(entry))
     else:
-        raise MaterialError(f"dialogues: {entry!r} is not understood; {FORM}")
+        raise DataError(f"{entry!r} is not understood", where="dialogues", try_=FORM)
 
 
 def _entities(entry: Mapping[str, Any]) -> Entities:
@@ -81,7 +80,9 @@ def _entities(entry: Mapping[str, Any]) -> Entities:
         return given
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
         return {str(speaker): name for speaker, name in given.items()}
-    raise MaterialError(f"dialogues: entities of {entry['file']} must be a name, or speaker: name, …; got {given!r}")
+    raise DataError(
+        f"entities of {entry['file']} cannot be {given!r}", where="dialogues", try_="give a name, or speaker: name, …"
+    )
 
 
 def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
@@ -91,7 +92,7 @@ def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
         return
     files = sorted(path.glob("*.jsonl"))
     if not files:
-        raise MaterialError(f"{path}: there is no *.jsonl file in this folder; name the files themselves")
+        raise DataError("there is no *.jsonl file in this folder", where=path, try_="name the files themselves")
     for file in files:
         yield from load_dialogues(file, entities)
 
@@ -103,7 +104,7 @@ def _of_task(
     found = [dialogue for record in records for dialogue in dialogues_of(record)]
     if not found:
         of = f" of the setting {' or '.join(settings)}" if settings else ""
-        raise MaterialError(f"task {task!r} has no dialogue{of} with an answered turn: collect some first")
+        raise DataError(f"task {task!r} has no dialogue{of} with an answered turn", try_="collect some first")
     for dialogue in found:
         yield replace(dialogue, source=dialogue.source or task)
 
@@ -122,31 +123,30 @@ def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
     if not turns:
         return []
     rating = _rating(record)
-    if not _independent(turns):
+    if not any(turn.continued_each for turn in turns):
         name = TOGETHER.join(model.name for model in record.models)
         return [_dialogue(record, rating, record.dialogue_id, name, [_continued(turn) for turn in turns])]
     sides = sorted((c for c in turns[0].candidates), key=lambda candidate: (candidate.failed, candidate.position))
     return [
         _dialogue(
-            record, rating, f"{record.dialogue_id}:{side.model}", side.model, [_own(turn, side.model) for turn in turns]
+            record,
+            rating,
+            f"{record.dialogue_id}:{side.model}",
+            side.model,
+            [_reply_of(turn, side.model) for turn in turns],
         )
         for side in sides
     ]
 
 
-def _independent(turns: Sequence[Turn]) -> bool:
-    return any(turn.continued_each for turn in turns)
-
-
 def _continued(turn: Turn) -> str:
-    """What the turn went on with."""
     if turn.written is not None:
         return turn.written
-    return _said(next((one for one in turn.candidates if one.candidate_id == turn.continued), None))
+    return _said(next((reply for reply in turn.candidates if reply.candidate_id == turn.continued), None))
 
 
-def _own(turn: Turn, model: str) -> str:
-    return _said(next((one for one in turn.candidates if one.model == model), None))
+def _reply_of(turn: Turn, model: str) -> str:
+    return _said(next((reply for reply in turn.candidates if reply.model == model), None))
 
 
 def _said(candidate: Candidate | None) -> str:

@@ -104,7 +104,7 @@ def looked_over(
         ("speaker_labels", lambda text: without_labels(text, vocabulary or packaged())),
     ]
     if plain:
-        steps.append(("markdown", _without_markdown))
+        steps.append(("markdown", lambda text: without_control(without_markdown(text))))
     if emoji == "strip":
         steps.append(("emoji", without_emoji))
     if plain:
@@ -129,10 +129,6 @@ def without_control(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return without_unseen(_NEWLINES.sub("\n", _TERMINAL.sub("", text)))
-
-
-def _without_markdown(text: str) -> str:
-    return without_control(without_markdown(text))  # “&#8203;” was none before
 
 
 def without_emoji(text: str) -> str:

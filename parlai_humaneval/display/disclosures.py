@@ -204,7 +204,7 @@ def english_talk(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
     if words.isdisjoint(_HINTS) and "a.i." not in text.casefold():
         return []
     places = []
-    for start, end in _sentences(text):
+    for start, end in _sentence_spans(text):
         said = text[start:end]
         if not words_in(said).isdisjoint(_HINTS) or "a.i." in said.casefold():
             places += [match.span("hidden") for phrase in _PHRASES for match in phrase.finditer(text, start, end)]
@@ -213,8 +213,7 @@ def english_talk(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
     return places
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each: most hold no hint."""
+def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for gap in _BETWEEN_SENTENCES.finditer(text):
         yield start, gap.start()

@@ -22,6 +22,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from parlai_humaneval._util.errors import HumanevalError
+
 MILD = frozenset({"damn", "sex"})
 """Entries of the list that are left out: common in talk that offends nobody."""
 
@@ -96,7 +98,7 @@ REMEMBERED = 1024
 """Texts of which a classifier's score is kept: a reply is looked at more than once on its way to the page."""
 
 
-class FilterError(ValueError):
+class FilterError(HumanevalError, ValueError):
     """A words file or a classifier cannot be used; the message says what was expected."""
 
 
@@ -171,13 +173,15 @@ def read_words(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise FilterError(f"{path}: cannot be read ({error}); expected a text file with one word a line") from error
+        raise FilterError(
+            f"cannot be read ({error})", where=path, try_="expected a text file with one word a line"
+        ) from error
     words = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     bare = next((word for word in words if not any(character.isalnum() for character in word)), None)
     if bare is not None:
-        raise FilterError(f"{path}: {bare!r} is no word")
+        raise FilterError(f"{bare!r} is no word", where=path)
     if not words:
-        raise FilterError(f"{path}: holds no words; expected one a line")
+        raise FilterError("holds no words", where=path, try_="expected one a line")
     return words
 
 
@@ -189,13 +193,13 @@ def load_classifier(name: str, setting: str = "filter_classifier") -> Classifier
     """
     module, _, function = name.partition(":")
     if not module or not function:
-        raise FilterError(f"{setting}: expected module:function, got {name!r}")
+        raise FilterError(f"expected module:function, got {name!r}", where=setting)
     try:
         classifier = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise FilterError(f"{setting}: {name} cannot be imported ({error})") from error
+        raise FilterError(f"{name} cannot be imported ({error})", where=setting) from error
     if not callable(classifier):
-        raise FilterError(f"{setting}: {name} is no function")
+        raise FilterError(f"{name} is no function", where=setting)
     return classifier  # type: ignore[no-any-return]  # its signature cannot be known
 
 

@@ -121,7 +121,7 @@ def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
     than out of the page.
     """
     known = _MATHS.sub(_all_hidden, text) if keep_maths else text
-    sure = _DOUBTFUL.sub(_hidden, _DEEP.sub(_all_hidden, known))
+    sure = _DOUBTFUL.sub(_hidden_from_parser, _DEEP.sub(_all_hidden, known))
     tokens: list[Any] = _parser(any_address=keep_maths).parse(_without_short_tables(sure))
     return tokens
 
@@ -140,8 +140,7 @@ def _all_hidden(match: re.Match[str]) -> str:
     return match[0].translate(_HIDE)
 
 
-def _hidden(match: regex.Match[str]) -> str:
-    """What markdown-it is to read there."""
+def _hidden_from_parser(match: regex.Match[str]) -> str:
     kept = match["sure"] or match["emphasis"] or (match["name"] not in _python_names() and match["name"])
     return str(kept or match[0].translate(_HIDE))
 
@@ -181,7 +180,6 @@ def _parser(*, any_address: bool = False) -> Any:
 
 
 def _lines(tokens: Iterable[Any]) -> list[str]:
-    """The blocks of a parsed text, one a line."""
     lines: list[str] = []
     numbers = ""
     row: list[str] | None = None

@@ -36,7 +36,6 @@ from parlai_humaneval.display.disclosures import english_talk
 from parlai_humaneval.display.model_names import (
     any_maker,
     innocent_phrases,
-    is_telling,
     name_patterns,
     name_phrases,
     talk_phrases,
@@ -119,7 +118,6 @@ def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
 
 
 def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
-    """Whether a sentence consists of idle clauses and fillers."""
     return _says_nothing_else(text, masks, start, end) and all(
         clause.idle or words_in(text[clause.start : clause.end]) <= _FILLERS
         for clause in _clauses(text, masks, start, end)
@@ -127,7 +125,6 @@ def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
 
 
 def _says_nothing_else(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
-    """Whether a part of ``text`` has masks, and beside them words of no meaning only; a question says more."""
     within = [mask for mask in masks if start <= mask.start < end]
     if not within or any(mask.kind not in ("ai_disclosure", "name", "maker") for mask in within):
         return False
@@ -140,7 +137,6 @@ def _says_nothing_else(text: str, masks: Sequence[Mask], start: int, end: int) -
 
 
 def _clauses(text: str, masks: Sequence[Mask], start: int, end: int) -> list[_Clause]:
-    """The clauses of the sentence from ``start`` to ``end``, without the punctuation at its ends."""
     while start < end and not (text[start].isalnum() or any(mask.start == start for mask in masks)):
         start += 1
     while end > start and not (text[end - 1].isalnum() or any(mask.end == end for mask in masks)):
@@ -172,7 +168,6 @@ def _clauses(text: str, masks: Sequence[Mask], start: int, end: int) -> list[_Cl
 
 
 def _cuts_in(text: str, masks: Sequence[Mask], start: int, end: int, is_idle: bool) -> list[tuple[int, int]]:
-    """What of a sentence can go, so that a sentence is left."""
     clauses = _clauses(text, masks, start, end)
     if is_idle:  # nothing else is said in the whole reply: its first mark stays
         masked = [clause for clause in clauses if clause.idle]
@@ -210,7 +205,6 @@ def _cut_of(text: str, before: _Clause | None, run: Sequence[_Clause], after: _C
 
 
 def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]) -> list[Mask]:
-    """The masks outside of ``cuts``, and one for each cut."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(cuts):
         if joined and start <= joined[-1][1]:
@@ -238,18 +232,6 @@ def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]
     return sorted([*kept, *widened], key=lambda mask: mask.start)
 
 
-__all__ = [
-    "MAKER_MASK",
-    "NAME_MASK",
-    "TALK_MASK",
-    "giveaways",
-    "is_telling",
-    "mask_identity",
-    "masked_text",
-    "prompt_echoes",
-    "unmask",
-]
-
 NAME_MASK = "[name]"
 MAKER_MASK = "[maker]"
 TALK_MASK = "[…]"
@@ -270,33 +252,6 @@ _WORD = re.compile(r"[\w'’]+")
 
 Place = tuple[int, int, MaskKind]
 """Start, end and kind of what is to be hidden."""
-
-
-def mask_identity(
-    text: str,
-    names: Sequence[str],
-    *,
-    ai_talk: bool = False,
-    prompts: Sequence[str] = (),
-    vocabulary: Vocabulary | None = None,
-) -> tuple[str, list[Mask]]:
-    """Replace what gives a model away.
-
-    Args:
-        text: a model's reply.
-        names: the zoo names of the models in play.
-        ai_talk: whether talk of being a program is masked, too; then whole clauses go, and a name leaves no mark where it
-            can be helped.
-        prompts: instructions of the models in play, which must not be repeated.
-        vocabulary: the words of programs; None: the packaged ones.
-
-    Returns:
-        The text as it may be shown, and the masks in order, with offsets into ``text``; no masks, and ``text`` itself,
-        when nothing gives the model away.
-    """
-    masks = giveaways(text, names, ai_talk=ai_talk, prompts=prompts, vocabulary=vocabulary)
-    masks = clean_cuts(text, masks) if ai_talk else masks
-    return masked_text(text, masks), masks
 
 
 def giveaways(
@@ -403,7 +358,6 @@ def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def _grams(prompts: tuple[str, ...]) -> dict[int, frozenset[tuple[str, ...]]]:
-    """Length in words → all runs of that length."""
     runs_by_length: dict[int, set[tuple[str, ...]]] = {}
     for prompt in prompts:
         words = [word.casefold() for word in _WORD.findall(prompt)]

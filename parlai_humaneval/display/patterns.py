@@ -22,6 +22,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.display.text import UNSPACED, folded, is_unspaced, unspaced_runs
 
 STEM, SHORT_STEM = 6, 4
@@ -44,7 +45,7 @@ Triggers = tuple[frozenset[str], ...]
 """A text is looked at if it holds one of each of these sets; no sets: always."""
 
 
-class PhraseError(ValueError):
+class PhraseError(HumanevalError, ValueError):
     """A phrase cannot be read; the message says why."""
 
 
@@ -160,8 +161,6 @@ def read_phrase(
 
 
 class _Words:
-    """Reads parts of phrases by the lists and letters of a language."""
-
     def __init__(
         self,
         lists: Mapping[str, Sequence[str]],
@@ -186,7 +185,6 @@ class _Words:
         return part
 
     def before(self, context: str, space: str) -> Part:
-        """What must stand before a phrase, or must not."""
         if context.startswith("!"):
             gap = "" if self._unspaced else r"\s"
             unwanted = [re.escape(word.strip()).replace("_", r"\s") + gap for word in context[1:].split("|")]
@@ -195,7 +193,6 @@ class _Words:
         return Part(part.expression + space, part.needed)
 
     def after(self, context: str, space: str) -> Part:
-        """What must follow a phrase, or must not."""
         wanted = not context.startswith("!")
         part = self._choice([*_TOKEN.findall(context.removeprefix("!")), ")"], ")", space)
         return Part(f"(?{'=' if wanted else '!'}{part.expression})", part.needed if wanted else ())
@@ -268,7 +265,7 @@ class _Words:
             return Part(before + self._names[name].expression, self._names[name].needed)
         if name not in self._lists:
             known = ", ".join("{" + known + "}" for known in (*self._lists, *self._names)) or "none"
-            raise PhraseError(f"there is no list {{{name}}}; there are: {known}")
+            raise PhraseError(f"there is no list {{{name}}}", try_=f"there are: {known}")
         if (key := (self._unspaced, name, before)) not in self._lists_read:
             self._lists_read[key] = self._read_list(name, before)
         return self._lists_read[key]

@@ -123,7 +123,7 @@ class SettledPresenter:
         if not self.block or self.response_filter is None:
             return None
         # Thoughts and tags that are not shown need not be fit to be read; what is cut off for its length may not be, either.
-        return self.response_filter.reason(looks) or self.response_filter.reason(self._read(looks))
+        return self.response_filter.reason(looks) or self.response_filter.reason(self._displayed_words(looks))
 
     def doubt(self, text: str, names: Sequence[str]) -> str | None:
         """What would be masked because it gives the model away, offensive words aside."""
@@ -136,7 +136,7 @@ class SettledPresenter:
         """The looks, then the masks, whose offsets are into the text without what ``changes`` name."""
         looks, changes = self._looks(text)
         masks = self._masks(looks, names)
-        if self._read(looks) != looks and self._hidden_by_markup(looks, masks, names):
+        if self._displayed_words(looks) != looks and self._hidden_by_markup(looks, masks, names):
             looks, changes = replace(self, appearance="plain")._looks(text)
             masks = self._masks(looks, names)
         if self.ai_talk:
@@ -151,8 +151,7 @@ class SettledPresenter:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
         return to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
 
-    def _read(self, looks: str) -> str:
-        """The words that the page shows of a text."""
+    def _displayed_words(self, looks: str) -> str:
         markup = markup_of(looks) if self.appearance == "markdown" else None
         return looks if markup is None else words_of(markup)
 
@@ -160,11 +159,10 @@ class SettledPresenter:
         """Whether the page would show what is to be hidden, because signs stand within it: “Chat**GPT**”. Such a reply is
         shown as plain text, in which it is masked."""
         known = [_bare(mask.original) for mask in masks]
-        shown = (_bare(mask.original) for mask in self._masks(self._read(looks), names))
+        shown = (_bare(mask.original) for mask in self._masks(self._displayed_words(looks), names))
         return any(all(one not in mask for mask in known) for one in shown)
 
     def _unforeseen(self, looks: str, masks: Sequence[Mask]) -> list[tuple[int, int]]:
-        """The sentences that the packaged classifier finds, by themselves or by what a known phrase leaves of them."""
         if self.disclosure_model is None:
             return []
         known = [(mask.start, mask.end) for mask in masks if mask.kind == "ai_disclosure"]

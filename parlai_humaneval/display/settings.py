@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.appearance import Emoji
 from parlai_humaneval.display.disclosure_model import packaged_model
 from parlai_humaneval.display.filtering import ResponseFilter, TextJudge, load_classifier, read_words
@@ -66,13 +67,17 @@ class ReplyLooks(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
-            raise ValueError(
-                "filter_words_file and filter_classifier do nothing with filter=none; say filter=mask or block"
+            raise InvalidValue(
+                "filter_words_file and filter_classifier do nothing with filter=none", try_="say filter=mask or block"
             )
         if self.disclosure_classifier and self.hide_ai_talk is False:
-            raise ValueError("disclosure_classifier does nothing with hide_ai_talk=false; leave one of them out")
+            raise InvalidValue(
+                "disclosure_classifier does nothing with hide_ai_talk=false", try_="leave one of them out"
+            )
         if self.filter_classifier and self.filter != "block":
-            raise ValueError("filter_classifier judges whole replies, of which no part can be masked: say filter=block")
+            raise InvalidValue(
+                "filter_classifier judges whole replies, of which no part can be masked", try_="say filter=block"
+            )
         return self
 
 

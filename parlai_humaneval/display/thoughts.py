@@ -179,8 +179,8 @@ def _of_tags(text: str) -> Parted:
     rest = text
     for _ in range(MOST_ROUNDS):
         code = Code(rest)
-        closing = _first(_CLOSING, rest, code, partial(_closes, said))
-        opening = _first(_OPENING, rest, code, partial(_opens, said))
+        closing = _first_mark(_CLOSING, rest, code, partial(_closes, said))
+        opening = _first_mark(_OPENING, rest, code, partial(_opens, said))
         if closing is not None and (opening is None or closing.start() < opening.start()):
             thoughts.append(said + rest[: closing.start()])  # the chat template had begun them
             said, rest = "", rest[closing.end() :]
@@ -200,10 +200,9 @@ def _stripped(thoughts: Iterable[str]) -> tuple[str, ...]:
     return tuple(thought.strip() for thought in thoughts)
 
 
-def _first(
+def _first_mark(
     pattern: re.Pattern[str], text: str, code: Code, is_meant: Callable[[re.Match[str]], bool]
 ) -> re.Match[str] | None:
-    """The first mark that is meant as one."""
     marks = (match for match in pattern.finditer(text) if not code.holds(match.start()))
     return next((match for match in islice(marks, MOST_MENTIONS) if is_meant(match)), None)
 
@@ -239,7 +238,6 @@ def _opens(said: str, mark: re.Match[str]) -> bool:
 
 
 def _closes(said: str, mark: re.Match[str]) -> bool:
-    """Whether thoughts end at ``mark`` of which nobody saw the beginning."""
     before = _before(mark, said)
     if _is_quoted(mark, said) or (mark["early"] and not _is_line_start(before)) or _NOUN.match(mark.string, mark.end()):
         return False
@@ -251,7 +249,6 @@ def _before(mark: re.Match[str], said: str) -> str:
 
 
 def _is_line_start(before: str) -> bool:
-    """Whether nothing but marks stands before in its line."""
     line = before.rpartition("\n")[2].rstrip()
     return not line or line[-1] in ">]▷"
 

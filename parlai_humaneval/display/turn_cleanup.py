@@ -76,7 +76,7 @@ def without_model_tokens(text: str, *, all_of_them: bool = False) -> str:
     reply = _outside_code(_TOKENS, reply[start:], " ")
     if "<s>" in reply or "</s>" in reply:
         reply = _without_sentence_tokens(reply, all_of_them)
-    reply = _unwrapped(reply)
+    reply = _without_answer_tag(reply)
     return text if reply == text else reply.strip()
 
 
@@ -90,8 +90,7 @@ def _outside_code(pattern: re.Pattern[str], text: str, put: str) -> str:
     return pattern.sub(lambda match: match.group() if code.holds(match.start()) else put, text)
 
 
-def _unwrapped(text: str) -> str:
-    """No ``<answer>`` around the whole reply; one that is spoken of stays."""
+def _without_answer_tag(text: str) -> str:
     wrapped = _WRAPPER.match(text) if "<" in text else None
     if wrapped is None:
         return text
@@ -120,7 +119,7 @@ def without_labels(text: str, vocabulary: Vocabulary) -> str:
     """
     if ":" not in text and "：" not in text:
         return text
-    leading, echo, next_turn = _labels(vocabulary)
+    leading, echo, next_turn = _speaker_labels(vocabulary)
     label = echo.match(text) or leading.match(text)
     reply = text[label.end() :] if label else text
     following = next_turn.search(reply)
@@ -130,8 +129,7 @@ def without_labels(text: str, vocabulary: Vocabulary) -> str:
 
 
 @lru_cache(maxsize=64)
-def _labels(vocabulary: Vocabulary) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """What stands before a reply, before one that follows the person's words, and before a further turn."""
+def _speaker_labels(vocabulary: Vocabulary) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     languages = vocabulary.words.languages.values()
     person = [label for language in languages for label in language.human_labels]
     program = [label for language in languages for label in language.labels]

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from parlai_humaneval._util.data_files import packaged as packaged_file
+from parlai_humaneval._util.data_files import read_yaml, validated
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.display.patterns import ListsRead, Part, Phrase, PhraseError, read_phrase
 from parlai_humaneval.display.text import made_once
-from parlai_humaneval.materials.instructions import in_words
 
 NAME, MAKER = "name", "maker"
 """The lists of names that phrases of every language may use."""
@@ -26,7 +26,7 @@ PHRASES = ("talk", "innocent", "introductions", "origins")
 """The parts of a language that hold phrases."""
 
 
-class VocabularyError(ValueError):
+class VocabularyError(HumanevalError, ValueError):
     """A file of disclosures cannot be used; the message says what was expected."""
 
 
@@ -105,7 +105,7 @@ class Words(BaseModel):
                 try:
                     yield read_phrase(notation, language.lists, names, letters, lists_read)
                 except PhraseError as error:
-                    raise VocabularyError(f"languages.{code}.{part}: “{notation}”: {error}") from error
+                    raise VocabularyError(error, where=f"languages.{code}.{part}: “{notation}”") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +118,7 @@ class Vocabulary:
 @made_once(maxsize=1)
 def packaged() -> Vocabulary:
     """That of the packaged file alone."""
-    text = (files("parlai_humaneval") / "data" / "disclosures.yaml").read_text(encoding="utf-8")
-    return Vocabulary(Words.model_validate(_loaded(text)))
+    return Vocabulary(Words.model_validate(read_yaml(packaged_file("disclosures.yaml"))))
 
 
 def vocabulary_with(path: Path) -> Vocabulary:
@@ -128,25 +127,16 @@ def vocabulary_with(path: Path) -> Vocabulary:
     Raises:
         VocabularyError: it cannot be read, or a phrase in it cannot.
     """
+    data = read_yaml(path, "expected a YAML file like data/disclosures.yaml", VocabularyError)
+    own = validated(Words, {} if data is None else data, path, error=VocabularyError)
     try:
-        data = _loaded(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise VocabularyError(
-            f"{path}: cannot be read ({error}); expected a YAML file like data/disclosures.yaml"
-        ) from error
-    try:
-        own = Words.model_validate({} if data is None else data)
         vocabulary = Vocabulary(packaged().words.with_more(own))
         for part in PHRASES:
             list(vocabulary.words.phrases(part, {NAME: Part("name"), MAKER: Part("maker")}))
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"])) or "the file"
-        raise VocabularyError(f"{path}: {place}: {in_words(problem)}") from error
     except VocabularyError as error:
-        raise VocabularyError(f"{path}: {error}") from error
+        raise VocabularyError(error, where=path) from error
     if own == Words():
-        raise VocabularyError(f"{path}: holds no words; expected some of {', '.join(Words.model_fields)}")
+        raise VocabularyError("holds no words", where=path, try_=f"expected some of {', '.join(Words.model_fields)}")
     return vocabulary
 
 
@@ -162,10 +152,6 @@ def unprotected(tags: Iterable[str], vocabulary: Vocabulary, scripts: Iterable[s
         f"Blinding knows no phrases in {', '.join(unknown)}: a reply that says there that a program wrote it is shown as it "
         "is, unless replies.disclosures_file adds that language."
     )
-
-
-def _loaded(text: str) -> Any:
-    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _joined(first: Any, second: Any) -> Any:

@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.i18n.translate import ENGLISH, PLACE, Language
 
 PACKAGED = Path(str(files("parlai_humaneval") / "i18n"))
@@ -20,7 +21,7 @@ ON_PAGE = ("mephisto_tasks/webapp/", "parlai_humaneval/materials/consent.py")
 """Where the sentences stand that the page itself looks up."""
 
 
-class CatalogueError(ValueError):
+class CatalogueError(HumanevalError, ValueError):
     """A language that there is not, or a catalogue that cannot be used; the message says what to do."""
 
 
@@ -38,8 +39,9 @@ def language(tag: str, folder: Path | None = None) -> Language:
     """
     if tag not in tags(folder):
         raise CatalogueError(
-            f"there is no language {tag!r}; there are: {', '.join(tags(folder))}, or {AUTO} (the browser's). Another one is "
-            f"a file {tag}.po in the folder of languages_dir"
+            f"there is no language {tag!r}",
+            try_=f"there are: {', '.join(tags(folder))}, or {AUTO} (the browser's). Another one is a file {tag}.po "
+            "in the folder of languages_dir",
         )
     paths = tuple(path for place in _folders(folder) if (path := place / f"{tag}.po").is_file())
     return _read(tag, paths) if paths else ENGLISH
@@ -71,10 +73,10 @@ def catalogue(path: Path) -> Any:
         with path.open("rb") as file:
             found = read_po(file, locale=path.stem, abort_invalid=True)
     except (PoFileError, UnicodeDecodeError, UnknownLocaleError, ValueError) as error:
-        raise CatalogueError(f"{path}: cannot be read as a PO file of a language ({error})") from error
+        raise CatalogueError(f"cannot be read as a PO file of a language ({error})", where=path) from error
     if wrong := wrong_places(found):
         raise CatalogueError(
-            f"{path}: translations must have the same places in braces as the English text: {'; '.join(wrong)}"
+            f"translations must have the same places in braces as the English text: {'; '.join(wrong)}", where=path
         )
     return found
 
@@ -99,7 +101,7 @@ def wrong_places(found: Any) -> list[str]:
 
 def _folders(folder: Path | None) -> list[Path]:
     if folder is not None and not folder.is_dir():
-        raise CatalogueError(f"languages_dir: there is no folder {folder}")
+        raise CatalogueError(f"there is no folder {folder}", where="languages_dir")
     return [PACKAGED] if folder is None else [PACKAGED, folder]
 
 

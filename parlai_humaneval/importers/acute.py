@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.importers.metrics import metric_of
 from parlai_humaneval.importers.units import (
     Plan,
     Rows,
     Unit,
     UnreadableUnit,
     content_id,
+    metric_of,
     optional,
     required,
     worker_name,
@@ -66,11 +66,12 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
         UnreadableUnit: not of this form; the message names the field.
     """
     if not isinstance(unit.data, list):
-        raise UnreadableUnit(f"{unit.where}: expected the list of judged pairs of an ACUTE-Eval unit.")
+        raise UnreadableUnit("expected the list of judged pairs of an ACUTE-Eval unit", where=unit.where)
     if not unit.worker:
         raise UnreadableUnit(
-            f"{unit.where}: nothing says who judged; an agent_data.json does not. Import the Mephisto data directory "
-            "(--from mephisto), or what DataBrowser.get_data_from_unit gives."
+            "nothing says who judged: an agent_data.json does not",
+            where=unit.where,
+            try_="import the Mephisto data directory (--from mephisto), or what DataBrowser.get_data_from_unit gives",
         )
     worker = plan.pseudonym(worker_name(unit.worker))
     pairs = [_pair(entry, f"{unit.where}, pair {number}") for number, entry in enumerate(unit.data, start=1)]
@@ -109,13 +110,13 @@ def _pair(entry: Any, where: str) -> _Pair:
     specs = required(entry, "task_specs", dict, where)
     speakers = required(pairing, "speakers_to_eval", list, f"{where}, pairing_dict")
     if len(speakers) != 2 or not all(isinstance(name, str) for name in speakers) or speakers[0] == speakers[1]:
-        raise UnreadableUnit(f"{where}, pairing_dict: speakers_to_eval is {speakers!r}, expected two different names.")
+        raise UnreadableUnit(f"{where}, pairing_dict: speakers_to_eval is {speakers!r}, expected two different names")
     choice = optional(entry, "speakerChoice", str, where) or ""
     if choice and choice not in speakers:
-        raise UnreadableUnit(f"{where}: speakerChoice is {choice!r}, expected {speakers[0]!r} or {speakers[1]!r}.")
+        raise UnreadableUnit(f"speakerChoice is {choice!r}, expected {speakers[0]!r} or {speakers[1]!r}", where=where)
     dialogues = required(pairing, "dialogue_dicts", list, f"{where}, pairing_dict")
     if len(dialogues) != 2:
-        raise UnreadableUnit(f"{where}, pairing_dict: dialogue_dicts has {len(dialogues)} dialogues, expected two.")
+        raise UnreadableUnit(f"{where}, pairing_dict: dialogue_dicts has {len(dialogues)} dialogues, expected two")
     left = specs.get("model_left")
     onboarding = bool(specs.get("is_onboarding") or pairing.get("is_onboarding"))
     return _Pair(
@@ -138,7 +139,7 @@ def _dialogue(data: Any, speaker: str, where: str, place: int) -> _Dialogue:
     names = tuple(dict.fromkeys(name for name, _ in said))
     if speaker not in names:
         raise UnreadableUnit(
-            f"{inside}: {speaker!r}, who is judged, says nothing; speakers are {', '.join(names) or 'none'}."
+            f"{speaker!r}, who is judged, says nothing (speakers: {', '.join(names) or 'none'})", where=inside
         )
     texts = tuple(
         (names.index(name), required(line, "text", str, f"{inside}.dialogue[{n}]"))
@@ -152,8 +153,7 @@ def _said_by(line: Any, where: str) -> str:
     return required(line, "speaker" if isinstance(line, dict) and "id" not in line else "id", str, where)
 
 
-def _shown(dialogue: _Dialogue, position: int) -> dict[str, Any]:
-    """A dialogue as the column ``shown`` of our own judgements has it."""
+def _shown_column(dialogue: _Dialogue, position: int) -> dict[str, Any]:
     return {
         "dialogue_id": dialogue.dialogue_id,
         "position": position,
@@ -188,7 +188,7 @@ def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, nu
         "question": pair.question,
         "started": None if unit.started is None else iso_time(unit.started),
         "answers": None if pair.left is None else json.dumps([answer], ensure_ascii=False),
-        "shown": json.dumps([_shown(one, n) for n, one in enumerate(shown, start=1)], ensure_ascii=False),
+        "shown": json.dumps([_shown_column(one, n) for n, one in enumerate(shown, start=1)], ensure_ascii=False),
         "task_name": unit.task_name,
         "task_run_id": unit.task_run_id,
         "unit_id": unit.unit_id,

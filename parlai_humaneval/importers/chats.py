@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +54,12 @@ def read_chat(unit: Unit, plan: Plan) -> Chat:
     dialog = required(unit.data, "dialog", list, where)
     task = required(unit.data, "task_description", dict, where)
     worker = plan.pseudonym(_worker(unit))
-    exchanges = _exchanges(dialog, where)
+    lines = [_line(entry, f"{where}, dialog[{place}]", place % 2) for place, entry in enumerate(dialog)]
+    pairs = list(zip(lines[::2], lines[1::2], strict=False))
+    said = [(human, bot) for human, bot in pairs if not bot.fixed]
+    exchanges = [Exchange(turn, human, bot) for turn, (human, bot) in enumerate(said, start=1)]
     if not exchanges:
-        raise UnreadableUnit(f"{where}: dialog has no reply of a model.")
+        raise UnreadableUnit("dialog has no reply of a model", where=where)
     models = {name: value for name, value in task.items() if name.endswith("nickname")}
     key = (worker, models, dialog, unit.data.get("hit_ids"), unit.data.get("assignment_ids"))
     return Chat(unit, content_id("d", *key), worker, task, tuple(exchanges))
@@ -66,29 +69,22 @@ def _worker(unit: Unit) -> str:
     named = unit.data.get("workers")
     if isinstance(named, list) and len(named) > 1:
         raise UnreadableUnit(
-            f"{unit.where}: workers names {len(named)} workers; chats of one worker with a bot are read."
+            f"workers names {len(named)} workers, and only chats of one worker with a bot are read", where=unit.where
         )
     name = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else unit.worker
     if not name:
         raise UnreadableUnit(
-            f"{unit.where}: workers is missing, so nobody knows who rated. Add the list with one name."
+            "workers is missing, so nobody knows who rated", where=unit.where, try_="add the list with one name"
         )
     return worker_name(name)
-
-
-def _exchanges(dialog: Sequence[Any], where: str) -> list[Exchange]:
-    lines = [_line(entry, f"{where}, dialog[{place}]", place % 2) for place, entry in enumerate(dialog)]
-    pairs = list(zip(lines[::2], lines[1::2], strict=False))
-    said = [(human, bot) for human, bot in pairs if not bot.fixed]
-    return [Exchange(turn, human, bot) for turn, (human, bot) in enumerate(said, start=1)]
 
 
 def _line(entry: Any, where: str, speaker: int) -> Line:
     index = required(entry, "agent_idx", int, where)
     if index != speaker:
         raise UnreadableUnit(
-            f"{where}: agent_idx is {index}, expected {speaker}: the person (0) and the bot (1) speak in turn, "
-            "the person first."
+            f"agent_idx is {index}, expected {speaker}: the person (0) and the bot (1) speak in turn, the person first",
+            where=where,
         )
     text = optional(entry, "text", str, where) or ""
     return Line(where, entry, text, bool(entry.get("fake_start")))
@@ -97,7 +93,10 @@ def _line(entry: Any, where: str, speaker: int) -> Line:
 def dialogue_row(chat: Chat, technique: str, setting: str, metric: str, question: str | None, complete: bool) -> Row:
     """The row of a chat in the table ``dialogues``."""
     unit, data = chat.unit, chat.unit.data
-    checks = _checks(data)
+    # ParlAI's own check of what the worker typed: null where it was off, an empty text where it was passed.
+    violations = data.get("acceptability_violations")
+    found = violations[0] if isinstance(violations, list) and violations else None
+    checks = None if found is None else {"acceptability": {"passed": found == "", "reason": str(found)}}
     models = [value for name, value in chat.task.items() if name.endswith("nickname")]
     personas = data.get("personas")
     return {
@@ -123,13 +122,6 @@ def dialogue_row(chat: Chat, technique: str, setting: str, metric: str, question
         "unit_id": unit.unit_id,
         "assignment_id": unit.assignment_id,
     }
-
-
-def _checks(data: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
-    """ParlAI's own check of what the worker typed: null where it was off, an empty text where it was passed."""
-    violations = data.get("acceptability_violations")
-    found = violations[0] if isinstance(violations, list) and violations else None
-    return None if found is None else {"acceptability": {"passed": found == "", "reason": str(found)}}
 
 
 def _context(data: Mapping[str, Any]) -> str | None:

@@ -20,8 +20,7 @@ from parlai_humaneval.importers.chats import (
     timestamp,
     turn_row,
 )
-from parlai_humaneval.importers.metrics import criterion_of
-from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, optional, required, shown
+from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, criterion_of, optional, required, shown
 from parlai_humaneval.tables.schema import is_problem
 from parlai_humaneval.techniques.criteria import RANGES
 
@@ -48,7 +47,7 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
     metric = plan.metric or METRIC
     times = _times(chat)
     rows = Rows()
-    choices = _choices(chat.exchanges)
+    choices = _tick_labels(chat.exchanges)
     for exchange in chat.exchanges:
         of_turn = turn_row(chat, exchange, TECHNIQUE, plan.setting, metric, unit.question)
         rows.add("turns", {**of_turn, **_reply(exchange, model, choices, times.get(exchange.turn))})
@@ -64,8 +63,7 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
     return rows
 
 
-def _choices(exchanges: Sequence[Exchange]) -> list[str]:
-    """Everything that could be ticked in this dialogue, in the order of the page."""
+def _tick_labels(exchanges: Sequence[Exchange]) -> list[str]:
     asked = [_buckets(exchange) or {} for exchange in exchanges]
     return [name for name in dict.fromkeys(name for buckets in asked for name in buckets) if name != NONE]
 
@@ -103,12 +101,14 @@ def _reply(exchange: Exchange, model: str, choices: Sequence[str], seconds: floa
 
 def _ticked(value: Any, name: str, where: str) -> bool:
     if ";" in name:
-        raise UnreadableUnit(f"{where}: the name {name!r} has a semicolon, which parts names in the table. Rename it.")
+        raise UnreadableUnit(
+            f"the name {name!r} has a semicolon, which parts names in the table", where=where, try_="rename it"
+        )
     if name == OTHER and isinstance(value, str):
         return bool(value.strip())
     if value is None or value in (0, 1):
         return bool(value)
-    raise UnreadableUnit(f"{where}: {name} is {shown(value)}, expected true or false.")
+    raise UnreadableUnit(f"{name} is {shown(value)}, expected true or false", where=where)
 
 
 def _ratings(chat: Chat, plan: Plan) -> dict[str, tuple[float, str | None]]:
@@ -122,8 +122,10 @@ def _ratings(chat: Chat, plan: Plan) -> dict[str, tuple[float, str | None]]:
     names = plan.criteria or _names(questions, len(values))
     if len(names) != len(values):
         raise UnreadableUnit(
-            f"{last.where}: {RATING} {given!r} holds {len(values)} ratings, and {len(names)} names were given for them "
-            f"({', '.join(names)}). Name as many with --criteria."
+            f"{RATING} {given!r} holds {len(values)} ratings, and {len(names)} names were given for them "
+            f"({', '.join(names)})",
+            where=last.where,
+            try_="name as many with --criteria",
         )
     return {
         name: (value, questions[place] if questions else None)
@@ -142,7 +144,7 @@ def _number(part: Any, where: str) -> float:
         value = math.nan
     if not FEWEST <= value <= MOST:
         raise UnreadableUnit(
-            f"{where}: {RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several."
+            f"{RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several", where=where
         )
     return value
 

@@ -22,8 +22,7 @@ from parlai_humaneval.importers.chats import (
     timestamp,
     turn_row,
 )
-from parlai_humaneval.importers.metrics import metric_of
-from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, optional, required
+from parlai_humaneval.importers.units import Plan, Rows, Unit, UnreadableUnit, metric_of, optional, required
 from parlai_humaneval.tables.columns import Row
 
 TECHNIQUE = "pw_turn"
@@ -32,9 +31,7 @@ NOT_KNOWN = 0
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """What the messages tell of a turn: the model on top, and when it was shown and answered."""
-
+class _TurnMessages:
     top: str | None = None
     at: float | None = None
     answered: float | None = None
@@ -49,15 +46,30 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
         UnreadableUnit: not of this form; the message names the field.
     """
     chat = read_chat(unit, plan)
-    models = _models(chat)
+    where = f"{chat.unit.where}, task_description"
+    first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
+    if first == second:
+        raise UnreadableUnit(f"{where}: both models are named {first!r}; a model has no winner alone. Rename one.")
+    models = first, second
     question = unit.question or _question(chat)
     metric = plan.metric or metric_of(question)
-    seen = _seen(chat)
+    # Turn → what the messages tell of it. Pairs stand at even task_turn_idx, from 0.
+    tops: dict[int, tuple[str, float | None]] = {}
+    answers: dict[int, float | None] = {}
+    for message in chat.unit.messages:
+        task_data = body(message).get("task_data")
+        if not isinstance(task_data, dict):
+            continue
+        if isinstance(top := task_data.get("top_bot_data"), dict) and isinstance(name := top.get("top_bot_id"), str):
+            tops[_turn(task_data, len(tops))] = name, timestamp(message)
+        elif "accepted_bot_id" in task_data:
+            answers[_turn(task_data, len(answers))] = timestamp(message)
+    seen = {turn: _TurnMessages(top, at, answers.get(turn)) for turn, (top, at) in tops.items()}
     rows = Rows()
     for exchange in chat.exchanges:
         of_turn = turn_row(chat, exchange, TECHNIQUE, plan.setting, metric, question)
-        shown = seen.get(exchange.turn, _Shown())
-        pair = _pair({**of_turn, "dialogue_status": "complete"}, exchange, models, shown)
+        shown = seen.get(exchange.turn, _TurnMessages())
+        pair = _chosen_and_other({**of_turn, "dialogue_status": "complete"}, exchange, models, shown)
         for row in pair:
             rows.add("turns", row)
         rows.add("comparisons", _comparison(*sorted(pair, key=lambda row: str(row["model"]))))
@@ -69,7 +81,9 @@ def _models(chat: Chat) -> tuple[str, str]:
     where = f"{chat.unit.where}, task_description"
     first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
     if first == second:
-        raise UnreadableUnit(f"{where}: both models are named {first!r}; a model has no winner alone. Rename one.")
+        raise UnreadableUnit(
+            f"both models are named {first!r}, so that neither can win", where=where, try_="rename one"
+        )
     return first, second
 
 
@@ -79,15 +93,17 @@ def _question(chat: Chat) -> str | None:
     return optional(first, "prompt_instruction", str, chat.unit.where) if isinstance(first, dict) else None
 
 
-def _pair(of_turn: Row, exchange: Exchange, models: tuple[str, str], shown: _Shown) -> tuple[Row, Row]:
-    """The rows of the chosen candidate and of the other."""
+def _chosen_and_other(
+    of_turn: Row, exchange: Exchange, models: tuple[str, str], shown: _TurnMessages
+) -> tuple[Row, Row]:
     where, data = exchange.bot.where, exchange.bot.data
     chosen, other = (_candidate(data, name, models, where) for name in ("accepted_bot_data", "not_accepted_bot_data"))
     choice = required(data, "human_choice", str, where)
     if choice != chosen["model"] or choice == other["model"]:
         raise UnreadableUnit(
-            f"{where}: human_choice is {choice!r}, but accepted_bot_data is of {chosen['model']!r} and "
-            f"not_accepted_bot_data of {other['model']!r}."
+            f"human_choice is {choice!r}, but accepted_bot_data is of {chosen['model']!r} and "
+            f"not_accepted_bot_data of {other['model']!r}",
+            where=where,
         )
     seconds = time_between(shown.at, shown.answered)
     shared = {**of_turn, "seconds": seconds, "reason": optional(data, "human_justification", str, where)}
@@ -110,7 +126,9 @@ def _candidate(data: Mapping[str, Any], name: str, models: tuple[str, str], wher
     inside = f"{where}.{name}"
     model = required(candidate, "id", str, inside)
     if model not in models:
-        raise UnreadableUnit(f"{inside}: id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description.")
+        raise UnreadableUnit(
+            f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description", where=inside
+        )
     return {
         "model": model,
         "text": required(candidate, "text", str, inside),
@@ -118,7 +136,7 @@ def _candidate(data: Mapping[str, Any], name: str, models: tuple[str, str], wher
     }
 
 
-def _position(model: str, shown: _Shown) -> int:
+def _position(model: str, shown: _TurnMessages) -> int:
     return NOT_KNOWN if shown.top is None else 1 if model == shown.top else 2
 
 
@@ -152,21 +170,6 @@ def _comparison(a: Row, b: Row) -> Row:
             )
         },
     }
-
-
-def _seen(chat: Chat) -> dict[int, _Shown]:
-    """Turn → what the messages tell of it. Pairs stand at even ``task_turn_idx``, from 0."""
-    tops: dict[int, tuple[str, float | None]] = {}
-    answers: dict[int, float | None] = {}
-    for message in chat.unit.messages:
-        task_data = body(message).get("task_data")
-        if not isinstance(task_data, dict):
-            continue
-        if isinstance(top := task_data.get("top_bot_data"), dict) and isinstance(name := top.get("top_bot_id"), str):
-            tops[_turn(task_data, len(tops))] = name, timestamp(message)
-        elif "accepted_bot_id" in task_data:
-            answers[_turn(task_data, len(answers))] = timestamp(message)
-    return {turn: _Shown(top, at, answers.get(turn)) for turn, (top, at) in tops.items()}
 
 
 def _turn(task_data: Mapping[str, Any], before: int) -> int:

@@ -14,18 +14,10 @@ from parlai_humaneval.importers import acute, model_chat
 from parlai_humaneval.importers import pw_turn as per_turn
 from parlai_humaneval.importers.units import LeftOut, Plan, Rows, Unit, UnreadableUnit
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.columns import (
-    HOW_REPEATS,
-    Repeated,
-    Repeats,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-)
+from parlai_humaneval.tables.columns import HOW_REPEATS, Repeated, Repeats, TableError, Tables, check_unique, from_rows
 from parlai_humaneval.tables.labels import CleanedLabels, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.tables.validate import check_rules
 
 SavedFormat = Literal["model_chat", "pairwise_per_turn_eval", "acute_eval"]
@@ -77,7 +69,7 @@ def gather(
     for one in kept:
         left_out += one.rows.left_out
     if not kept:
-        raise TableError(_nothing(left_out, skipped))
+        raise _nothing(left_out, skipped)
     return Imported(tables, len(kept), left_out, skipped)
 
 
@@ -92,7 +84,7 @@ def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _
     other = saved_by(unit.data)
     if other not in (None, kind):
         raise UnreadableUnit(
-            f"{unit.where} was saved by ParlAI's {other}, not by {kind}: import it with --from {other}."
+            f"{unit.where} was saved by ParlAI's {other}, not by {kind}", try_=f"import it with --from {other}"
         )
     rows = READERS[kind](unit, plan)
     ids = [str(row["dialogue_id"]) for row in rows.tables.get("dialogues", ())]
@@ -100,7 +92,7 @@ def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _
     for one in ids if plan.repeats is None else ():
         if one in known:
             raise UnreadableUnit(
-                f"{unit.where} holds the same answers as {known[one]}. Name one of the two. {HOW_REPEATS}"
+                f"{unit.where} holds the same answers as {known[one]}", try_=("name one of the two", HOW_REPEATS)
             )
     known.update(dict.fromkeys(ids, unit.where))
     return _Good(unit.where, rows)
@@ -132,16 +124,14 @@ def _checked(
                 told += again
                 cleaned += clean
             return good, Tables(**frames, repeats=tuple(told), judges=None, stopping=(), cleaned=tuple(cleaned))
-        except _BadUnits as error:
+        except _InvalidUnits as error:
             if skipped is None:
-                raise TableError(f"{good[error.units[0]].where}: {error}") from error
+                raise TableError(error, where=good[error.units[0]].where) from error
             skipped += [f"{good[place].where}: {error}" for place in error.units]
             good = [one for place, one in enumerate(good) if place not in error.units]
 
 
-class _BadUnits(TableError):
-    """Rows of these units do not pass."""
-
+class _InvalidUnits(TableError):
     def __init__(self, message: str, units: Sequence[int]) -> None:
         super().__init__(message)
         self.units = tuple(units)
@@ -161,11 +151,11 @@ def _table(
     except TableError as error:
         if not error.rows:
             raise
-        raise _BadUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
+        raise _InvalidUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
     return frame.reset_index(drop=True), told, cleaned
 
 
-def _nothing(left_out: Counter[str], skipped: Sequence[str]) -> str:
+def _nothing(left_out: Counter[str], skipped: Sequence[str]) -> TableError:
     reasons = [f"{count} × {reason}" for reason, count in sorted(left_out.items())]
     bad = [f"{counted(len(skipped), 'unit')} skipped, the first: {skipped[0]}"] if skipped else []
-    return f"There is nothing to import. {'; '.join([*reasons, *bad])}".strip()
+    return TableError(f"There is nothing to import. {'; '.join([*reasons, *bad])}".strip())

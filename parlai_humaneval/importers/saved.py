@@ -32,13 +32,13 @@ def json_files(paths: Sequence[Path]) -> list[Path]:
             inside = sorted(file for file in path.rglob("*") if file.suffix in (".json", ".jsonl") and file.is_file())
             if not inside:
                 raise UnreadableUnit(
-                    f"{path} holds no .json or .jsonl file. Name the folder or file that ParlAI wrote."
+                    f"{path} holds no .json or .jsonl file", try_="name the folder or file that ParlAI wrote"
                 )
             found += inside
         elif path.is_file():
             found.append(path)
         else:
-            raise UnreadableUnit(f"{path}: there is no such file or folder.")
+            raise UnreadableUnit("there is no such file or folder", where=path)
     return list(dict.fromkeys(found))
 
 
@@ -47,7 +47,7 @@ def units_of_file(path: Path) -> Iterator[Unit | LeftOut | UnreadableUnit]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        yield UnreadableUnit(f"{path}: not UTF-8 ({error.reason} at byte {error.start}).")
+        yield UnreadableUnit(f"not UTF-8 ({error.reason} at byte {error.start})", where=path)
         return
     for where, entry in _entries(path, text):
         if isinstance(entry, UnreadableUnit):
@@ -65,14 +65,14 @@ def _entries(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     except ValueError as error:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
         if len(lines) < 2 and path.suffix != ".jsonl":
-            yield str(path), UnreadableUnit(f"{path} is no JSON: {error}.")
+            yield str(path), UnreadableUnit(f"{path} is no JSON: {error}")
             return
         for number, line in lines:
             where = f"{path}, line {number}"
             try:
                 yield where, json.loads(line)
             except ValueError as broken:
-                yield where, UnreadableUnit(f"{where} is no JSON: {broken}.")
+                yield where, UnreadableUnit(f"{where} is no JSON: {broken}")
         return
     if isinstance(whole, list) and not _judged_pairs(whole):
         yield from ((f"{path}, entry {number}", entry) for number, entry in enumerate(whole, start=1))
@@ -81,7 +81,6 @@ def _entries(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _judged_pairs(data: object) -> bool:
-    """Whether a list is one unit of ACUTE-Eval, rather than a list of units."""
     return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "pairing_dict" in data[0]
 
 
@@ -94,9 +93,26 @@ def unit_of(entry: Any, where: str) -> Unit | LeftOut:
     if _judged_pairs(entry):
         return Unit(where, entry)
     if not isinstance(entry, dict):
-        raise UnreadableUnit(f"{where}: {shown(entry)}, expected an object that ParlAI saved.")
+        raise UnreadableUnit(f"{shown(entry)}, expected an object that ParlAI saved", where=where)
     if "data" in entry and ("status" in entry or "worker_id" in entry):
-        return _of_browser(entry, where)
+        status, data = entry.get("status"), entry["data"]
+        if status is not None and status not in DONE:
+            return LeftOut(f"Mephisto's status is {status}")
+        known: dict[str, Any] = {
+            "worker": str(entry.get("worker_name") or entry.get("worker_id") or "") or None,
+            "started": _time(entry.get("task_start")),
+            "ended": _time(entry.get("task_end")),
+            "unit_id": _text(entry.get("unit_id")),
+            "assignment_id": _text(entry.get("assignment_id")),
+        }
+        if isinstance(data, list):
+            return Unit(where, data, **known)
+        if not isinstance(data, dict):
+            return LeftOut(NOTHING_SAVED)
+        messages = data.get("messages")
+        held = tuple(message for message in messages if isinstance(message, dict)) if isinstance(messages, list) else ()
+        world = data.get("save_data")
+        return _saved(world.get("custom_data") if isinstance(world, dict) else None, where, messages=held, **known)
     if isinstance(entry.get("outputs"), dict) or ("outputs" in entry and "inputs" in entry):
         return of_state(entry, where)
     if "custom_data" in entry:
@@ -118,12 +134,12 @@ def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftO
     if outputs is None:
         return LeftOut(NOTHING_SAVED)
     if not isinstance(outputs, dict) or not ("messages" in outputs or "final_data" in outputs):
-        raise UnreadableUnit(f"{where}: outputs has neither messages (a live task) nor final_data (ACUTE-Eval).")
+        raise UnreadableUnit("outputs has neither messages (a live task) nor final_data (ACUTE-Eval)", where=where)
     if "final_data" in outputs:
         return Unit(where, _merged(state.get("inputs"), outputs["final_data"], where), **{**_times(state), **known})
     messages = outputs["messages"]
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise UnreadableUnit(f"{where}: outputs.messages is no list of objects.")
+        raise UnreadableUnit("outputs.messages is no list of objects", where=where)
     found = {**_message_times(messages), **known, "messages": tuple(messages)}
     return _saved(_world_data(messages), where, **found)
 
@@ -131,9 +147,9 @@ def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftO
 def _merged(inputs: Any, answers: Any, where: str) -> list[Any]:
     """ACUTE-Eval's pairs, each with its answer, as ParlAI's agent state merges them."""
     if not isinstance(inputs, list) or not isinstance(answers, list) or len(inputs) != len(answers):
-        raise UnreadableUnit(f"{where}: inputs and outputs.final_data are not two lists of the same length.")
+        raise UnreadableUnit("inputs and outputs.final_data are not two lists of the same length", where=where)
     if not all(isinstance(one, dict) for one in (*inputs, *answers)):
-        raise UnreadableUnit(f"{where}: inputs and outputs.final_data are not lists of objects.")
+        raise UnreadableUnit("inputs and outputs.final_data are not lists of objects", where=where)
     return [{**pair, **answer} for pair, answer in zip(inputs, answers, strict=True)]
 
 
@@ -160,27 +176,6 @@ def _world_data(messages: Sequence[Mapping[str, Any]]) -> Any:
         if message.get("final_chat_data") is not None:
             return message["final_chat_data"]
     return None
-
-
-def _of_browser(entry: Mapping[str, Any], where: str) -> Unit | LeftOut:
-    status, data = entry.get("status"), entry["data"]
-    if status is not None and status not in DONE:
-        return LeftOut(f"Mephisto's status is {status}")
-    known: dict[str, Any] = {
-        "worker": str(entry.get("worker_name") or entry.get("worker_id") or "") or None,
-        "started": _time(entry.get("task_start")),
-        "ended": _time(entry.get("task_end")),
-        "unit_id": _text(entry.get("unit_id")),
-        "assignment_id": _text(entry.get("assignment_id")),
-    }
-    if isinstance(data, list):
-        return Unit(where, data, **known)
-    if not isinstance(data, dict):
-        return LeftOut(NOTHING_SAVED)
-    messages = data.get("messages")
-    held = tuple(message for message in messages if isinstance(message, dict)) if isinstance(messages, list) else ()
-    world = data.get("save_data")
-    return _saved(world.get("custom_data") if isinstance(world, dict) else None, where, messages=held, **known)
 
 
 def _text(value: Any) -> str | None:

@@ -18,21 +18,12 @@ from pandas.api.types import is_numeric_dtype
 
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.importers.readers import Imported
-from parlai_humaneval.statistics.preference.data_checks import oddities
-from parlai_humaneval.tables.columns import (
-    TABLES,
-    Repeated,
-    Repeats,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-    typed,
-)
+from parlai_humaneval.statistics.preference.data_checks import data_warnings
+from parlai_humaneval.tables.columns import Repeated, Repeats, TableError, Tables, check_unique, from_rows, typed
 from parlai_humaneval.tables.files import read_frame
 from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TABLES, TableName
 from parlai_humaneval.tables.validate import check_rules
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
@@ -129,13 +120,15 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[Ta
         if path.is_dir():
             inside = [(name, file) for name in get_args(TableName) for file in _named(path, name)]
             if not inside:
-                raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
+                raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
             found += inside
         elif not path.is_file():
-            raise TableError(f"{path}: there is no such file or folder.")
+            raise TableError("there is no such file or folder", where=path)
         elif table is None and path.stem not in get_args(TableName):
             raise TableError(
-                f"{path}: the name does not say which table it is. Say so with --table: {', '.join(get_args(TableName))}."
+                "the name does not say which table it is",
+                where=path,
+                try_=f"say so with --table: {', '.join(get_args(TableName))}",
             )
         else:
             found.append((table or path.stem, path))  # type: ignore[arg-type]  # stem is one of the names
@@ -164,7 +157,9 @@ def read_tidy(
     wrong = sorted({new for names in plan.renames.values() for new in names} | set(plan.values)) if files else []
     unknown = [name for name in wrong if name not in known]
     if unknown:
-        raise TableError(f"{', '.join(unknown)}: no column of {', '.join(sorted({name for name, _ in files}))}.")
+        raise TableError(
+            f"no column of {', '.join(sorted({name for name, _ in files}))}", where=f"{', '.join(unknown)}"
+        )
     skipped: list[str] = []
     used: set[str] = set()
     parts: dict[TableName, list[pd.DataFrame]] = {}
@@ -176,7 +171,7 @@ def read_tidy(
         on_file(path)
     unused = sorted(set(plan.renames) - used)
     if unused:
-        raise TableError(f"No file has a column {', '.join(unused)} to rename.")
+        raise TableError(f"No file has a column {', '.join(unused)} to rename")
     together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
     frames = {name: frame for name, (frame, _) in together.items()}
     repeats = tuple(one for _, told in together.values() for one in told)
@@ -188,7 +183,7 @@ def read_tidy(
         Tables(**frames, repeats=repeats, judges=None, stopping=(), cleaned=added_up(cleaned)),
         units,
         skipped=skipped,
-        notes=oddities(frames["turns"]),
+        notes=data_warnings(frames["turns"]),
     )
 
 
@@ -226,7 +221,7 @@ def _checked(
             check_rules(table, whole)
         except TableError as error:
             if skipped is None or not error.rows:
-                raise TableError(f"{path}: {error}{_hint(error)}", error.rows) from error
+                raise TableError(error, error.rows, where=path, try_=_hint(error)) from error
             places = index[list(error.rows)].tolist()
             skipped.append(f"{path}, row {', '.join(map(str, numbers[places]))}: {_ROW.sub('', str(error))}")
             numbers = np.delete(numbers, places)
@@ -240,8 +235,8 @@ def _hint(error: TableError) -> str:
     if "missing column" not in str(error):
         return ""
     return (
-        "\nRename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
-        "empty that may be."
+        "rename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
+        "empty that may be"
     )
 
 
@@ -276,14 +271,16 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
 def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     """Workers by pseudonym in the columns that name them, and in every other column that holds nothing but their ids."""
     frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
-    ids = {str(value) for frame in frames.values() for name in _worker_columns(frame) for value in frame[name].dropna()}
+    ids = {
+        str(value)
+        for frame in frames.values()
+        for name in WORKERS
+        if name in frame.columns
+        for value in frame[name].dropna()
+    }
     renamed = {value: pseudonym(value) for value in ids}
     clean = {name: _renamed(frame, renamed) for name, frame in frames.items()}
     return Tables(**clean, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
-
-
-def _worker_columns(frame: pd.DataFrame) -> list[str]:
-    return [name for name in WORKERS if name in frame.columns]
 
 
 def _renamed(frame: pd.DataFrame, renamed: Mapping[str, str]) -> pd.DataFrame:

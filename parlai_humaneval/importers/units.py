@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from parlai_humaneval.tables.columns import Repeats, Row, TableError, TableName
+from parlai_humaneval.tables.columns import Repeats, Row, TableError
+from parlai_humaneval.tables.schema import TableName
+from parlai_humaneval.techniques.criteria import CRITERIA
+from parlai_humaneval.techniques.registry import PW_DIALOG, PW_TURN
 
 NOT_MTURK = "--NOT-MTURK-AGENT-"
 """ParlAI writes it before the name of every worker that it does not take for one of MTurk."""
@@ -111,12 +114,12 @@ def required(data: Any, name: str, kind: type[T], where: str) -> T:
         UnreadableUnit: ``data`` is no object, or the field is missing or of another kind.
     """
     if not isinstance(data, dict):
-        raise UnreadableUnit(f"{where}: {shown(data)}, expected an object with {name}.")
+        raise UnreadableUnit(f"{shown(data)}, expected an object with {name}", where=where)
     if name not in data:
-        raise UnreadableUnit(f"{where}: {name} is missing. It has: {', '.join(map(str, data)) or 'nothing'}.")
+        raise UnreadableUnit(f"{name} is missing (it has: {', '.join(map(str, data)) or 'nothing'})", where=where)
     value = data[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise UnreadableUnit(f"{where}: {name} is {shown(value)}, expected {WORDS[kind]}.")
+        raise UnreadableUnit(f"{name} is {shown(value)}, expected {WORDS[kind]}", where=where)
     return value
 
 
@@ -133,3 +136,46 @@ def shown(value: object) -> str:
     """A value in a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+UNNAMED = "unnamed"
+"""Metric where neither the data nor the user says what was asked."""
+
+_PARLAI = {
+    "Which next response from your partner would be more interesting?": "interestingness",
+    "How well does the speaker play their role in the conversation?": "roleplay",
+    "Who talks about the image better?": "image",
+    "If you had to say that one speaker is more knowledgeable and one is more ignorant, who is more knowledgeable?": (
+        "knowledge"
+    ),
+}
+"""Wordings of ParlAI's own task files that Smith et al. 2022 do not use."""
+
+
+def _plain(question: str) -> str:
+    return "".join(letter for letter in question.lower() if letter.isalnum())
+
+
+def _by_words(questions: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    return {_plain(question): metric for question, metric in questions}
+
+
+_CHOICES = _by_words(
+    [
+        *((question, metric) for metric, question in (*PW_TURN.questions.items(), *PW_DIALOG.questions.items())),
+        *_PARLAI.items(),
+    ]
+)
+_RATINGS = _by_words((criterion.text, name) for name, criterion in CRITERIA["likert"].items())
+
+
+def metric_of(question: str | None) -> str:
+    """The metric of a known wording; else the question itself, or :data:`UNNAMED` where there is none."""
+    if question is None or not question.strip():
+        return UNNAMED
+    return _CHOICES.get(_plain(question), " ".join(question.split()))
+
+
+def criterion_of(question: str) -> str | None:
+    """The criterion of a known wording of a rating at the end."""
+    return _RATINGS.get(_plain(question))

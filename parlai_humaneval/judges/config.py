@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
-from parlai_humaneval._util.text import suggestion
+from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
 from parlai_humaneval.judges.prompts import default_template, template_trouble
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.models.zoo.secrets import key_trouble
@@ -50,7 +50,7 @@ _PLACE_ALONE = frozenset(
 """Options that say where a model is, how patiently it is asked and what it costs: answers are the same without them."""
 
 
-class JudgeError(ValueError):
+class JudgeError(HumanevalError, ValueError):
     """A judge that cannot be used as it is written down; the message says where, and what to do."""
 
 
@@ -104,7 +104,7 @@ class JudgeFile(BaseModel):
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
         if self.prompt and self.prompt_file:
-            raise ValueError("prompt and prompt_file are both given: keep one of them")
+            raise InvalidValue("prompt and prompt_file are both given", try_="keep one of them")
         return self
 
 
@@ -135,9 +135,11 @@ def load_judge(path: Path) -> JudgeSpec:
     given = _read(path)
     template = _template(given, path)
     if trouble := template_trouble(template):
-        raise JudgeError(f"{path}: {'prompt_file' if given.prompt_file else 'prompt'}: {trouble}")
+        raise JudgeError(trouble, where=f"{path}: {'prompt_file' if given.prompt_file else 'prompt'}")
     model = _model(given, path)
-    options = _limited(model.options, given.max_reply_tokens)
+    # A server's answers are as long as the budget counts with, unless its entry says how long they may be.
+    served = "served_model" in model.options and model.options.get("max_tokens") is None
+    options = {**model.options, "max_tokens": given.max_reply_tokens} if served else dict(model.options)
     return JudgeSpec(
         name=given.name,
         model=model.model_copy(update={"options": options}),
@@ -153,30 +155,26 @@ def load_judge(path: Path) -> JudgeSpec:
 
 
 def _read(path: Path) -> JudgeFile:
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise JudgeError(f"{path}: cannot be read ({error.strerror}). Name the YAML file of a judge") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise JudgeError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    data = read_yaml(path, "name the YAML file of a judge", JudgeError)
     if not isinstance(data, dict):
-        raise JudgeError(f"{path} holds no judge. It has at least name: and model:")
+        raise JudgeError(f"{path} holds no judge", try_="give it at least name: and model:")
     try:
         return JudgeFile.model_validate(data)
     except ValidationError as error:
-        raise JudgeError("\n".join(_told(path, problem) for problem in error.errors())) from error
+        raise JudgeError(_key_problem(path, problem) for problem in error.errors()) from error
 
 
-def _told(path: Path, problem: Mapping[str, Any]) -> str:
-    """One problem as “file: key: what was expected”."""
-    place = ".".join(str(part) for part in problem["loc"] if part not in ("str", "dict[str,any]"))
+def _key_problem(path: Path, error: Mapping[str, Any]) -> Problem:
+    place = ".".join(str(part) for part in error["loc"] if part not in ("str", "dict[str,any]"))
     where = f"{path}: {place}" if place else f"{path}"
-    if problem["type"] == "extra_forbidden":
-        name, known = str(problem["loc"][-1]), list((Price if len(problem["loc"]) > 1 else JudgeFile).model_fields)
-        return f"{where}: there is no such key{suggestion(name, known)} Choose one of: {', '.join(known)}"
-    if problem["type"] == "missing":
-        return f"{where} is missing. Write it down as the page on judges shows"
-    return f"{where}: {str(problem['msg']).removeprefix('Value error, ')}"
+    if error["type"] == "extra_forbidden":
+        name, known = str(error["loc"][-1]), (Price if len(error["loc"]) > 1 else JudgeFile).model_fields
+        return JudgeError("there is no such key", where=where, **choose_from(name, known)).problems[0]
+    if error["type"] == "missing":
+        return Problem(f"{where} is missing", try_=("write it down as the page on judges shows",))
+    return (
+        Problem(str(error["msg"]).removeprefix("Value error, "), where) if place else value_problem(error).within(where)
+    )
 
 
 def _template(given: JudgeFile, path: Path) -> str:
@@ -186,7 +184,7 @@ def _template(given: JudgeFile, path: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise JudgeError(f"{path}: prompt_file: {file} cannot be read ({error})") from error
+        raise JudgeError(f"{file} cannot be read ({error})", where=f"{path}: prompt_file") from error
 
 
 def _model(given: JudgeFile, path: Path) -> ModelSpec:
@@ -198,22 +196,16 @@ def _model(given: JudgeFile, path: Path) -> ModelSpec:
         spec = ModelSpec.model_validate({"name": given.name, **given.model, "folder": path.parent.resolve()})
     except ValidationError as error:
         problems = [{**problem, "loc": ("model", *problem["loc"])} for problem in error.errors()]
-        raise JudgeError("\n".join(f"{path}: {_place(one)}: {one['msg']}" for one in problems)) from error
+        raise JudgeError(Problem(str(one["msg"]), f"{path}: {_place(one)}") for one in problems) from error
     if "model" not in spec.options and "model_file" not in spec.options:
-        raise JudgeError(f"{path}: model.options: expected `model` (an agent) or `model_file` (a trained one)")
-    if trouble := key_trouble(spec.options):
-        raise ZooError(f"{path}: model.options.{trouble}")
+        raise JudgeError("expected `model` (an agent) or `model_file` (a trained one)", where=f"{path}: model.options")
+    if trouble := key_trouble(spec.options, "model.options."):
+        raise ZooError(trouble, where=path)
     return spec
 
 
 def _place(problem: Mapping[str, Any]) -> str:
     return ".".join(map(str, problem["loc"]))
-
-
-def _limited(options: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """A server's answers are as long as the budget counts with, unless its entry says how long they may be."""
-    served = "served_model" in options and options.get("max_tokens") is None
-    return {**options, "max_tokens": most} if served else dict(options)
 
 
 def _price(options: Mapping[str, Any]) -> Price | None:

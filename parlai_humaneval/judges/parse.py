@@ -93,7 +93,6 @@ def _given(reply: str, *, alone: bool) -> Any:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, or in the end of a long one, those within others left out."""
     decoder, text = json.JSONDecoder(), text[-LONGEST:]
     place = text.find("{")
     while place >= 0:

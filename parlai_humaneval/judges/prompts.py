@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from string import ascii_uppercase
 
@@ -64,7 +64,10 @@ def choices_of(question: JudgeQuestion, mark: str) -> str:
     """What can be chosen, ticked or rated."""
     (first, *others) = question.asked
     if first.kind == "choose":
-        return "\n\n".join(_reply(reply, letter, mark) for reply, letter in _lettered(question.replies))
+        return "\n\n".join(
+            _reply(reply, letter, mark)
+            for reply, letter in zip(question.replies, letters(len(question.replies)), strict=True)
+        )
     if first.kind == "tick":
         ticks = "\n".join(f"- {criterion.name}: {criterion.text}" for criterion in first.criteria)
         return f"{_reply(question.replies[0], '', mark)}\n\n{ticks}"
@@ -99,10 +102,6 @@ def format_words(question: JudgeQuestion, answer_format: AnswerFormat) -> str:
         return f"Answer with a JSON object that rates each: {json.dumps({'answer': ratings}, ensure_ascii=False)}"
     chosen = {one.question_id: "<letter>" for one in (first, *others)}
     return f"Answer with a JSON object that has a letter for each: {json.dumps({'answer': chosen}, ensure_ascii=False)}"
-
-
-def _lettered(replies: Sequence[Reply]) -> list[tuple[Reply, str]]:
-    return list(zip(replies, letters(len(replies)), strict=True))
 
 
 def _options(question: AskedQuestion) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.records import (
     HUMAN,
     AskedQuestion,
@@ -32,7 +33,7 @@ TURN, VERDICT, FINAL = "turn", "verdict", "final"
 Order = Literal[1, 2]
 
 
-class CannotJudge(ValueError):
+class CannotJudge(HumanevalError, ValueError):
     """There is nothing in these records that a judge could be asked; the message says why, and what to do."""
 
 
@@ -109,24 +110,29 @@ def questions_of(records: Sequence[Rated], *, both_orders: bool = True) -> list[
         for question in _asked_in_both(record, both_orders):
             found.setdefault((question.unit, question.setting, question.metric, question.order), question)
     if not found:
-        raise CannotJudge(_nothing(records, finished))
+        raise _nothing(records, finished)
     return list(found.values())
 
 
-def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> str:
+def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> CannotJudge:
     if not records:
-        return "nothing has been rated in this task yet: a judge answers what raters were asked. Collect answers first"
+        return CannotJudge(
+            "nothing has been rated in this task yet, and a judge answers what raters were asked",
+            try_="collect answers first",
+        )
     if not finished:
-        return (
-            f"none of the {len(records)} dialogues or judgements of this task is complete, and a judge is asked about "
-            "complete ones only. Wait until raters are done"
+        return CannotJudge(
+            f"none of the {len(records)} dialogues or judgements of this task is complete, and a judge is "
+            "asked about complete ones only",
+            try_="wait until raters are done",
         )
     if all(record.technique == READ_AGAIN for record in finished):
-        return (
-            "the raters of this task rated recorded dialogues once more. Name the task in which these dialogues were held: "
-            "there a judge is asked what their own raters were asked"
+        return CannotJudge(
+            "the raters of this task rated recorded dialogues once more",
+            try_="name the task in which these dialogues were held: there a judge is asked what their own raters "
+            "were asked",
         )
-    return (
+    return CannotJudge(
         "the raters of this task were asked nothing that a judge can be asked: no choice, tick, verdict, scale or form"
     )
 
@@ -140,7 +146,20 @@ def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
             yield from _of_item(record, order)
         else:
             yield from _of_turns(record, order)
-            yield from _of_end(record, order)
+            at = {one.position: one.model for turn in record.turns for one in turn.candidates if one.position}
+            models = [at[place] for place in (1, 2) if place in at]
+            if record.verdict is not None and len(models) == 2:
+                models = models if order == 1 else models[::-1]
+                sides = [
+                    _transcript_with(record, model, f"partner {name}") for model, name in zip(models, "AB", strict=True)
+                ]
+                asked = AskedQuestion(question_id=VERDICT, text=record.question, options=dict(VERDICTS))
+                yield _whole(record, VERDICT, order, tuple(models), tuple(sides), asked)
+            if record.final_ratings and record.criteria and order == 1:
+                asked = AskedQuestion(
+                    question_id=FINAL, kind="rate", text=_final_question(record), criteria=record.criteria
+                )
+                yield _whole(record, FINAL, order, (), (_as_held(record),), asked)
 
 
 # -- live dialogues
@@ -176,7 +195,7 @@ def _of_turn(record: DialogueRecord, turn: Turn, lines: tuple[Said, ...], order:
         order=order,
         dialogues=(record.dialogue_id,),
         shown=tuple(card.candidate_id for card in cards),
-        conversations=(Conversation("", _context(record), lines),),
+        conversations=(Conversation("", _background(record), lines),),
         asked=(asked,),
         replies=tuple(Reply(card.candidate_id, card.text) for card in cards),
         several=turn.ticks is None and not _picks_one(record),
@@ -185,7 +204,6 @@ def _of_turn(record: DialogueRecord, turn: Turn, lines: tuple[Said, ...], order:
 
 
 def _cards(turn: Turn) -> list[Candidate]:
-    """The replies that were shown, in shown order: of equal ones, which share a card, the first."""
     shown = [one for one in turn.candidates if not one.failed and one.same_as is None]
     return sorted(shown, key=lambda one: one.position)
 
@@ -200,19 +218,6 @@ def _picks_one(record: RatedRecord) -> bool:
 def _went_on(turn: Turn) -> str:
     chosen = next((one.text for one in turn.candidates if one.candidate_id == turn.continued), "")
     return turn.written or chosen
-
-
-def _of_end(record: DialogueRecord, order: Order) -> Iterator[JudgeQuestion]:
-    """The verdict on two partners, and the scales at the end."""
-    models = _partners(record)
-    if record.verdict is not None and len(models) == 2:
-        models = models if order == 1 else models[::-1]
-        sides = [_with_one(record, model, f"partner {name}") for model, name in zip(models, "AB", strict=True)]
-        asked = AskedQuestion(question_id=VERDICT, text=record.question, options=dict(VERDICTS))
-        yield _whole(record, VERDICT, order, tuple(models), tuple(sides), asked)
-    if record.final_ratings and record.criteria and order == 1:
-        asked = AskedQuestion(question_id=FINAL, kind="rate", text=_final_question(record), criteria=record.criteria)
-        yield _whole(record, FINAL, order, (), (_as_held(record),), asked)
 
 
 def _whole(
@@ -238,28 +243,18 @@ def _whole(
 
 
 def _final_question(record: DialogueRecord) -> str:
-    """Turns that were rated had the record's question; the scales at the end had one of their own."""
-    of_turns = record.turn_criteria or any(_were_chosen_from(turn) for turn in record.turns)
+    of_turns = record.turn_criteria or any(
+        turn.ticks is not None or (len(_cards(turn)) > 1 and not turn.continued_each) for turn in record.turns
+    )
     return FINAL_QUESTION if of_turns else record.question
 
 
-def _were_chosen_from(turn: Turn) -> bool:
-    return turn.ticks is not None or (len(_cards(turn)) > 1 and not turn.continued_each)
-
-
-def _partners(record: DialogueRecord) -> list[str]:
-    """The two models of a verdict, in shown order."""
-    at = {one.position: one.model for turn in record.turns for one in turn.candidates if one.position}
-    return [at[place] for place in (1, 2) if place in at]
-
-
-def _with_one(record: DialogueRecord, model: str, title: str) -> Conversation:
-    """What was said with one of two partners side by side."""
+def _transcript_with(record: DialogueRecord, model: str, title: str) -> Conversation:
     lines = _opening(record)
     for turn in record.turns:
         lines.append(Said(PERSON, "human", turn.human_text))
         lines += [Said(PARTNER, "bot", one.text) for one in turn.candidates if one.model == model and one.text]
-    return Conversation(title, _context(record), tuple(lines))
+    return Conversation(title, _background(record), tuple(lines))
 
 
 def _as_held(record: DialogueRecord) -> Conversation:
@@ -269,7 +264,7 @@ def _as_held(record: DialogueRecord) -> Conversation:
         alone = turn.candidates[0].text if len(turn.candidates) == 1 else ""
         if went_on := _went_on(turn) or alone:
             lines.append(Said(PARTNER, "bot", went_on))
-    return Conversation("", _context(record), tuple(lines))
+    return Conversation("", _background(record), tuple(lines))
 
 
 def _opening(record: DialogueRecord) -> list[Said]:
@@ -277,8 +272,7 @@ def _opening(record: DialogueRecord) -> list[Said]:
     return [Said(names[line.speaker], line.speaker, line.text) for line in record.context.opening]
 
 
-def _context(record: DialogueRecord) -> tuple[str, ...]:
-    """What the rater knew of the conversation beside its lines."""
+def _background(record: DialogueRecord) -> tuple[str, ...]:
     persona = [f"{PERSON}: {sentence}" for sentence in record.context.persona]
     return (*persona, *([f"Topic: {record.context.topic}"] if record.context.topic else []))
 
@@ -311,7 +305,7 @@ def _of_item(record: JudgementRecord, order: Order) -> Iterator[JudgeQuestion]:
 
 def _finished(shown: ShownDialogue, place: int) -> Conversation:
     """``place``: 1 or 2 of two dialogues, 0 of one alone."""
-    names = _speakers(shown, place)
+    names = _speaker_names(shown, place)
     judged = [
         name != HUMAN if shown.judged is None else index == shown.judged for index, name in enumerate(shown.entities)
     ]
@@ -321,8 +315,7 @@ def _finished(shown: ShownDialogue, place: int) -> Conversation:
     return Conversation(str(place) if place else "", tuple(shown.context), lines)
 
 
-def _speakers(shown: ShownDialogue, place: int) -> list[str]:
-    """What raters read as the names of the two speakers."""
+def _speaker_names(shown: ShownDialogue, place: int) -> list[str]:
     if place:
         return [f"Speaker {place}" if index == shown.judged else PARTNER for index in range(2)]
     if shown.judged is not None:

@@ -66,8 +66,10 @@ def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
     """
     if spec.answer_format == "score" and (other := next((one for one in questions if not _scored(one)), None)):
         raise CannotJudge(
-            f"answer_format: score gives each candidate a number, of which the highest is chosen; but raters were asked "
-            f"“{other.text}”, which is no choice of one. Use answer_format: json"
+            "score gives each candidate a number, of which the highest is chosen, but raters were asked "
+            f"“{other.text}”, which is no choice of one",
+            where="answer_format",
+            try_="use answer_format: json",
         )
 
 
@@ -98,8 +100,6 @@ def ask_judge(
 
 
 class _Run:
-    """Questions that wait, and those that are under way."""
-
     def __init__(
         self,
         pool: ModelPool,
@@ -116,7 +116,6 @@ class _Run:
         self._ran = Ran()
 
     def to_its_end(self, on_done: Callable[[int], None]) -> Ran:
-        """See :func:`ask_judge`."""
         ran, number = self._ran, len(self._waiting)
         worker = self._pool.worker(self._spec.model.name)
         while ran.stopped is None:
@@ -136,7 +135,6 @@ class _Run:
         return ran
 
     def _fill(self, at_once: int) -> None:
-        """Ask as many as the model takes and the budget allows."""
         while self._waiting and len(self._asked) < at_once:
             reserved = self._budget.reserve(self._waiting[0])
             if reserved is None:
@@ -149,13 +147,12 @@ class _Run:
         self._asking.ask(child, dialogue)
 
     def _take(self, talk: _Talk, reply: Answer | ModelFailed) -> None:
-        """A reply, or that there is none: the question is over, or asked once more."""
         ran = self._ran
         if isinstance(reply, ModelFailed):
             self._budget.settle(talk.reserved, talk.cost)
             self._failed_in_a_row += 1
             ran.failed += 1
-            ran.failures = list(dict.fromkeys([*ran.failures, reply.reason]))
+            ran.failures = list(dict.fromkeys([*ran.failures, str(reply.reason)]))
             return
         if not talk.take(reply):
             self._ask(talk)
@@ -190,7 +187,6 @@ class _Talk:
         self._tokens = [0, 0]
 
     def next(self) -> tuple[Child, list[Utterance]]:
-        """Whom to ask for the next line of what."""
         if self._spec.answer_format == "score":
             self._dialogue = _to_be_scored(self.question, len(self._replies))
             self._child = self._new_child()
@@ -210,13 +206,21 @@ class _Talk:
         return child
 
     def take(self, reply: Answer) -> bool:
-        """Keep a reply; True when the question is over."""
         self._replies.append(reply.text)
         self._said = without_thoughts(reply.text)
         self._seconds += reply.latency_s
         self._count(reply)
         if self._spec.answer_format == "score":
-            return self._take_score(reply)
+            try:
+                self._scores.append(read_score(self._said))
+            except Unreadable:
+                return True
+            if len(self._scores) < len(self.question.replies or self.question.conversations):
+                return False
+            if (chosen := _best(self.question, self._scores)) is not None:
+                chosen.seconds, chosen.at = round(self._seconds, 3), time.time()
+                self._read = [chosen]
+            return True
         try:
             self._read = read_answer(self._said, self.question, seconds=round(self._seconds, 3), at=time.time())
         except Unreadable:
@@ -224,18 +228,6 @@ class _Talk:
                 return True
             self._reminded = True
             return False
-        return True
-
-    def _take_score(self, reply: Answer) -> bool:
-        try:
-            self._scores.append(read_score(self._said))
-        except Unreadable:
-            return True
-        if len(self._scores) < len(self.question.replies or self.question.conversations):
-            return False
-        if (chosen := _best(self.question, self._scores)) is not None:
-            chosen.seconds, chosen.at = round(self._seconds, 3), time.time()
-            self._read = [chosen]
         return True
 
     def _count(self, reply: Answer) -> None:
@@ -253,7 +245,6 @@ class _Talk:
         return 0.0 if self._spec.price is None else self._spec.price.cost(*self._tokens)
 
     def answer(self) -> JudgeAnswer:
-        """The line that is kept of it."""
         question, info = self.question, self._infos[-1]
         said = self._said or self._replies[-1] or info.thoughts or ""  # one that only thought has not refused
         return JudgeAnswer(
@@ -288,7 +279,6 @@ class _Talk:
 
 
 def _to_be_scored(question: JudgeQuestion, place: int) -> list[Utterance]:
-    """The conversation that ends with a candidate, or the one of several."""
     lines = question.conversations[0 if question.replies else place].lines
     reply = [Said("", "bot", question.replies[place].text)] if question.replies else []
     return [Utterance(said.side, said.text) for said in (*lines, *reply)]

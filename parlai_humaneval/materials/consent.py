@@ -1,4 +1,4 @@
-"""What people agree to before they take part: a text with a version, of which it is kept who agreed to it."""
+"""Consent texts, which raters agree to before they take part. Texts have versions, and each agreement is kept."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from parlai_humaneval._util.data_files import Sentence, read_yaml, validated
 from parlai_humaneval.i18n.translate import phrase
-from parlai_humaneval.materials.instructions import MaterialError, Sentence, read_text, validated
 
 Version = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[\w. +:-]+$")]
 
@@ -20,7 +19,7 @@ EXAMPLES_ADDRESS = "you@example.org"
 
 
 class ConsentSection(BaseModel):
-    """A paragraph, or a list of several; with a heading or without."""
+    """A paragraph or a list, with or without a heading."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,11 +28,11 @@ class ConsentSection(BaseModel):
 
 
 class Consent(BaseModel):
-    """A consent text. Whoever changes its words gives it a new version, and everybody is asked again.
+    """A consent text. When its words change, give it a new version; then everybody is asked again.
 
-    ``text``, ``privacy``: what the study does, and what becomes of what people write; paragraphs, or headed lists.
+    ``text``, ``privacy``: what the study does, and what happens to what people write; paragraphs, or headed lists.
     ``covers_release``: whether the text says that answers may be published without names. ``changes``: what is new in this
-    version, for who agreed to an earlier one.
+    version, for raters who agreed to an earlier one.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -57,7 +56,6 @@ class Consent(BaseModel):
     @field_validator("text", "privacy", mode="before")
     @classmethod
     def _headed(cls, value: object) -> object:
-        """Paragraphs without a heading are a section each."""
         paragraphs = [part for part in value.split("\n\n") if part.strip()] if isinstance(value, str) else value
         if not isinstance(paragraphs, list):
             return paragraphs
@@ -67,16 +65,16 @@ class Consent(BaseModel):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all of it: two texts of one version are told apart."""
+        """SHA-256 of the whole text, which distinguishes two texts with the same version."""
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()
 
     @property
     def has_no_contact_yet(self) -> bool:
-        """Whether the address is still that of the example, which nobody reads."""
+        """Whether the address is still the example's."""
         return EXAMPLES_ADDRESS in self.contact
 
     def for_page(self) -> dict[str, object]:
-        """What the page is told."""
+        """The form on the page."""
         public = self.model_dump(mode="json", exclude={"covers_release"})
         return {**public, "digest": self.digest}
 
@@ -85,10 +83,6 @@ def load_consent(path: Path) -> Consent:
     """A consent text from YAML.
 
     Raises:
-        MaterialError: malformed; the message names the place.
+        DataError: the file is malformed.
     """
-    try:
-        data = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise MaterialError(f"{path}: not YAML ({error})") from error
-    return validated(Consent, data, str(path))
+    return validated(Consent, read_yaml(path), path)

@@ -1,29 +1,83 @@
 """What a conversation starts from: who each side plays, what was said before, what to talk about.
 
-Contexts come from local files: BlendedSkillTalk's, ConvAI2's, or this project's own format. Nothing is downloaded.
+Personas, first lines and topics have a file each. Contexts hold all of it; they come from local files: BlendedSkillTalk's,
+ConvAI2's, or this project's own format. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from parlai_humaneval.dialogues.dialogue import Dialogue
-from parlai_humaneval.dialogues.files import load_dialogues
-from parlai_humaneval.dialogues.personas import persona_line
-from parlai_humaneval.materials.instructions import (
-    MaterialError,
+from parlai_humaneval._util.data_files import (
+    DataError,
     Sentence,
     packaged,
+    parse_json,
     read_jsonl,
     read_text,
     text_lines,
     validated,
 )
+from parlai_humaneval.dialogues.dialogue import Dialogue
+from parlai_humaneval.dialogues.files import load_dialogues
+from parlai_humaneval.dialogues.personas import persona_line
+
+
+class Persona(BaseModel):
+    """Sentences that the Human Speaker plays (Smith et al. 2022, §3.1.1: two of them)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    persona_id: Sentence
+    sentences: Annotated[list[Sentence], Field(min_length=1)]
+
+
+def load_personas(path: Path | None = None) -> list[Persona]:
+    """Personas from a JSONL file: ``{"persona_id": …, "sentences": [… , …]}`` a line; default: the packaged set.
+
+    Raises:
+        DataError: an unreadable line, an empty line or sentence, a repeated id, or no persona at all.
+    """
+    return read_jsonl(path or packaged("personas.jsonl"), Persona, "persona", lambda persona: persona.persona_id)
+
+
+def load_openers(path: Path | None = None) -> list[str]:
+    """First lines of a conversation, in the file's order; default: the packaged ones.
+
+    Ma et al. 2023 (FFAEval), §3.3, start from utterances of this kind.
+
+    Raises:
+        DataError: an unreadable or empty file, an empty line, or a line that stands twice.
+    """
+    return _distinct_lines(path or packaged("openers.txt"), "opener")
+
+
+def load_topics(path: Path | None = None) -> list[str]:
+    """Topics to offer to a rater who does not know what to talk about; default: the packaged ones.
+
+    Raises:
+        DataError: an unreadable or empty file, an empty line, or a line that stands twice.
+    """
+    return _distinct_lines(path or packaged("topics.txt"), "topic")
+
+
+def _distinct_lines(path: Path, what: str) -> list[str]:
+    first_seen: dict[str, int] = {}
+    for number, line in enumerate(text_lines(read_text(path)), start=1):
+        text, where = line.strip(), f"{path}, line {number}"
+        if not text:
+            raise DataError("the line is empty", where=where, try_=f"write one {what} or remove the line")
+        if text in first_seen:
+            raise DataError(f"the {what} of line {first_seen[text]} stands here again", where=where)
+        first_seen[text] = number
+    if not first_seen:
+        raise DataError(f"holds no {what}", where=path, try_="write one a line")
+    return list(first_seen)
+
 
 ContextKind = Literal["bst", "convai2", "jsonl"]
 WIZARD = "wizard_of_wikipedia"
@@ -60,7 +114,7 @@ def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerCo
     """Contexts of a file of the given kind; ``jsonl`` without a path is the packaged set.
 
     Raises:
-        MaterialError: an unknown kind, no path for a data set that is not packaged, or a file that cannot be used.
+        DataError: an unknown kind, no path for a data set that is not packaged, or a file that cannot be used.
     """
     readers: dict[str, Callable[[Path], list[SpeakerContext]]] = {
         "bst": load_bst_contexts,
@@ -68,9 +122,9 @@ def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerCo
         "jsonl": load_jsonl_contexts,
     }
     if kind not in readers:
-        raise MaterialError(f"contexts: no such kind “{kind}”; expected one of {', '.join(readers)}")
+        raise DataError(f"no such kind “{kind}”", where="contexts", try_=f"expected one of {', '.join(readers)}")
     if path is None and kind != "jsonl":
-        raise MaterialError(f"contexts: {kind} is not packaged; name its file on this machine")
+        raise DataError(f"{kind} is not packaged", where="contexts", try_="name its file on this machine")
     return readers[kind](path or packaged_contexts())
 
 
@@ -78,7 +132,7 @@ def load_jsonl_contexts(path: Path) -> list[SpeakerContext]:
     """Contexts from JSONL, the fields of :class:`SpeakerContext` a line.
 
     Raises:
-        MaterialError: an unreadable line, an empty line or sentence, a repeated id, or nothing at all.
+        DataError: an unreadable line, an empty line or sentence, a repeated id, or nothing at all.
     """
     return read_jsonl(path, SpeakerContext, "context", lambda context: context.context_id)
 
@@ -89,7 +143,7 @@ def load_convai2_contexts(path: Path) -> list[SpeakerContext]:
     The bot plays “your persona”, as in ParlAI's teacher; the human gets the partner's, where the file has it.
 
     Raises:
-        MaterialError: a file that is not in ParlAI's format, an empty persona line, or a dialogue without a persona.
+        DataError: a file that is not in ParlAI's format, an empty persona line, or a dialogue without a persona.
     """
     return [_of_dialogue(path, dialogue) for dialogue in load_dialogues(path)]
 
@@ -98,9 +152,10 @@ def _of_dialogue(path: Path, dialogue: Dialogue) -> SpeakerContext:
     found = [persona for persona in map(persona_line, dialogue.context) if persona]
     own = [sentence for whose, sentence in found if whose == "own"]
     if not own:
-        raise MaterialError(
-            f"{path}, line {dialogue.line_number}: the dialogue that begins here has no “your persona:” lines; "
-            "give a file with personas, such as train_both_original.txt"
+        raise DataError(
+            "the dialogue that begins here has no “your persona:” lines",
+            where=f"{path}, line {dialogue.line_number}",
+            try_="give a file with personas, such as train_both_original.txt",
         )
     partner = [sentence for whose, sentence in found if whose == "partner"]
     return SpeakerContext(context_id=dialogue.dialogue_id, human_persona=partner, bot_persona=own)
@@ -134,30 +189,25 @@ def load_bst_contexts(path: Path, safe_personas: Path | None = None) -> list[Spe
     sentences stand there are kept, as ParlAI's own worlds do.
 
     Raises:
-        MaterialError: not a JSON list, a missing key, an empty sentence, or nothing left.
+        DataError: not a JSON list, a missing key, an empty sentence, or nothing left.
     """
     contexts = [_of_episode(path, number, item) for number, item in enumerate(_json_list(path), start=1)]
     if safe_personas is not None:
         contexts = _only_safe(contexts, safe_personas)
     if not contexts:
-        raise MaterialError(f"{path}: holds no episode" + (f" that {safe_personas} allows" if safe_personas else ""))
+        raise DataError("holds no episode" + (f" that {safe_personas} allows" if safe_personas else ""), where=path)
     return contexts
 
 
 def _json_list(path: Path) -> list[Any]:
+    expected = "expected ParlAI's blended_skill_talk/train.json, valid.json or test.json: a JSON list of episodes"
     text = read_text(path)
-    form = "expected ParlAI's blended_skill_talk/train.json, valid.json or test.json: a JSON list of episodes"
     if not text.strip():
-        raise MaterialError(f"{path}: is empty; {form}")
-    try:
-        data = json.loads(text)
-    except RecursionError as error:
-        raise MaterialError(f"{path}: is nested too deeply to be read; {form}") from error
-    except json.JSONDecodeError as error:
-        hint = "; a list of safe personas goes with an episode file, as safe_personas" if "|" in text else ""
-        raise MaterialError(f"{path}, line {error.lineno}: not JSON ({error.msg}); {form}{hint}") from error
+        raise DataError("is empty", where=path, try_=expected)
+    hint = "; a list of safe personas goes with an episode file, as safe_personas" if "|" in text else ""
+    data = parse_json(text, path, expected + hint)
     if not isinstance(data, list):
-        raise MaterialError(f"{path}: is JSON, but not a list; {form}")
+        raise DataError("is JSON, but not a list", where=path, try_=expected)
     return data
 
 

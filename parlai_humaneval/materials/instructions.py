@@ -1,8 +1,4 @@
-"""Files that a study reads: personas of the Human Speaker, and the words of the page.
-
-Everything is checked when it is read; an error names the file, the place and what was expected.
-
-Which lines of a task's instructions hold in a study, so that what raters read is true of it.
+"""The words of a task's page: which of its lines hold in a study, so that what raters read is true of it.
 
 In the YAML file a line may be written ``{when: persona, text: …}`` or ``{unless: [persona, practice], text: …}``. It stays
 where every flag of ``when`` is on and none of ``unless`` is. A section takes the same two keys; one that is left without
@@ -12,18 +8,15 @@ lines goes as well. A text that stands alone (the title, say) may be a list of s
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from importlib.resources import files
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from parlai_humaneval._util.text import choose_of
+from parlai_humaneval._util.data_files import DataError, Sentence, packaged, read_yaml, validated
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import joined, t
 
 FLAGS: Mapping[str, str] = {
@@ -70,14 +63,9 @@ _GONE = object()
 """In place of what does not hold."""
 
 
-class InstructionError(ValueError):
-    """A condition or a shared part that does not exist; the message names those that do."""
-
-
 def shared_parts() -> dict[str, Any]:
     """The parts that tasks have in common, by name."""
-    text = (files("parlai_humaneval") / "data" / "shared_instructions.yaml").read_text(encoding="utf-8")
-    parts: dict[str, Any] = yaml.safe_load(text)
+    parts: dict[str, Any] = read_yaml(packaged("shared_instructions.yaml"))
     return parts
 
 
@@ -85,7 +73,7 @@ def with_shared(data: Any, parts: Mapping[str, Any]) -> Any:
     """``data`` with every ``{shared: NAME}`` replaced; within a list, a part that is a list takes its place there.
 
     Raises:
-        InstructionError: a name that is not among ``parts``, or a condition on a part that is more than a text.
+        DataError: a name that is not among ``parts``, or a condition on a part that is more than a text.
     """
     if isinstance(data, list):
         found: list[Any] = []
@@ -104,13 +92,13 @@ def with_shared(data: Any, parts: Mapping[str, Any]) -> Any:
 def _part(data: Mapping[str, Any], parts: Mapping[str, Any]) -> Any:
     name = data["shared"]
     if name not in parts:
-        raise InstructionError(f"there is no shared part {name!r}; known: {', '.join(parts)}")
+        raise DataError(f"there is no shared part {name!r}", try_=f"known: {', '.join(parts)}")
     conditions = {key: item for key, item in data.items() if key != "shared"}
     part = with_shared(parts[name], parts)
     if not conditions:
         return part
     if not isinstance(part, str):
-        raise InstructionError(f"the shared part {name!r} has conditions of its own; name it without any")
+        raise DataError(f"the shared part {name!r} has conditions of its own", try_="name it without any")
     return {**conditions, "text": part}
 
 
@@ -118,7 +106,7 @@ def that_holds(data: Mapping[str, Any], flags: Collection[str]) -> dict[str, Any
     """The instructions as they hold with these ``flags``: conditions decided and gone, pieces of a text joined.
 
     Raises:
-        InstructionError: a condition that names no flag.
+        DataError: a condition that names no flag.
     """
     kept = {key: _kept(item, flags) for key, item in data.items()}
     return {
@@ -151,26 +139,12 @@ def _flags(named: Any) -> list[str]:
     names = named if isinstance(named, list) else [named]
     for name in names:
         if name not in FLAGS:
-            raise InstructionError(f"a line depends on {name!r}, which is no flag; known: {', '.join(FLAGS)}")
+            raise DataError(f"a line depends on {name!r}, which is no flag", try_=f"known: {', '.join(FLAGS)}")
     return names
-
-
-Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-
-
-class MaterialError(ValueError):
-    """A file of a study that cannot be used; the message says where and why."""
 
 
 class _Material(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
-
-class Persona(_Material):
-    """Sentences that the Human Speaker plays (Smith et al. 2022, §3.1.1: two of them)."""
-
-    persona_id: Sentence
-    sentences: Annotated[list[Sentence], Field(min_length=1)]
 
 
 class Section(_Material):
@@ -207,7 +181,9 @@ class Guide(_Material):
     def _one_for_each_part(cls, lines: list[GuideLine]) -> list[GuideLine]:
         twice = [part for part, count in Counter(line.at for line in lines).items() if count > 1]
         if twice:
-            raise ValueError(f"more than one sentence stands at {', '.join(twice)}; give them conditions, or join them")
+            raise InvalidValue(
+                f"more than one sentence stands at {', '.join(twice)}", try_="give them conditions, or join them"
+            )
         return lines
 
 
@@ -224,129 +200,32 @@ class Instructions(_Material):
     guide: Guide | None = None
 
 
-M = TypeVar("M", bound=BaseModel)
-
-
-def in_words(problem: Any) -> str:
-    """One of pydantic's problems in the words of whoever wrote the file or setting."""
-    kind, message = str(problem["type"]), str(problem["msg"]).removeprefix("Value error, ")
-    given, bounds = problem["input"], problem.get("ctx", {})
-    if kind == "literal_error":
-        known = (word.strip("'") or "nothing" for word in re.split(", | or ", str(bounds["expected"])))
-        return f"cannot be {given!r}{choose_of(str(given), known)}"
-    words = {
-        "missing": "is missing",
-        "extra_forbidden": "is not known here; is it misspelt?",
-        "list_type": f"must be a list, such as [a,b]; got {given!r}",
-        "model_type": "must be an object of names and values",
-        "model_attributes_type": "must be an object of names and values",
-        "string_too_short": "must not be empty",
-        "too_short": f"needs at least {bounds.get('min_length', 1)} of them",
-        "greater_than_equal": f"must be {bounds.get('ge')} or more, not {given!r}",
-        "greater_than": f"must be more than {bounds.get('gt')}, not {given!r}",
-        "less_than_equal": f"must be {bounds.get('le')} or less, not {given!r}",
-        "less_than": f"must be less than {bounds.get('lt')}, not {given!r}",
-        "finite_number": f"must be a finite number, not {given!r}",
-        **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), f"must be a whole number, not {given!r}"),
-        **dict.fromkeys(("float_parsing", "float_type"), f"must be a number, not {given!r}"),
-        **dict.fromkeys(("bool_parsing", "bool_type"), f"must be true or false, not {given!r}"),
-    }
-    return words.get(kind, message)
-
-
-def validated(model: type[M], data: Any, where: str) -> M:
-    """``data`` as ``model``. Raises MaterialError: ``where``, the place in it and what was expected."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the top"
-        message = in_words(first)
-        raise MaterialError(f"{where}: at {place}: {message}") from error
-
-
-def read_text(path: Path) -> str:
-    """The text of a file in UTF-8. Raises MaterialError."""
-    try:
-        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
-    except OSError as error:
-        raise MaterialError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise MaterialError(f"{path}: is not text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
-
-
-def text_lines(text: str) -> list[str]:
-    """Lines as JSONL has them: other signs that Python takes for a line's end may stand inside of a sentence."""
-    return text.removesuffix("\n").split("\n") if text.strip() else []
-
-
-def packaged(name: str) -> Path:
-    """One of the files that come with this project."""
-    return Path(str(files("parlai_humaneval") / "data" / name))
-
-
-def load_personas(path: Path | None = None) -> list[Persona]:
-    """Personas from a JSONL file: ``{"persona_id": …, "sentences": [… , …]}`` a line; default: the packaged set.
-
-    Raises:
-        MaterialError: an unreadable line, an empty line or sentence, a repeated id, or no persona at all.
-    """
-    return read_jsonl(path or packaged("personas.jsonl"), Persona, "persona", lambda persona: persona.persona_id)
-
-
-def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:
-    """Every line of a JSONL file as ``model``; ``what`` is the word for one of them.
-
-    Raises:
-        MaterialError: an unreadable or empty line, a repeated id, or nothing at all.
-    """
-    found: list[M] = []
-    for number, line in enumerate(text_lines(read_text(path)), start=1):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            raise MaterialError(f"{where}: the line is empty; each line must be one {what}")
-        try:
-            data = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise MaterialError(f"{where}: not JSON ({error.msg})") from error
-        found.append(validated(model, data, where))
-    if not found:
-        raise MaterialError(f"{path}: holds no {what}")
-    repeated = {name for name, count in Counter(map(id_of, found)).items() if count > 1}
-    if repeated:
-        raise MaterialError(f"{path}: these {what} ids stand twice: {', '.join(sorted(repeated))}")
-    return found
-
-
 def load_instructions(path: Path, values: Mapping[str, str], flags: Collection[str] = ()) -> Instructions:
     """Instructions from YAML in the language in force, with ``{placeholders}`` filled from ``values``.
 
     Of their lines those are left that hold with ``flags`` (:class:`Sentence`).
 
     Raises:
-        MaterialError: malformed, a placeholder that has no value, or a condition that is none.
+        DataError: malformed, a placeholder that has no value, or a condition that is none.
     """
+    data = read_yaml(path)
     try:
-        data = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise MaterialError(f"{path}: not YAML ({error})") from error
-    try:
-        filled = _filled(with_shared(data, shared_parts()), values, path)
+        filled = _filled(with_shared(data, shared_parts()), values)
         words = that_holds(filled, flags) if isinstance(filled, dict) else filled
-    except InstructionError as error:
-        raise MaterialError(f"{path}: {error}") from error
+    except DataError as error:
+        raise DataError(error, where=path) from error
     return validated(Instructions, words, str(path))
 
 
-def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:
+def _filled(data: Any, values: Mapping[str, str]) -> Any:
     if isinstance(data, str):
         try:
             return t(data).format(**values)
         except (KeyError, IndexError, ValueError, AttributeError) as error:
             known = ", ".join("{" + name + "}" for name in values)
-            raise MaterialError(f"{path}: unknown placeholder in “{data}”; known: {known}") from error
+            raise DataError(f"unknown placeholder in “{data}”", try_=f"known: {known}") from error
     if isinstance(data, list):
-        return [_filled(item, values, path) for item in data]
+        return [_filled(item, values) for item in data]
     if isinstance(data, dict):
-        return {key: item if key in NO_WORDS else _filled(item, values, path) for key, item in data.items()}
+        return {key: item if key in NO_WORDS else _filled(item, values) for key, item in data.items()}
     return data

@@ -14,14 +14,14 @@ A file is ``{"metric": …, "items": […]}``. What an item asks follows from it
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from parlai_humaneval._util.data_files import DataError, Sentence, read_json, validated
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.instructions import MaterialError, Sentence, read_text, validated
 
 
 class _Item(BaseModel):
@@ -73,7 +73,7 @@ class TickItem(_Item):
     @model_validator(mode="after")
     def _possible(self) -> TickItem:
         if not self.must and not self.must_not:
-            raise ValueError("there is no right answer: name what must be ticked, or what must_not")
+            raise InvalidValue("there is no right answer", try_="name what must be ticked, or what must_not")
         if set(self.must) & set(self.must_not):
             raise ValueError("the same stands in must and in must_not")
         return self
@@ -177,14 +177,10 @@ def load_practice(path: Path, metric: str) -> Practice:
     """The practice conversation of a metric.
 
     Raises:
-        MaterialError: malformed, an item without a right answer or with one that is impossible, or a practice made for
+        DataError: malformed, an item without a right answer or with one that is impossible, or a practice made for
             another metric.
     """
-    try:
-        data = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise MaterialError(f"{path}: not JSON ({error.msg}, line {error.lineno})") from error
-    practice = validated(Practice, data, str(path))
+    practice = validated(Practice, read_json(path), path)
     if practice.metric != metric:
-        raise MaterialError(f"{path}: is for the metric {practice.metric!r}, but this study asks for {metric!r}")
+        raise DataError(f"is for the metric {practice.metric!r}, but this study asks for {metric!r}", where=path)
     return practice

@@ -39,33 +39,36 @@ def write_option(file: Path, model: str, mend: Mend) -> None:
     changed = _changed(text, model, mend)
     if changed is None or not _differs_in(yaml.safe_load(text), _read(changed), model, mend):
         raise ZooError(
-            f"{file}: `{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping of their own; "
-            "write it yourself"
+            f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping of their own",
+            where=file,
+            try_="write it yourself",
         )
     try:
         mode = stat.S_IMODE(target.stat().st_mode)
         write_private(target, changed.encode("utf-8"), mode=mode)
         target.chmod(mode)  # whatever the umask took from it
     except OSError as error:
-        raise ZooError(f"{file}: cannot be written ({error.strerror}); write `{mend.as_yaml}` yourself") from error
+        raise ZooError(
+            f"cannot be written ({error.strerror})", where=file, try_=f"write `{mend.as_yaml}` yourself"
+        ) from error
 
 
 def _changed(text: str, model: str, mend: Mend) -> str | None:
     """The text with the option; None where it has no place in it."""
     models = _value(yaml.compose(text, yaml.SafeLoader), "models")
     entry = _value(models, model)
-    if not isinstance(entry, yaml.MappingNode) or not _within(entry, models):
+    if not isinstance(entry, yaml.MappingNode) or not _is_inside(entry, models):
         return None
     options = _value(entry, "options")
     if options is None:
         return _with_key(text, entry, "options", f"{{{mend.as_yaml}}}")
-    if not isinstance(options, yaml.MappingNode) or not _within(options, entry):
+    if not isinstance(options, yaml.MappingNode) or not _is_inside(options, entry):
         return None  # it stands elsewhere, and other models have it too
-    pair = _pair(options, mend.option)
+    pair = _yaml_pair(options, mend.option)
     if pair is None:
         return _with_key(text, options, mend.option, written(mend.value))
     key, value = pair
-    if not _within(value, options):
+    if not _is_inside(value, options):
         return None
     before, after = text[: value.start_mark.index], text[_end(value, text) :]
     if value.start_mark.line == key.end_mark.line:
@@ -79,24 +82,21 @@ def _changed(text: str, model: str, mend: Mend) -> str | None:
 
 def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
     """The value under a key of a mapping; None where there is none."""
-    pair = _pair(node, key)
+    pair = _yaml_pair(node, key)
     return None if pair is None else pair[1]
 
 
-def _pair(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
-    """A key and its value as they stand in a mapping; names of models are compared as they are read."""
+def _yaml_pair(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
     if not isinstance(node, yaml.MappingNode):
         return None
     return next((pair for pair in node.value if clean_label(str(pair[0].value)) == key), None)
 
 
-def _within(inner: yaml.Node, outer: yaml.Node | None) -> bool:
-    """Whether a node stands in another, rather than behind an alias."""
+def _is_inside(inner: yaml.Node, outer: yaml.Node | None) -> bool:
     return outer is not None and bool(outer.start_mark.index <= inner.start_mark.index <= outer.end_mark.index)
 
 
 def _with_key(text: str, mapping: yaml.MappingNode, key: str, value: str) -> str:
-    """The text with another key at the end of a mapping, in its own style."""
     if not mapping.value:  # {}
         opening = text.index("{", mapping.start_mark.index) + 1
         return f"{text[:opening]}{key}: {value}{text[opening:]}"

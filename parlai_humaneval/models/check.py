@@ -76,8 +76,8 @@ class Checked:
 
 def check(spec: ModelSpec) -> Checked:
     """Build the model's options with its agent's own command line and look for all that it needs on this machine."""
-    if trouble := key_trouble(spec.options):
-        return Checked(spec, "cannot", "key", [f"options.{trouble}."], [], [])
+    if trouble := key_trouble(spec.options, "options."):
+        return Checked(spec, "cannot", "key", [f"{trouble}."], [], [])
     with silent_parlai(), quiet_parlai(logging.CRITICAL):  # what is wrong is said below
         lacking = missing(spec)
         if to_be_trained(spec) and lacking and "cannot be imported" not in lacking[0]:
@@ -88,7 +88,7 @@ def check(spec: ModelSpec) -> Checked:
         if lacking[:1] == [NEEDS_LAUNCH]:
             return Checked(spec, "in a launch", "", [], [], [NEEDS_LAUNCH])
         if lacking:
-            return Checked(spec, "cannot", _kind(lacking[0]), lacking, to_download(spec), [])
+            return Checked(spec, "cannot", _missing_kind(lacking[0]), lacking, to_download(spec), [])
         if wrong := _complaint(_parse, spec) or _complaint(_parse_training, spec):
             return Checked(spec, "cannot", "options", wrong, [], [])
         downloads, asks = to_download(spec), _asks(spec)
@@ -151,8 +151,7 @@ def told(error: Exception) -> str:
     return str(error) if isinstance(error, (ValueError, RuntimeError)) else f"{type(error).__name__}: {error}"
 
 
-def _kind(sentence: str) -> str:
-    """What is missing, in a word: the agent, a file, or what else an agent wants around it."""
+def _missing_kind(sentence: str) -> str:
     if "cannot be imported" in sentence:
         return "agent"
     return "file" if sentence.split()[0] in (*PATH_OPTIONS, "hf_model") else "set-up"
@@ -195,7 +194,6 @@ def _asks(spec: ModelSpec) -> list[str]:
 
 
 def _is_served(spec: ModelSpec) -> bool:
-    """Whether a server gives its replies, which may be one of the user's own."""
     return spec.origin == "endpoint" or bool(_address(spec))
 
 

@@ -6,7 +6,6 @@ Nothing is loaded here, and of a server only its list of models is asked for.
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.models.agent.packages import needs_local_packages
 from parlai_humaneval.models.backends.addresses import base_of, speaks_chat
@@ -69,7 +69,7 @@ def model_given(
         ZooError: it is none of these; the message says what it could be.
     """
     if not given.strip():
-        raise ZooError(f"no model is named; expected {_WORTH}")
+        raise ZooError("no model is named", try_=f"expected {_WORTH}")
     if given in zoo:
         return Given(given, f"the model {given}")
     if given.startswith(("http://", "https://")):
@@ -83,14 +83,15 @@ def model_given(
     beside = path.with_name(f"{path.name}.py")
     if ":" in given and beside.is_file():
         return _function(beside, function, zoo)
-    raise ZooError(_nothing(given, path, zoo))
+    raise _nothing(given, path, zoo)
 
 
-def _nothing(given: str, path: Path, zoo: Collection[str]) -> str:
+def _nothing(given: str, path: Path, zoo: Collection[str]) -> ZooError:
     there = [str(path.parent / name.name) for name in _entries(path.parent)]
-    near = difflib.get_close_matches(str(path), [*there, *zoo], n=2, cutoff=0.7)
-    meant = f"; did you mean {' or '.join(near)}?" if near else f"; expected {_WORTH}"
-    return f"there is no file, folder or model “{given}”{meant}"
+    meant = misspelt(given, [*there, *zoo], cutoff=0.7, most=2, spelled=str(path))
+    return ZooError(
+        f"there is no file, folder or model “{given}”", misspelt=meant, try_=() if meant else f"expected {_WORTH}"
+    )
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -158,7 +159,7 @@ def _folder(path: Path, zoo: Collection[str]) -> Given:
 
 def _kind(path: Path) -> str:
     if needed := needs_local_packages(path.name):
-        raise ZooError(needed)
+        raise ZooError(needed.what, try_=needed.try_)
     try:
         with warnings.catch_warnings():  # transformers warns about newer torch
             warnings.simplefilter("ignore")
@@ -195,13 +196,13 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
         raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
     if parts.username or parts.password or parts.query or not is_address:
         raise ZooError(
-            "the address of a server holds no user, password or query; a key belongs in an environment variable"
+            "the address of a server holds no user, password or query", try_="put a key into an environment variable"
         )
     base = base_of(url)
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
     if listed is None and speaks_chat(url):
         if served_model is None:
-            raise ZooError(f"{base} lists no models (GET /models); say which one it has: --served-model NAME")
+            raise ZooError(f"{base} lists no models (GET /models)", try_="say which one it has: --served-model NAME")
         listed = _Listed(base, [served_model], key_variable or "")
     if listed is None:
         name = _name(host, zoo)
@@ -240,11 +241,12 @@ def _listed(base_url: str, key_variable: str | None) -> _Listed | None:
             response = httpx.get(f"{base_url}/models", headers=_authorization(variable), timeout=LISTING_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ZooError(
-            f"{base_url} does not answer ({error or type(error).__name__}); is the server running?"
+            f"{base_url} does not answer ({error or type(error).__name__}): is the server running?"
         ) from error
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise ZooError(
-            f"{base_url} wants a key: put it into the environment variable {variable}, or name one (--api-key-env)"
+            f"{base_url} wants a key",
+            try_=f"put it into the environment variable {variable}, or name one (--api-key-env)",
         )
     try:
         names = [str(model["id"]) for model in response.json()["data"]]
@@ -263,5 +265,5 @@ def _chosen(url: str, models: list[str], served_model: str | None) -> str:
         return served_model
     if len(models) != 1:
         names = ", ".join(models[:SHOWN]) or "none"
-        raise ZooError(f"{url} lists {len(models)} models ({names}); say which: --served-model NAME")
+        raise ZooError(f"{url} lists {len(models)} models ({names})", try_="say which: --served-model NAME")
     return models[0]

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
-import click
-
-from parlai_humaneval._util.errors import is_one_of
-from parlai_humaneval._util.text import choose_of
+from parlai_humaneval._util.errors import HumanevalError, Problem, choose_from
 from parlai_humaneval.models.agent.names import SHORT_PREFIX, module_of
-from parlai_humaneval.models.agent.options import did_you_mean
+from parlai_humaneval.models.agent.options import meant_options
 
 SCRIPTS = ("parlai_humaneval.cli.self_chat_script",)
 """Modules that register commands of ``parlai``."""
-EXPECTED = ("ZooError", "MaterialError", "ModelFailed", "SelfChatError", "NoSuchAgent")
-"""Errors of this package that users make; their messages say all."""
 UNRECOGNISED = "unrecognized arguments: "
 """How ``argparse`` begins to tell of options that there are not."""
 _CHOICE = re.compile(r"^argument (\S+): invalid choice: (.*?) \(choose from (.*)\)$", re.DOTALL)
@@ -71,10 +65,8 @@ def _told_on_the_command_line(superscript_main: Callable[..., Any]) -> Callable[
             return superscript_main(args)
         try:
             return superscript_main()
-        except Exception as error:
-            if is_one_of(error, EXPECTED):
-                sys.exit(f"Error: {error}")
-            raise
+        except HumanevalError as error:
+            sys.exit(f"Error: {error}")
 
     return main
 
@@ -90,7 +82,8 @@ def find_presets(opt: Any) -> None:
             from parlai_humaneval.models.zoo.files import preset_file, preset_names  # it takes a while
 
             if (ours := preset_file(optfile)) is None:
-                raise FileNotFoundError(f"{error}{did_you_mean([optfile], preset_names())}") from error
+                problem = Problem(str(error), misspelt=meant_options([optfile], preset_names()))
+                raise FileNotFoundError(str(problem)) from error
             return cls.load(str(ours))
 
     opt.Opt.load_init = classmethod(with_ours)
@@ -101,48 +94,27 @@ def suggest_options(params: Any) -> None:
     error, load_opts = params.ParlaiParser.error, params.ParlaiParser._load_opts
 
     def with_suggestions(self: Any, message: str) -> None:
-        error(self, _suggesting(self, message))
+        error(self, str(parser_problem(self, message)))
 
     def of_preset(self: Any, opt: dict[str, Any]) -> None:
         try:
             load_opts(self, opt)
         except RuntimeError as refused:
             name = str(refused).rpartition(NOT_IN_OPT)[2]
-            raise RuntimeError(f"{refused}{did_you_mean([name], opt)}") from refused
+            raise RuntimeError(str(Problem(str(refused), misspelt=meant_options([name], opt)))) from refused
 
     params.ParlaiParser.error, params.ParlaiParser._load_opts = with_suggestions, of_preset
 
 
-def _suggesting(parser: Any, message: str) -> str:
-    """A message of the parser; of options or words that there are not, with those that may have been meant."""
+def parser_problem(parser: Any, message: str) -> Problem:
+    """What a message of ParlAI's parser says; of options or words that there are not, with what may have been meant."""
     if choice := _CHOICE.match(message):
         argument, given, known = choice.groups()
         there = [word.strip(_QUOTES) for word in known.split(", ")]
-        return f"{argument} cannot be {given}{choose_of(given.strip(_QUOTES), there)}"
+        return HumanevalError(f"{argument} cannot be {given}", **choose_from(given.strip(_QUOTES), there)).problems[0]
     _, unknown, words = message.partition(UNRECOGNISED)
     # That of `parlai COMMAND` has the options of its agent.
     command = getattr(parser, "_help_subparser", None) or parser
     options = [word.partition("=")[0] for word in words.split() if unknown and word.startswith("--")]
     known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
-    return message + did_you_mean(options, known)
-
-
-class _WrongUsage(click.ClickException):
-    """As click's ``UsageError``, which would print our usage with it."""
-
-    exit_code = click.UsageError.exit_code
-
-
-@contextmanager
-def parser_errors_without_usage() -> Iterator[None]:
-    """What ParlAI's parser refuses is one message with exit code 2, without the hundreds of lines of its usage."""
-    from parlai.core.params import ParlaiParser
-
-    def refuse(self: Any, message: str) -> NoReturn:
-        raise _WrongUsage(_suggesting(self, message))
-
-    before, ParlaiParser.error = ParlaiParser.error, refuse
-    try:
-        yield
-    finally:
-        ParlaiParser.error = before
+    return Problem(message, misspelt=meant_options(options, known))

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import roots_hermitenorm
 
-Floats = npt.NDArray[np.float64]
+from parlai_humaneval._util.arrays import Floats
 
 
 @dataclass(frozen=True)
-class Likeness:
+class Clustering:
     """Of the judgements of one sample.
 
     Attributes:
@@ -49,7 +48,7 @@ class Likeness:
         of_dialogues = self.sides * (self.per_dialogue - 1) * self.dialogue_icc
         return 1 + (self.crowding - 1) * self.icc + of_dialogues
 
-    def at(self, n: float) -> Likeness:
+    def at(self, n: float) -> Clustering:
         """Of ``n`` judgements: N dialogues of each model make N² different pairs, so that no more share one than √n."""
         if self.sides == 1:
             return self

@@ -13,10 +13,10 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, ndtri
 
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.power import (
     Variance,
     binomial_power,
@@ -32,7 +32,6 @@ from parlai_humaneval.planning.power import (
     two_proportions_size,
 )
 
-Floats = npt.NDArray[np.float64]
 EXACT_SEARCH = 3_000
 """Beyond it the exact test's power is nearly that of the normal one."""
 SHORT = 0.005
@@ -185,7 +184,7 @@ class Contest(Design):
     @property
     def information(self) -> float:
         if self.by_strength:
-            return self._of_strengths
+            return self._lead_of_strengths
         if self.df == 1:
             return self.gap**2 / max(self.discordance - self.gap**2, 1e-12)
         # Of several, the sums of models are compared, whatever their covariance: in units of its mean.
@@ -201,7 +200,7 @@ class Contest(Design):
             # Wald's statistic takes the information of strengths that are less far apart, which is larger.
             return math.sqrt(EDGE**2 * _spread_of_logs(self) / _spread_of_logs(self, EDGE)) if self.by_strength else 1.0
         if self.by_strength:
-            return math.sqrt(_of_lead(EDGE * self._lead, self) / _of_lead(self._lead, self))
+            return math.sqrt(_of_lead(EDGE * self._lead_in_log_odds, self) / _of_lead(self._lead_in_log_odds, self))
         nothing = self.discordance
         return math.sqrt((nothing - (EDGE * self.gap) ** 2) / max(nothing - self.gap**2, 1e-9))
 
@@ -213,14 +212,16 @@ class Contest(Design):
         return math.sqrt(self.discordance / max(self.discordance - self.gap**2, 1e-9))
 
     @property
-    def _lead(self) -> float:
-        """Of the first of two models over the second, in log-odds."""
+    def _lead_in_log_odds(self) -> float:
         return math.log((self.discordance + self.gap) / max(self.discordance - self.gap, 1e-9))
 
     @property
-    def _of_strengths(self) -> float:
-        """Of picks of one model: Wald's, of the difference of two log-odds or of all."""
-        return self._lead**2 / _of_lead(self._lead, self) if self.df == 1 else _spread_of_logs(self)
+    def _lead_of_strengths(self) -> float:
+        return (
+            self._lead_in_log_odds**2 / _of_lead(self._lead_in_log_odds, self)
+            if self.df == 1
+            else _spread_of_logs(self)
+        )
 
 
 def _spread_of_logs(contest: Contest, part: float = 1.0) -> float:
@@ -403,7 +404,7 @@ def _exact_sizes(p0: float, p1: float, alpha: float, power: float, around: int) 
     return exact_binomial_sizes(p0, p1, alpha, power, around=around)
 
 
-def clustered_size(design: Design, alpha: float, power: float, likeness: Likeness) -> int:
+def clustered_size(design: Design, alpha: float, power: float, likeness: Clustering) -> int:
     """Observations of each sample with which what a report goes by has the power; fewer than ``MIN_WORKERS`` effective
     workers are never planned."""
     workers = design.groups(1, likeness.per_worker) / likeness.workers_an_effective_one
@@ -423,7 +424,7 @@ def clustered_size(design: Design, alpha: float, power: float, likeness: Likenes
     return high
 
 
-def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) -> float:
+def clustered_power(design: Design, n: int, alpha: float, likeness: Clustering) -> float:
     """Power of what a report goes by with ``n`` observations of each sample: the clustered test, or the paper's where that
     has the larger p; of several models at once the joint sign-flip test.
 
@@ -451,5 +452,4 @@ def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) ->
 
 
 def _ceil(size: float) -> int:
-    """Rounded up, forgiving what floating point adds to a whole number."""
     return max(1, math.ceil(size - 1e-9))

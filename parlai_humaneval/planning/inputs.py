@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
 from parlai_humaneval.planning.design_effect import dialogue_icc
-from parlai_humaneval.techniques.registry import Habits, Technique, technique, techniques
+from parlai_humaneval.techniques.registry import PlanningDefaults, Technique, technique, techniques
 
 ONBOARDING_MINUTES = 2.0
 """Instructions and practice of a new worker: an assumption, no paper tells it."""
@@ -21,7 +22,7 @@ ICC = 0.05
 HOURLY_WAGE = 15.0
 """Dollars; Smith et al. 2022 paid “well above minimum wage”."""
 FEE = 0.2
-"""Amazon Mechanical Turk's; it takes 40 % of tasks posted with ten or more assignments."""
+"""What a crowd's site takes, as a share of what is paid; some take 40 % of tasks posted with ten or more assignments."""
 ONE_DIALOGUE_MINUTES = 4.0
 """To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
 REUSE = 5
@@ -34,7 +35,7 @@ MANY_DISCORDANCE = 0.49
 """Of more than two models: Liu et al. 2023, Tables 4 and 5."""
 
 
-def plannable() -> dict[str, Habits]:
+def plannable() -> dict[str, PlanningDefaults]:
     """Technique → its habits, of all that a study can be planned for."""
     return {name: entry.habits for name, entry in techniques().items() if entry.habits is not None}
 
@@ -46,7 +47,7 @@ SMALLEST_GAP = 0.001
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class PlanError(ValueError):
+class PlanError(HumanevalError, ValueError):
     """A plan that cannot be made; the text says what to change."""
 
 
@@ -125,7 +126,7 @@ class PlanInputs(BaseModel):
         return technique(self.technique)
 
     @property
-    def habits(self) -> Habits:
+    def habits(self) -> PlanningDefaults:
         """How the technique is run, if nothing else is said."""
         return plannable()[self.technique]
 
@@ -147,12 +148,14 @@ class PlanInputs(BaseModel):
         _check_gap(self)
         _check_judge(self)
         if self.dialogue_icc is not None and self.dialogue_sd is not None:
-            raise PlanError("--dialogue-icc and --dialogue-sd both say how much dialogues differ: give one of them")
+            raise PlanError(
+                "--dialogue-icc and --dialogue-sd both say how much dialogues differ", try_="give one of them"
+            )
         if self.method == "liu2023" and not self.habits.in_liu2023:
             theirs = [name for name, habits in plannable().items() if habits.in_liu2023]
             raise PlanError(
-                f"--method liu2023 plans {', '.join(theirs)} only: Liu et al. did not use {self.technique}; "
-                "leave --method out"
+                f"--method liu2023 plans {', '.join(theirs)} only: Liu et al. did not use {self.technique}",
+                try_="leave --method out",
             )
         return self
 
@@ -213,7 +216,7 @@ def ask(**question: object) -> PlanInputs:
     try:
         return PlanInputs(**question)
     except ValidationError as error:
-        raise PlanError("\n".join(_fault(one) for one in error.errors())) from error
+        raise PlanError(_input_problem(one) for one in error.errors()) from error
 
 
 def default_discordance(inputs: PlanInputs, setting: str, models: int) -> float:
@@ -248,8 +251,8 @@ def _range_of(shares: tuple[float, ...]) -> float:
 def _check_rates(inputs: PlanInputs) -> None:
     if inputs.power <= inputs.alpha:
         raise PlanError(
-            f"--power {inputs.power:g} is not above --alpha {inputs.alpha:g}: a test of chance alone has that power; "
-            "ask for a power such as 0.8"
+            f"--power {inputs.power:g} is not above --alpha {inputs.alpha:g}: a test of chance alone has that power",
+            try_="ask for a power such as 0.8",
         )
 
 
@@ -261,8 +264,9 @@ def _check_setting(inputs: PlanInputs) -> None:
     fixed = inputs.habits.discordance == 1.0 or inputs.entry.picks_one(inputs.setting or "")
     if inputs.discordance is not None and fixed:
         raise PlanError(
-            f"--discordance is for techniques with ties; {inputs.technique} {inputs.setting or ''}".rstrip()
-            + " asks for a choice or rates one model; leave --discordance out"
+            f"--discordance is for techniques with ties, and {' '.join(filter(None, (inputs.technique, inputs.setting)))} "
+            "asks for a choice or rates one model",
+            try_="leave --discordance out",
         )
 
 
@@ -279,7 +283,7 @@ def _check_models(inputs: PlanInputs) -> None:
     if not inputs.habits.chooses_among_all:
         instead = "give --gap instead" if inputs.gap is None else "leave --shares out"
         having = [name for name, habits in plannable().items() if habits.chooses_among_all]
-        raise PlanError(f"shares of a pilot are for {' and '.join(having)}, not for {inputs.technique}; {instead}")
+        raise PlanError(f"shares of a pilot are for {' and '.join(having)}, not for {inputs.technique}", try_=instead)
     if len(inputs.shares) < 2 or len(inputs.shares) != (inputs.models or len(inputs.shares)):
         raise PlanError(
             f"{len(inputs.shares)} shares for {inputs.models or 'several'} models: expected one share a model"
@@ -299,25 +303,25 @@ def _check_gap(inputs: PlanInputs) -> None:
         return
     if gap == 0:
         raise PlanError(
-            "--gap 0: no study can find a difference that is not there; give, say, --gap 0.1 for ten points"
+            "--gap 0: no study can find a difference that is not there", try_="give, say, --gap 0.1 for ten points"
         )
     if gap < 0 or gap >= 1:
-        raise PlanError(f"--gap {gap:g}: expected a share above 0 and below 1; ten points are --gap 0.1")
+        raise PlanError(f"--gap {gap:g}: expected a share above 0 and below 1", try_="write ten points as --gap 0.1")
     if gap < SMALLEST_GAP:
         raise PlanError(f"--gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for")
     if inputs.shares is not None:
         told = _range_of(normalised(inputs.shares, inputs.setting or "sata_random"))
         if abs(told - gap) > 0.005:
-            raise PlanError(f"the shares differ by {told:.3g}, the --gap is {gap:g}: give one of them")
+            raise PlanError(f"the shares differ by {told:.3g}, the --gap is {gap:g}", try_="give one of them")
 
 
 def _check_judge(inputs: PlanInputs) -> None:
     chance = chance_agreement(inputs)
     if inputs.judge_agreement is not None and inputs.judge_agreement <= chance:
         raise PlanError(
-            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of {inputs.technique}'s "
-            f"answers, so that such a judge saves nothing; give the share of answers in which judge and person agree, above "
-            f"{chance:.2g}, or leave it out"
+            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of "
+            f"{inputs.technique}'s answers, so that such a judge saves nothing",
+            try_=f"give the share of answers in which judge and person agree, above {chance:.2g}, or leave it out",
         )
 
 
@@ -346,10 +350,10 @@ ADVICE = {
 }
 
 
-def _fault(error: Any) -> str:
-    text = str(error["msg"]).removeprefix("Value error, ")
-    name = str(error["loc"][0]) if error["loc"] else ""
-    if not name:
-        return text
-    expected = ADVICE.get(name, text[:1].lower() + text[1:])
-    return f"--{name.replace('_', '-')} {error['input']}: expected {expected.removeprefix('input should be ')}"
+def _input_problem(error: Any) -> Problem:
+    problem = value_problem(error)
+    if not error["loc"]:
+        return problem
+    name, text = str(error["loc"][0]), str(error["msg"]).removeprefix("Value error, ")
+    expected = ADVICE.get(name, text[:1].lower() + text[1:]).removeprefix("input should be ")
+    return Problem(f"expected {expected}", where=f"--{name.replace('_', '-')} {error['input']}")

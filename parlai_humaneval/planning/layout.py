@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, normalised
 from parlai_humaneval.techniques.registry import FREE_FOR_ALL
@@ -18,7 +18,7 @@ class Layout:
     tests: int
     alpha: float
     sets: int
-    likeness: Likeness
+    likeness: Clustering
     """Of the observations of a sample."""
 
     @property
@@ -40,7 +40,7 @@ def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
     except PlanError:
         raise
     except ValueError as error:
-        raise PlanError(f"{inputs.title}: {error}") from error
+        raise PlanError(error, where=inputs.title) from error
 
 
 def _layout(inputs: PlanInputs, models: int, ranking: bool) -> Layout:
@@ -64,17 +64,17 @@ def _layout(inputs: PlanInputs, models: int, ranking: bool) -> Layout:
         return of(TwoScores(_gap(inputs), models, per_model), pairs, each, models, per_model)
     if inputs.habits.at_once:
         if models == 2 or inputs.tests == "overall":
-            return of(_told(inputs, all_at_once(inputs, models)), 1, inputs.alpha, 1, turns)
-        return of(_told(inputs, _pair(_gap(inputs), inputs.discordance or 1.0)), pairs, each, 1, turns)
+            return of(_superiority_plan(inputs, all_at_once(inputs, models)), 1, inputs.alpha, 1, turns)
+        return of(_superiority_plan(inputs, _pair(_gap(inputs), inputs.discordance or 1.0)), pairs, each, 1, turns)
     per_worker = turns if inputs.habits.of_turns else held if inputs.habits.held else max(1.0, held / pairs)
     ranked = models if ranking and inputs.habits.of_turns and inputs.clustered and not liu else 2
-    return of(_told(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker)
+    return of(_superiority_plan(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker)
 
 
-def _likeness(inputs: PlanInputs, per_worker: float) -> Likeness:
+def _likeness(inputs: PlanInputs, per_worker: float) -> Clustering:
     """Of the dialogues that are reused, judgements that checks drop are not counted."""
     kept = (inputs.reuse or 1) * (1 - (inputs.exclusion or 0.0))
-    return Likeness(
+    return Clustering(
         per_worker=float(per_worker),
         icc=inputs.icc or 0.0,
         inequality=inputs.worker_inequality,
@@ -101,8 +101,7 @@ def all_at_once(inputs: PlanInputs, models: int) -> Contest:
     return _pair(gap, discordance)
 
 
-def _told(inputs: PlanInputs, contest: Contest, ranked: int = 2) -> Contest:
-    """With what reports tell such models by, and the paper's test beside it."""
+def _superiority_plan(inputs: PlanInputs, contest: Contest, ranked: int = 2) -> Contest:
     any_number = inputs.habits.of_turns and not inputs.entry.picks_one(inputs.setting or "")
     by_segment = inputs.habits.judgements_per_dialogue is not None
     by_strength = inputs.technique == FREE_FOR_ALL.name or ranked > 2
@@ -119,8 +118,8 @@ def _one_share(inputs: PlanInputs) -> OneShare:
     possible = [OneShare(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
     if not possible:
         raise PlanError(
-            f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1: "
-            "give a smaller --gap or another --baseline"
+            f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1",
+            try_="give a smaller --gap or another --baseline",
         )
     return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
 
@@ -129,8 +128,9 @@ def _two_shares(inputs: PlanInputs) -> TwoShares:
     better, worse = inputs.baseline + _gap(inputs) / 2, inputs.baseline - _gap(inputs) / 2
     if not 0 < worse < better < 1:
         raise PlanError(
-            f"two models {_gap(inputs):g} apart around the baseline {inputs.baseline:g} would be at {worse:.3g} and "
-            f"{better:.3g}, beyond 0 to 1: give a smaller --gap or another --baseline"
+            f"two models {_gap(inputs):g} apart around the baseline {inputs.baseline:g} would be at "
+            f"{worse:.3g} and {better:.3g}, beyond 0 to 1",
+            try_="give a smaller --gap or another --baseline",
         )
     return TwoShares(better, worse)
 

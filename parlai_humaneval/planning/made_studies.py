@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any, get_args
 
@@ -18,17 +18,120 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit
 
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval._util.arrays import Floats, Ints, Objects
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, OneShare, TwoShares, patterns
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout, all_at_once
-from parlai_humaneval.planning.made_sliders import slider_study
-from parlai_humaneval.planning.raters import Ints, answers_of_workers, leads_of_dialogues, shared_out
-from parlai_humaneval.tables.columns import TableName, Tables, from_rows, typed
-from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out
+from parlai_humaneval.statistics.ratings.sliders import REVERSED_CRITERIA, standardised, worker_checks
+from parlai_humaneval.tables.columns import Tables, from_rows, typed
+from parlai_humaneval.tables.schema import TIE, TableName
 from parlai_humaneval.techniques.registry import recorded_as
 
-Objects = npt.NDArray[np.object_]
+CRITERIA = ("interesting", "fun", "consistent", "fluent", "topic", *REVERSED_CRITERIA)
+MIDDLE, OF_WORKERS, OF_DIALOGUES, OF_CRITERIA = 38.0, 13.0, 17.0, 32.0
+"""Points of the scale: where a dialogue is rated on average, and standard deviations between workers, between dialogues of
+a worker, and between the criteria of a dialogue. Cut at 0 and 100, and of workers who pass, standardised scores of dialogues
+have a standard deviation of .49, and two of a worker who rates five models correlate by −.24; in run 1 of the data of Ji et
+al. 2022 it is .47 and −.22."""
+DEGRADED = 30.0
+"""Points by which the degraded model is below the others, of these workers."""
+_CALIBRATED = 12_000
+"""Workers by models by whom the gap is turned into points."""
+_A_GUESS, _STEPS = 30.0, 3
+"""Points of a gap of 1, and how often the guess is made better."""
+_DRAWN = 3
+"""Times as many workers are drawn as are kept, of whom some do not pass the check."""
+
+
+def slider_study(
+    question: PlanInputs, names: Sequence[str], sizes: Ints
+) -> Callable[[np.random.Generator], pd.DataFrame]:
+    """What draws one study: ``sizes`` dialogues of each worker with each model, and with the degraded one."""
+    points = _points_of_gap(question.gap or 0.0, int(np.median(sizes)), len(names), question.icc or 0.0)
+    levels = _levels(points, len(names))
+
+    def draw(rng: np.random.Generator) -> pd.DataFrame:
+        frames: list[pd.DataFrame] = []
+        for size in np.unique(sizes):  # workers who give equally much, of whom those count who pass
+            wanted, kept = int((sizes == size).sum()), 0
+            while kept < wanted:
+                scores = _scores(levels, int(size), _DRAWN * wanted, question.icc or 0.0, rng)
+                part = _frame(scores, [*names, "degraded"], len(frames))
+                checks = worker_checks(part)
+                passed = checks["worker_id"][checks["passed"]].to_numpy()[: wanted - kept]
+                frames.append(part[part["worker_id"].isin(passed).to_numpy()])
+                kept += len(passed)
+        return typed("ratings", pd.concat(frames, ignore_index=True))
+
+    return draw
+
+
+def _scores(levels: Floats, size: int, workers: int, icc: float, rng: np.random.Generator) -> Floats:
+    """Workers × models (the degraded one last) × dialogues × criteria, within the scale, more as better."""
+    every = np.append(levels, -DEGRADED)
+    taste = rng.normal(0, 1, (workers, len(every), 1)) * np.sqrt(icc)
+    own = rng.normal(0, 1, (workers, len(every), size)) * np.sqrt(1 - icc)
+    dialogue = every[:, None] + OF_DIALOGUES * (taste + own) + rng.normal(0, OF_WORKERS, (workers, 1, 1))
+    noise = rng.normal(0, OF_CRITERIA, (*dialogue.shape, len(CRITERIA)))
+    return np.asarray(np.clip(MIDDLE + dialogue[..., None] + noise, 0, 100))
+
+
+def _frame(scores: Floats, names: Sequence[str], part: int) -> pd.DataFrame:
+    worker, model, number, criterion = (place.ravel() for place in np.indices(scores.shape))
+    backwards = np.isin(CRITERIA, REVERSED_CRITERIA)[criterion]
+    values = scores.ravel()
+    person = np.array([f"w{part}-{number}" for number in range(len(scores))], dtype=object)[worker]
+    dialogue = (
+        person + np.array([f" {name} " for name in names], dtype=object)[model] + number.astype(str).astype(object)
+    )
+    rows: pd.DataFrame = pd.DataFrame(
+        {
+            "dialogue_id": dialogue,
+            "worker_id": person,
+            "technique": "direct_assessment",
+            "model": np.array(names, dtype=object)[model],
+            "criterion": np.array(CRITERIA, dtype=object)[criterion],
+            "value": np.where(backwards, 100 - values, values),
+            "degraded": (model == len(names) - 1).astype(int),
+        }
+    )
+    return rows
+
+
+@lru_cache
+def _points_of_gap(gap: float, size: int, models: int, icc: float) -> float:
+    """By how many points the first model is above the last, so that by the report's standardised scores a dialogue of the
+    first is above one of the last more often than below by the gap: of many workers, the same whatever the points."""
+
+    def lead(points: float) -> float:
+        scores = _scores(_levels(points, models), size, _CALIBRATED // models, icc, np.random.default_rng(0))
+        frame = typed("ratings", _frame(scores, [str(number) for number in range(models + 1)], 0))
+        checks = worker_checks(frame)
+        z = standardised(frame).reshape(scores.shape).mean(axis=-1)[checks["passed"].to_numpy()[_places(checks)]]
+        first, last = np.sort(z[:, 0].ravel()), z[:, models - 1].ravel()
+        below, reached = (np.searchsorted(first, last, side) for side in ("left", "right"))
+        return float(1 - (below + reached).mean() / len(first))
+
+    by_chance = lead(0.0)
+    points = _A_GUESS * gap
+    for _ in range(_STEPS):
+        points *= gap / max(lead(points) - by_chance, gap / 4)
+    return points
+
+
+def _places(checks: pd.DataFrame) -> Ints:
+    """Where each worker, by number, stands among those of ``checks``, which are sorted by name."""
+    numbers = checks["worker_id"].str.rpartition("-")[2].to_numpy(dtype=np.int64)
+    return np.argsort(numbers)
+
+
+def _levels(points: float, models: int) -> Floats:
+    """Of each model: the first and the last are ``points`` apart, others lie in the middle."""
+    return np.array([points / 2, *[0.0] * (models - 2), -points / 2])
+
+
 _ROWS_AT_ONCE = 20_000
 _LENGTHS = (2, 3, 5)
 """Exchanges of the beginnings that are judged in Spot The Bot."""
@@ -70,14 +173,14 @@ def _made(question: PlanInputs, found: Layout, n: int, names: Sequence[str], siz
         ratings = slider_study(question, names, sizes)
         return None, lambda _, rng: only(ratings=ratings(rng))
     if habits.measures == "share":
-        return _rated_alone(question, found, names, sizes)
+        return _single_model_rows(question, found, names, sizes)
     if habits.at_once:
         return _turns(question, found, names, [(range(len(names)), all_at_once(question, len(names)), sizes)])
     pairs = [(pair, contest, sizes) for pair, contest in _contests(found, len(names))]
     if habits.of_turns:
         return _turns(question, found, names, pairs)
     if habits.held:
-        return _verdicts(question, found, names, pairs)
+        return _verdict_rows(question, found, names, pairs)
     return _of_finished(question, found.likeness.at(n), names, pairs)
 
 
@@ -121,7 +224,6 @@ def _turns(question: PlanInputs, found: Layout, names: Sequence[str], asked: Seq
 
 
 def _turn_rows(question: PlanInputs, models: Sequence[str], sizes: Ints, prefix: str) -> pd.DataFrame:
-    """Turns of each worker, in dialogues of as many turns as count; a row a model."""
     worker = np.repeat(np.arange(len(sizes)), sizes)
     turn = np.arange(len(worker)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     each = question.turns or 1
@@ -143,8 +245,7 @@ def _turn_rows(question: PlanInputs, models: Sequence[str], sizes: Ints, prefix:
     return rows
 
 
-def _rated_alone(question: PlanInputs, found: Layout, names: Sequence[str], sizes: Ints) -> Drawing:
-    """Turns of single models, each found good or not, by workers of its own."""
+def _single_model_rows(question: PlanInputs, found: Layout, names: Sequence[str], sizes: Ints) -> Drawing:
     design = found.design
     if isinstance(design, OneShare):
         shares = [design.share] * len(names)
@@ -165,8 +266,7 @@ def _rated_alone(question: PlanInputs, found: Layout, names: Sequence[str], size
     return frame, draw
 
 
-def _verdicts(question: PlanInputs, found: Layout, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
-    """One verdict over two chats side by side, which may be a tie."""
+def _verdict_rows(question: PlanInputs, found: Layout, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
     parts = []
     for number, ((a, b), _, sizes) in enumerate(pairs):
         dialogue = _names(f"d{number}-", np.arange(sizes.sum()))
@@ -185,7 +285,7 @@ def _verdicts(question: PlanInputs, found: Layout, names: Sequence[str], pairs: 
     return frame, draw
 
 
-def _of_finished(question: PlanInputs, likeness: Likeness, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
+def _of_finished(question: PlanInputs, likeness: Clustering, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
     """Finished dialogues, each judged several times; who judges which is dealt out by chance, once for all studies."""
     rng = np.random.default_rng(question.seed)
     n = int(pairs[0][2].sum())
@@ -237,7 +337,6 @@ def _compared(
 
 
 def _segments(question: PlanInputs, a: str, b: str, prefix: str, codes: Sequence[Ints]) -> pd.DataFrame:
-    """Two rows a judged beginning, one a speaker."""
     worker, dialogue = codes
     order = np.argsort(dialogue, kind="stable")
     place = np.empty_like(dialogue)

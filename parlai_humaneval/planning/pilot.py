@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
 from parlai_humaneval.planning.summary import times
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
-from parlai_humaneval.techniques.registry import Habits, recorded_as, technique
+from parlai_humaneval.techniques.registry import PlanningDefaults, recorded_as, technique
 
 if TYPE_CHECKING:
     from parlai_humaneval.statistics.core.result import Result
     from parlai_humaneval.statistics.ratings.correlations import GapData, Measure
     from parlai_humaneval.tables.columns import Repeats, Tables
 
-Sizes = npt.NDArray[np.float64]
 _SOURCES: dict[str, tuple[str, ...]] = {
     "choice": ("turns", "comparisons", "segments"),
     "share": ("turns",),
@@ -108,7 +107,7 @@ def read_pilot(
     from parlai_humaneval.tables.files import read_tables
 
     if not path.exists():
-        raise PlanError(f"--pilot {path}: there is no such folder or table; export --out writes one")
+        raise PlanError(f"--pilot {path}: there is no such folder or table", try_="export --out writes one")
     try:
         tables = read_tables(path, repeats=repeats)
     except (TableError, OSError) as error:
@@ -129,14 +128,14 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     from parlai_humaneval.statistics.ratings.correlations import measures_of
 
     measures = measures_of(tables)
-    if not measures and _only_ties(tables):
+    if not measures and _has_only_ties(tables):
         raise PlanError(
-            "the pilot holds only ties, from which nothing can be planned: leave --pilot out, and give --technique and "
-            "(where a technique has ties) --discordance"
+            "the pilot holds only ties, from which nothing can be planned",
+            try_="leave --pilot out, and give --technique and (where a technique has ties) --discordance",
         )
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
-        raise PlanError(_no_technique(measures, there))
+        raise _no_technique(measures, there)
     wanted = name or there[0]
     recorded = recorded_as(wanted)
     own = [
@@ -148,8 +147,8 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
         named = f"{wanted} {setting or ''}".strip()
         held = ", ".join(there) or "nothing that names its technique"
         raise PlanError(
-            f"the pilot holds no judgements of two models by {named} ({held} is there); name what it holds with --technique "
-            "and --setting, or leave --pilot out"
+            f"the pilot holds no judgements of two models by {named} ({held} is there)",
+            try_="name what it holds with --technique and --setting, or leave --pilot out",
         )
     questions: dict[tuple[str, ...], list[Measure]] = {}
     for one in own:
@@ -158,33 +157,35 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     return max(pilots, key=lambda pilot: (pilot.n_workers >= MIN_WORKERS, -1.0 if pilot.icc is None else pilot.icc))
 
 
-def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> str:
+def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> PlanError:
     """What to say where several techniques are ``there``, or none is named."""
     if there:
-        return f"the pilot holds {', '.join(there)}: say what to plan with --technique ({', '.join(there)})"
+        return PlanError(
+            f"the pilot holds {', '.join(there)}", try_=f"say what to plan with --technique ({', '.join(there)})"
+        )
     could_be = [
         name
         for name in plannable()
         if any(not one.technique and one.source in technique(name).tables and _planned(one, name) for one in measures)
     ]
     if could_be:
-        return f"the pilot names no technique: give --technique ({', '.join(could_be)}: its tables can be of these)"
-    return (
-        "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices between two models "
-        f"or more, ticks of replies, slider scores): give tables of a pilot of {', '.join(plannable())}, or leave "
-        "--pilot out and give --technique"
+        return PlanError(
+            "the pilot names no technique", try_=f"give --technique ({', '.join(could_be)}: its tables can be of these)"
+        )
+    return PlanError(
+        "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices "
+        "between two models or more, ticks of replies, slider scores)",
+        try_=f"give tables of a pilot of {', '.join(plannable())}, or leave --pilot out and give --technique",
     )
 
 
-def _only_ties(tables: Tables) -> bool:
-    """Whether models were compared, and nobody ever won."""
+def _has_only_ties(tables: Tables) -> bool:
     from parlai_humaneval.tables.filters import nobody_won
 
     return len(tables.comparisons) > 0 and bool(nobody_won(tables.comparisons).all())
 
 
 def _planned(measure: Measure, name: str) -> bool:
-    """Is it what a plan of that technique counts? Of direct assessment the standardised score is, the raw one is not."""
     habits = plannable().get(name)
     if habits is None or measure.source not in _SOURCES[habits.measures] or not measure.of_plan:
         return False
@@ -234,13 +235,13 @@ def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     )
 
 
-def _together(measure: Measure, habits: Habits) -> list[set[str]]:
+def _together(measure: Measure, habits: PlanningDefaults) -> list[set[str]]:
     """The sets of models that were judged together: all of a measure where each worker meets all, else each two."""
     two = [{gap.model_a, gap.model_b} for gap in measure.of_plan]
     return [set().union(*two)] if habits.of_turns or habits.measures == "score" else two
 
 
-def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
+def _samples(gaps: Sequence[GapData], habits: PlanningDefaults) -> list[Floats]:
     """Judgements of each worker in each sample; of finished dialogues, of all pairs together, as one session has them."""
     if habits.held:
         return [gap.worker_sizes for gap in gaps]
@@ -248,7 +249,7 @@ def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
     return [np.unique(workers.astype(str), return_counts=True)[1].astype(float)]
 
 
-def _mean_size(groups: npt.NDArray[np.object_]) -> float:
+def _mean_size(groups: Objects) -> float:
     return len(groups) / len(set(groups))
 
 
@@ -266,7 +267,6 @@ def _number(value: object) -> float | None:
 
 
 def _counted_on(icc: float | None) -> float | None:
-    """No gain by workers who differ more than chance is counted on."""
     from parlai_humaneval.statistics.ratings.correlations import LEAST_ICC
 
     return None if icc is None else min(max(icc, LEAST_ICC), _MOST_ICC)
@@ -286,7 +286,7 @@ def _share_of_good(tables: Tables, measure: Measure) -> float | None:
     return share if share is not None and 0 < share < 1 else None
 
 
-def _minutes(tables: Tables, measure: Measure, habits: Habits, programs: Collection[str]) -> float | None:
+def _minutes(tables: Tables, measure: Measure, habits: PlanningDefaults, programs: Collection[str]) -> float | None:
     """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed.
 
     ``programs``: workers whose times say nothing of what people take.

@@ -1,12 +1,16 @@
-"""The plan of a study: how much must be collected, what that costs, and what it buys."""
+"""The plan of a study: how much must be collected, what that costs and buys; its power curve; the other techniques."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from parlai_humaneval.planning.cost import Collection, collection
+from parlai_humaneval.planning.cost import SOURCE as JUDGE_SOURCE
+from parlai_humaneval.planning.cost import Collection, collection, judge_saving
 from parlai_humaneval.planning.designs import (
     Contest,
     Design,
@@ -15,12 +19,18 @@ from parlai_humaneval.planning.designs import (
     exact_sizes,
     independent_size,
 )
-from parlai_humaneval.planning.inputs import LEAST_DIALOGUES, PlanInputs
-from parlai_humaneval.planning.judge import SOURCE as JUDGE_SOURCE
-from parlai_humaneval.planning.judge import judge_saving
+from parlai_humaneval.planning.inputs import LEAST_DIALOGUES, PlanError, PlanInputs, ask, chance_agreement, plannable
 from parlai_humaneval.planning.layout import Layout, layout
 from parlai_humaneval.planning.power import binomial_power
-from parlai_humaneval.planning.summary import analysis_words, gap_words, plan_notes, plan_sources
+from parlai_humaneval.planning.summary import (
+    DISCORDANCE_SWITCH,
+    analysis_words,
+    discordance_switched,
+    gap_words,
+    plan_notes,
+    plan_sources,
+)
+from parlai_humaneval.techniques.registry import PlanningDefaults, recorded_as
 
 
 class Plan(BaseModel):
@@ -50,7 +60,7 @@ class Plan(BaseModel):
         best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
         judge: where a judge answers all dialogues, what people must still judge, what that saves, and on what it rests.
         stop: what a study takes that ends when it is decided, as a
-            :class:`~parlai_humaneval.planning.stopping_result.UntilDecided`.
+            :class:`~parlai_humaneval.planning.stopping_summary.UntilDecided`.
         simulated: what :func:`~parlai_humaneval.planning.simulation.simulated_power` found.
         pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
         at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.
@@ -232,3 +242,124 @@ def _pairs(inputs: PlanInputs, question: PlanInputs) -> dict[str, Any] | None:
     plan = plan_study(inputs.model_copy(update={"tests": "pairs"}))
     keys = ("n_turns", "n_dialogues", "n_workers", "hours", "cost", "power", "alpha_per_test", "tests")
     return {key: getattr(plan, key) for key in keys}
+
+
+ENDINGS = (".png", ".svg", ".pdf")
+_POINTS = 60
+
+
+def power_curve(inputs: PlanInputs, *, gap: float | None = None) -> list[tuple[int, float]]:
+    """Judgements of all samples together, and the power that they buy, up to twice what the plan needs.
+
+    ``gap``: of another truth, with the sizes of the plan.
+    """
+    question = inputs.filled()
+    planned = plan_study(inputs)
+    sets = planned.n_judgements // planned.n_per_sample
+    found = layout(question if gap is None else question.model_copy(update={"gap": gap, "shares": None}))
+    sizes = np.unique(np.linspace(max(2, planned.n_per_sample // 20), 2 * planned.n_per_sample, _POINTS).astype(int))
+    return [(int(n) * sets, power_of(question, found, int(n))) for n in sizes]
+
+
+def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
+    """Write the power curve of the plan's gap, and of a half and one and a half of it, as png, svg or pdf.
+
+    Raises:
+        PlanError: the file's ending is another one, or the file cannot be written.
+    """
+    if path.suffix.lower() not in ENDINGS:
+        raise PlanError(f"a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file", where=path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    styles = ((plan.gap * 1.5, ":", "#4c72b0"), (plan.gap, "-", "#c44e52"), (plan.gap / 2, "--", "#55a868"))
+    for gap, dashes, colour in styles:
+        try:
+            points = power_curve(inputs, gap=gap) if gap != plan.gap else power_curve(inputs)
+        except PlanError:
+            continue  # one and a half of the gap may be more than is possible
+        x, y = zip(*points, strict=True)
+        axes.plot(x, y, dashes, color=colour, label=f"gap {100 * gap:.3g} points", linewidth=2)
+    axes.axhline(plan.inputs["power"], color="grey", linewidth=0.8)
+    axes.axvline(plan.n_judgements, color="grey", linewidth=0.8)
+    axes.annotate(
+        f"plan: {plan.n_judgements:,}",
+        (plan.n_judgements, 0.02),
+        xytext=(4, 0),
+        textcoords="offset points",
+        color="#444444",
+    )
+    axes.set(xlabel=f"{plan.judgement}s kept", ylabel="power", ylim=(0, 1.02), title=_title(plan))
+    axes.legend(frameon=False, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise PlanError(f"the power curve cannot be written to {path}: {error.strerror}") from error
+
+
+def _title(plan: Plan) -> str:
+    icc = plan.inputs["icc"]
+    likeness = "independent judgements" if not icc else f"ICC {icc:g}, {plan.per_worker:.3g} a worker"
+    return f"{plan.title}, {plan.models} models: {likeness}" if plan.models > 1 else f"{plan.title}: {likeness}"
+
+
+_OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None}
+
+
+def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanError]]:
+    """A plan for each technique and setting, the fewest hours first, and why some have none.
+
+    Of several models, all plans are for telling each pair apart. What belongs to one technique alone (its setting,
+    discordance, shares) is left out for the others, and each takes the papers' turns and times unless they are given.
+    The scales of the gap are alike, but not the same: a plan's ``gap_means`` says what it is.
+    """
+    plans: list[Plan] = []
+    impossible: dict[str, PlanError] = {}
+    for technique, habits in plannable().items():
+        for setting in _settings(technique, habits):
+            try:
+                plans.append(plan_study(_with(inputs, technique, setting)))
+            except PlanError as error:
+                impossible[f"{technique} {setting or ''}".strip()] = error
+    return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
+
+
+def _settings(technique: str, habits: PlanningDefaults) -> tuple[str | None, ...]:
+    # Self-chats stand under pw_dialog, whose setting they are; select-all settings differ in what goes on, not in size.
+    if recorded_as(technique) != technique:
+        return ()
+    return tuple(setting for setting in habits.settings if setting != "sata_user") or (None,)
+
+
+def _with(inputs: PlanInputs, technique: str, setting: str | None) -> PlanInputs:
+    own = technique == inputs.technique
+    update: dict[str, object] = {"technique": technique, "setting": setting}
+    if not own or (inputs.setting and setting != inputs.setting):
+        update = {**_OF_ONE_TECHNIQUE, **update}
+    gap = inputs.filled().gap if inputs.gap is None else inputs.gap
+    # Pairs under every technique: a test of all models at once says less, and needs fewer.
+    tests = inputs.tests if inputs.method == "liu2023" else "pairs"
+    alone = ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None})
+    # An agreement that chance reaches under this technique is no reason to have no plan of people's answers.
+    helps = inputs.judge_agreement is not None and inputs.judge_agreement > chance_agreement(alone)
+    return alone.model_copy(update={"judge_agreement": inputs.judge_agreement}) if helps else alone
+
+
+def comparison_notes(plans: Sequence[Plan]) -> list[str]:
+    """What one must know to compare the plans of several models with those of two."""
+    switched = any(
+        discordance_switched(plan.technique, plan.setting, plan.models, plan.inputs["discordance"]) for plan in plans
+    )
+    return [DISCORDANCE_SWITCH] if switched else []
+
+
+def comparison_words(plans: list[Plan]) -> str:
+    """“For this gap, PW-Turn needs 40 hours, …”."""
+    if not plans:
+        return "No technique can be planned for this gap."
+    parts = [f"{plan.title} needs {plan.hours:,.0f} hours (${plan.cost:,.0f})" for plan in plans]
+    return f"For a gap of {100 * plans[0].gap:.3g} points, " + ", ".join(parts) + "."

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import (
     chdtr,
     chdtri,
@@ -29,7 +28,7 @@ from scipy.special import (
     xlogy,
 )
 
-Floats = npt.NDArray[np.float64]
+from parlai_humaneval._util.arrays import Flags, Floats
 
 MAX_EXACT = 50_000
 """Beyond it the binomial test's power is that of the normal test, which is then as good."""
@@ -58,7 +57,7 @@ def binomial_power(n: int, p0: float, p1: float, alpha: float = 0.05) -> float:
     return float(_chances(n, p1)[rejected_counts(n, p0, alpha)].sum())
 
 
-def rejected_counts(n: int, p0: float, alpha: float) -> npt.NDArray[np.bool_]:
+def rejected_counts(n: int, p0: float, alpha: float) -> Flags:
     """For each number of successes from 0 to n: does the exact binomial test reject ``p0``?"""
     chances = _chances(n, p0)
     order = np.argsort(chances, kind="stable")
@@ -138,7 +137,6 @@ def deciding_power(
 
 @lru_cache(maxsize=4_000)
 def _spreads(df: float) -> Floats:
-    """Estimated variances by the true one, all as likely."""
     shares = (np.arange(_NODES) + 0.5) / _NODES
     return np.ones(1) if not math.isfinite(df) else np.asarray(chdtri(df, 1 - shares) / df)
 
@@ -175,7 +173,6 @@ def _joint_critical(df: int, clusters: float, alpha: float) -> float:
 
 
 def _chances(n: int, p: float) -> Floats:
-    """Of each number of successes."""
     k = np.arange(n + 1)
     logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
     chances: Floats = np.exp(logs)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from parlai_humaneval.planning.design_effect import Likeness, normal_nodes
+from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval.planning.design_effect import Clustering, normal_nodes
 from parlai_humaneval.planning.designs import Contest
 from parlai_humaneval.planning.inputs import PlanError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _WIDEST = 6.0
 """Standard deviation of a lognormal distribution in which one worker gives nearly everything."""
 
@@ -74,7 +72,7 @@ def answers_of_workers(chances: Floats, sizes: Ints, icc: float, studies: int, r
 
 
 def leads_of_dialogues(
-    contest: Contest, codes: Sequence[Ints], likeness: Likeness, effects: Sequence[Floats], rng: np.random.Generator
+    contest: Contest, codes: Sequence[Ints], likeness: Clustering, effects: Sequence[Floats], rng: np.random.Generator
 ) -> Ints:
     """1, 0 or −1 by where a normal score stands between two thresholds: studies × judgements.
 
@@ -87,8 +85,9 @@ def leads_of_dialogues(
     own = 1 - sum(shares)
     if own <= 0:
         raise PlanError(
-            f"workers with an ICC of {likeness.icc:g} and dialogues with one of {likeness.dialogue_icc:g} leave no room for "
-            "anything else: give a lower --icc or --dialogue-icc"
+            f"workers with an ICC of {likeness.icc:g} and dialogues with one of {likeness.dialogue_icc:g} "
+            "leave no room for anything else",
+            try_="give a lower --icc or --dialogue-icc",
         )
     score = math.sqrt(own) * rng.standard_normal((len(effects[0]), len(codes[0])))
     for share, code, drawn, sign in zip(shares, codes, effects, (1, 1, -1), strict=False):

@@ -12,15 +12,15 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logit
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.planning.cost import collection, collection_of, with_losses
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.plan import plan_study, size_of
-from parlai_humaneval.planning.stopping_result import STUDIES, Needed, Truth, UntilDecided
-from parlai_humaneval.planning.stopping_summary import until_decided_words
+from parlai_humaneval.planning.stopping_summary import STUDIES, Needed, Truth, UntilDecided, until_decided_words
 from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import MOST_RISK, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Floats, simulate, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, simulate, win_rates
 
 STEPS = (0.0, 0.5, 1.0, 2.0)
 """How far each model is above the next in the truths that are simulated, in gaps."""
@@ -71,7 +71,7 @@ def plan_until_decided(
     question = inputs.filled()
     _check(question, margin)
     rule, crowd = _rule(question, margin), _crowd(question)
-    truths = [step for step in STEPS if _is_possible(question, step)]
+    truths = [step for step in STEPS if step * _share_gap(question) < _decisive(question)]
     studies = studies or usual_studies(len(rule.models))
     for_cap = min(studies, _FOR_A_CAP) if max_dialogues is None else 0
     told = _adding_up(for_cap + studies * len(truths), on_progress)
@@ -133,10 +133,9 @@ def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
 
 
 def _check(question: PlanInputs, margin: float | None) -> None:
-    """What the rule, or its simulation, has no answer to."""
     name, habits = question.technique, question.habits
     if question.method == "liu2023":
-        raise PlanError("--stop decided has nothing of the sizes of Liu et al. 2023: leave --method out")
+        raise PlanError("--stop decided has nothing of the sizes of Liu et al. 2023", try_="leave --method out")
     if name not in decidable():
         why = (
             "its raters judge the same dialogues, and the rule takes raters for independent"
@@ -144,33 +143,37 @@ def _check(question: PlanInputs, margin: float | None) -> None:
             else "it rates models one at a time, so that none wins against another"
         )
         known = ", ".join(decidable())
-        raise PlanError(f"{name} cannot end when decided: {why}; leave --stop out, or give --technique ({known})")
+        raise PlanError(
+            f"{name} cannot end when decided: {why}", try_=f"leave --stop out, or give --technique ({known})"
+        )
     if habits.at_once and (question.models or 2) > 2:
         raise PlanError(
-            f"{name} shows {question.models} models at once, and what such a turn tells of each two is not simulated; "
-            "give --models 2, or --technique pw_turn, or leave --stop out"
+            f"{name} shows {question.models} models at once, and what such a turn tells of each two is not simulated",
+            try_="give --models 2, or --technique pw_turn, or leave --stop out",
         )
     if (question.models or 2) > _MOST_MODELS:
         raise PlanError(
-            f"--models {question.models}: studies that end when decided are simulated of at most {_MOST_MODELS}; give "
-            f"--models {_MOST_MODELS}, or leave --stop out"
+            f"--models {question.models}: studies that end when decided are simulated of at most {_MOST_MODELS}",
+            try_=f"give --models {_MOST_MODELS}, or leave --stop out",
         )
     if not habits.held and question.dialogue_icc and (question.reuse or 1) > 1:
         raise PlanError(
-            f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged {question.reuse} times, but "
-            "the rule takes raters for independent; give --reuse 1, so that nobody judges another's dialogues"
+            f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
+            f"{question.reuse} times, but the rule takes raters for independent",
+            try_="give --reuse 1, so that nobody judges another's dialogues",
         )
     if _share_gap(question) >= _decisive(question):
-        raise PlanError(f"--gap {question.gap:g}: one model would win all that is no tie; give a smaller --gap")
+        raise PlanError(f"--gap {question.gap:g}: one model would win all that is no tie", try_="give a smaller --gap")
     if (question.icc or 0.0) >= _decisive(question):
         raise PlanError(
-            f"--icc {question.icc:g}: answers of which {1 - _decisive(question):.2g} are ties by chance cannot be so much "
-            f"alike; give an --icc below {_decisive(question):.2g}"
+            f"--icc {question.icc:g}: answers of which {1 - _decisive(question):.2g} are ties by chance "
+            "cannot be so much alike",
+            try_=f"give an --icc below {_decisive(question):.2g}",
         )
     if question.alpha > MOST_RISK:
-        raise PlanError(f"--alpha {question.alpha:g} is no rate of false claims to stop with; give --alpha 0.05")
+        raise PlanError(f"--alpha {question.alpha:g} is no rate of false claims to stop with", try_="give --alpha 0.05")
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        raise PlanError(f"--margin {margin:g}: {_why_no_margin(margin)}; give, say, --margin 0.1 for ten points")
+        raise PlanError(f"--margin {margin:g}: {_why_no_margin(margin)}", try_="give, say, --margin 0.1 for ten points")
 
 
 def _why_no_margin(margin: float) -> str:
@@ -182,7 +185,6 @@ def _why_no_margin(margin: float) -> str:
 
 
 def _decisive(question: PlanInputs) -> float:
-    """Share of answers that are no tie."""
     return question.discordance or 1.0
 
 
@@ -196,8 +198,8 @@ def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
     margin = _share_gap(question) if margin is None else margin
     if margin < SMALLEST_MARGIN:
         raise PlanError(
-            f"--gap {question.gap:g} is too small to be the margin, within which two models count as equal; give a --margin "
-            f"of {SMALLEST_MARGIN:g} or more"
+            f"--gap {question.gap:g} is too small to be the margin, within which two models count as equal",
+            try_=f"give a --margin of {SMALLEST_MARGIN:g} or more",
         )
     return StoppingRule(
         models=tuple(f"model {number + 1}" for number in range(question.models or 2)),
@@ -218,10 +220,6 @@ def _crowd(question: PlanInputs) -> Crowd:
         most=max(_MOST_DIALOGUES, math.ceil(4 * dialogues)),
         ties=1 - _decisive(question),
     )
-
-
-def _is_possible(question: PlanInputs, step: float) -> bool:
-    return step * _share_gap(question) < _decisive(question)
 
 
 def _rates(question: PlanInputs, step: float) -> Floats:
@@ -249,19 +247,18 @@ def _chosen_cap(
 
 
 def _rounded_up(number: int) -> int:
-    """To two digits."""
     step = int(10 ** max(0, len(str(number)) - 2))
     return math.ceil(number / step) * step
 
 
 def _capped(question: PlanInputs, rule: StoppingRule, cap: int) -> StoppingRule:
-    """The rule for what remains after checks of ``cap`` dialogues that are collected."""
     fewest = with_losses(question, rule.fewest)
     if cap < fewest:
         lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""
         raise PlanError(
-            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues each{lost} "
-            f"need {fewest}; give --max-dialogues {fewest} or more, or leave it out"
+            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues "
+            f"each{lost} need {fewest}",
+            try_=f"give --max-dialogues {fewest} or more, or leave it out",
         )
     kept = math.floor(cap * (1 - (question.exclusion or 0.0)) + 1e-9)
     return rule.model_copy(update={"max_dialogues": kept})
@@ -323,7 +320,6 @@ def _truth(
 
 
 def _adding_up(total: int, on_progress: Callable[[int, int], None] | None) -> Callable[[int], None]:
-    """Tells how many studies have ended of how many, when told of some more."""
     ended = 0
 
     def told(more: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from parlai_humaneval.planning.cost import Collection
-from parlai_humaneval.planning.design_effect import Likeness, dialogue_icc
+from parlai_humaneval.planning.design_effect import Clustering, dialogue_icc
 from parlai_humaneval.planning.designs import (
     MIN_WORKERS,
     Contest,
@@ -136,7 +136,7 @@ def plan_notes(
 def _pay_notes(question: PlanInputs, collected: Collection) -> list[str]:
     """What is paid, and what an hour comes to: practice is worked, and not paid."""
     fee = (
-        "; Amazon Mechanical Turk takes 40 % (--fee 0.4) of tasks posted with ten or more assignments."
+        "; some sites take 40 % (--fee 0.4) of tasks posted with ten or more assignments."
         if question.fee == 0.2
         else "."
     )
@@ -153,7 +153,6 @@ def _pay_notes(question: PlanInputs, collected: Collection) -> list[str]:
 
 
 def _sample_notes(question: PlanInputs) -> list[str]:
-    """What the shares and the discordance stand for."""
     notes = []
     if question.shares is not None:
         notes.append(f"The shares are of {question.models} models, and so is the plan.")
@@ -215,7 +214,7 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
     return notes
 
 
-def _inequality_words(likeness: Likeness) -> str:
+def _inequality_words(likeness: Clustering) -> str:
     if not likeness.inequality:
         return ", all as many (--worker-inequality 0),"
     equal = 100 / likeness.workers_an_effective_one
@@ -225,7 +224,6 @@ def _inequality_words(likeness: Likeness) -> str:
 
 
 def _dialogue_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:
-    """What it costs to judge the same dialogues again and again, and how often is best for the money."""
     likeness = found.likeness.at(plan["n_per_sample"])
     if not likeness.reused:
         return []

@@ -146,8 +146,6 @@ def _judgements(records: Iterable[Rated]) -> int:
 
 @dataclass(frozen=True)
 class _Judged:
-    """Records, the verdicts on each, and those on their workers."""
-
     records: Sequence[Rated]
     of_dialogues: Sequence[Sequence[Verdict]]
     of_workers: Mapping[str, Sequence[Verdict]]
@@ -163,7 +161,6 @@ class _Judged:
                 yield worker, verdict
 
     def failures(self) -> list[Failure]:
-        """Those of dialogues, then those of workers."""
         dialogues = [
             Failure(check=verdict.check, worker=record.worker, dialogue_id=record.dialogue_id, reason=verdict.reason)
             for record, verdict in self._verdicts()
@@ -177,8 +174,6 @@ class _Judged:
         return dialogues + workers
 
     def left_out(self, scope: Scope, check: str | None = None) -> list[bool]:
-        """Whether each record goes, by all checks or by one alone."""
-
         def fails(verdicts: Sequence[Verdict]) -> bool:
             return any(verdict.passed is False and check in (None, verdict.check) for verdict in verdicts)
 

@@ -1,27 +1,21 @@
-"""Checks on a worker's slider ratings (Ji et al. 2022, §3.2), on plain arrays, on a table, and on records."""
+"""Checks on a worker's slider ratings (Ji et al. 2022, §3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from parlai_humaneval.quality.verdicts import Finding
 from parlai_humaneval.schema.records import DialogueRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALPHA = 0.05
 """“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
 
 MOST_EXACT = 20
 """Ratings of either side up to which the test is exact, as in :mod:`parlai_humaneval.statistics.core.ranks`."""
-
-POSITIVE_CRITERIA = ("interesting", "fun", "consistent", "fluent", "topic")
-"""The criteria of Ji et al. where a high rating is a good one. The published pass rates come from these alone."""
 
 
 class RankSum(NamedTuple):
@@ -54,52 +48,12 @@ def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float
         raise ValueError("a rating is nan or infinite: leave unanswered ones out")
     if np.ptp(together) == 0:
         return RankSum(False, 1.0)
-    from scipy.stats import mannwhitneyu  # here, and pandas below: a launch reads this module, and needs neither
+    from scipy.stats import mannwhitneyu  # here: a launch reads this module, and needs no scipy
 
     untied = np.unique(together).size == together.size
     method = "exact" if untied and max(low.size, high.size) <= MOST_EXACT else "asymptotic"
     p = float(mannwhitneyu(low, high, alternative="less", method=method).pvalue)
     return RankSum(p < alpha, p)
-
-
-def rank_sum_by_worker(
-    ratings: pd.DataFrame,
-    degraded: str,
-    *,
-    criteria: Collection[str] = POSITIVE_CRITERIA,
-    alpha: float = ALPHA,
-) -> pd.DataFrame:
-    """The rank-sum check of every worker of a table; all units of a worker are pooled.
-
-    Args:
-        ratings: a row per rating, with columns ``worker_id``, ``model``, ``criterion`` and ``value`` (not reversed);
-            missing ratings are left out.
-        degraded: name of the degraded model.
-        criteria: those that count; the others are left out.
-        alpha: passed where p is below it.
-
-    Returns:
-        A row per worker, in order of first appearance: ``worker_id``, ``n_degraded``, ``n_others`` (ratings used),
-        ``p``, ``passed`` (nullable: unknown where one side has no rating).
-    """
-    import pandas as pd
-
-    used = ratings.loc[ratings["criterion"].isin(list(criteria)) & ratings["value"].notna()]
-    is_degraded = used["model"] == degraded
-    low, high = _by_worker(used.loc[is_degraded]), _by_worker(used.loc[~is_degraded])
-    nothing = np.empty(0)
-    rows = []
-    for worker in ratings["worker_id"].unique():
-        own, other = low.get(worker, nothing), high.get(worker, nothing)
-        result = degraded_rated_lower(own, other, alpha=alpha)
-        rows.append((worker, own.size, other.size, result.p, result.passed))
-    table: pd.DataFrame = pd.DataFrame(rows, columns=["worker_id", "n_degraded", "n_others", "p", "passed"])
-    typed: pd.DataFrame = table.astype({"p": "float64", "passed": "boolean"})
-    return typed
-
-
-def _by_worker(ratings: pd.DataFrame) -> dict[Hashable, NDArray[np.float64]]:
-    return {worker: rated.to_numpy(dtype=float) for worker, rated in ratings.groupby("worker_id", sort=False)["value"]}
 
 
 def _slider_ratings(record: DialogueRecord, *, positive_only: bool = False) -> list[float]:

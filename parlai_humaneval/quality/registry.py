@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from parlai_humaneval._util.text import suggestion
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval.quality import choices, judgements, messages, ratings
 from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, JudgementCheck, Verdict, WorkerCheck
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
@@ -73,8 +73,8 @@ def known_checks(names: Iterable[str]) -> tuple[str, ...]:
     unknown = [name for name in wanted if name not in CHECKS]
     if unknown:
         what = f"there is no check {unknown[0]!r}" if len(unknown) == 1 else f"there are no checks {', '.join(unknown)}"
-        meant = suggestion(unknown[0], CHECKS) if len(unknown) == 1 else ""
-        raise CheckError(f"{what}{f'{meant} Known' if meant else '; known'} checks: {', '.join(CHECKS)}")
+        meant = misspelt(unknown[0], CHECKS) if len(unknown) == 1 else None
+        raise CheckError(what, misspelt=meant, try_=f"known checks: {', '.join(CHECKS)}")
     return wanted
 
 

@@ -9,13 +9,14 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
 
 Scope = Literal["dialogue", "worker"]
 Judged = TypeVar("Judged")
 
 
-class CheckError(ValueError):
+class CheckError(HumanevalError, ValueError):
     """A check that does not exist, or settings of checks that cannot be used; the message lists what there is."""
 
 
@@ -49,8 +50,6 @@ class Verdict(BaseModel):
 
 @dataclass(frozen=True)
 class _Check(Generic[Judged]):
-    """A check by its name; ``source`` and ``description`` are for people."""
-
     name: str
     source: str
     description: str

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from parlai_humaneval.report.designs import designs_of, models_in
-from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts
+from parlai_humaneval.report.document import Document, TaskFacts, with_labels
 from parlai_humaneval.report.examples import examples_of
-from parlai_humaneval.report.facts import facts_of
+from parlai_humaneval.report.facts import designs_of, facts_of, models_in
 from parlai_humaneval.report.registry import sections
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.stopped_studies import with_labels
+from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.summary import with_what_leads
 from parlai_humaneval.statistics.core.formatting import counted, listed
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import Repeats, TableError, TableName
+from parlai_humaneval.tables.columns import Repeats, TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.filters import is_set
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.registry import techniques
 
 NAMED = 4
 """Of more models only the number is told."""
 
 
-def make_document(
+def build_report(
     tables: Tables,
     options: Options | None = None,
     *,
@@ -52,23 +50,12 @@ def make_document(
     found = with_labels(with_what_leads(sections(tables, chosen)))
     facts = facts_of(tables, chosen, title=title or default_title(tables), task=task, notes=notes, now=now)
     return Document(
-        facts=facts.model_copy(update={"left_out": list(_left_out(found))}),
+        facts=facts.model_copy(
+            update={"left_out": [left for section in found.values() if (left := section.left_out())]}
+        ),
         sections=found,
         examples=examples_of(tables, seed=chosen.seed),
     )
-
-
-def _left_out(found: Mapping[str, Section]) -> Iterator[SectionLeftOut]:
-    from parlai_humaneval.report.sections.direct_assessment import DirectAssessment
-
-    for section in found.values():
-        if isinstance(section, DirectAssessment) and section.workers.left_out:
-            yield SectionLeftOut(
-                section=section.TITLE,
-                why="did not rate the degraded model, which is bad on purpose, lower than the others",
-                workers=section.workers.left_out,
-                of=section.workers.total,
-            )
 
 
 def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
@@ -79,10 +66,12 @@ def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
     """
     if not folder.is_dir():
         what = "is a file, not a folder of tables" if folder.exists() else "is not there"
-        raise TableError(f"{folder} {what}. Name the folder that holds turns.csv, comparisons.csv, ratings.csv …")
+        raise TableError(
+            f"{folder} {what}", try_="name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
+        )
     found = read_tables(folder, repeats=repeats)
     if not any(len(getattr(found, name)) for name in get_args(TableName)):
-        raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
+        raise TableError(f"The tables in {folder} have no rows: there is nothing to report")
     return found
 
 

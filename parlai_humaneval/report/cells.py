@@ -9,11 +9,11 @@ from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     MINUS,
+    format_number,
+    format_range,
     money_words,
-    number_words,
     p_cell,
     percent,
-    percent_range,
     points_range,
     points_words,
     seconds_words,
@@ -115,7 +115,6 @@ def _common_label(low: str, high: str) -> str:
 
 
 def _without_end(label: str) -> tuple[str, bool]:
-    """A label without the word for its end of an interval, and whether it began with that."""
     words = label.split()
     for place, is_first in ((0, True), (-1, False)):
         if words and words[place].strip(",:").lower() in ENDS:
@@ -151,7 +150,7 @@ def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
     if low is None or high is None:
         return ABSENT
     if kind == "share" and not isinstance(low, str) and not isinstance(high, str) and min(low, high) >= 0:
-        return percent_range(low, high)
+        return format_range(low, high)
     if kind == "points" and not isinstance(low, str) and not isinstance(high, str):
         return points_range(low, high)
     return f"{cell_text(low, kind)} to {cell_text(high, kind)}"
@@ -164,10 +163,10 @@ def _points(value: float) -> str:
 def _number(value: float) -> str:
     """Three decimals; fewer of numbers that are so large that nobody reads them."""
     if abs(value) < TENS:
-        return number_words(value)
+        return format_number(value)
     if float(value).is_integer():
         return f"{round(value):,}"
-    return f"{value:,.1f}" if abs(value) >= TENS**2 else number_words(value)
+    return f"{value:,.1f}" if abs(value) >= TENS**2 else format_number(value)
 
 
 _WRITTEN: Mapping[CellKind, Callable[[float], str]] = {

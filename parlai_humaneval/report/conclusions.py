@@ -11,20 +11,19 @@ from math import isclose
 
 import numpy as np
 
-from parlai_humaneval.report.figures import square
 from parlai_humaneval.report.rows import Row, both_tests, ends, published
 from parlai_humaneval.report.section import Best, ModelLine, PairLine, Summary
-from parlai_humaneval.report.views import HeatFigure, Method
+from parlai_humaneval.report.views import HeatFigure, Method, square
 from parlai_humaneval.statistics.core.clustered import AGREE, FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.core.effect_sizes import complement
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     counted,
+    format_number,
+    format_p,
+    format_range,
     listed,
-    number_words,
-    p_words,
     percent,
-    percent_range,
 )
 from parlai_humaneval.statistics.core.once_each import counts_matter, once_each_of, rescaled
 from parlai_humaneval.statistics.core.proportions import SOURCE as RATES_SOURCE
@@ -107,7 +106,6 @@ def best_of_pairs(
 
 
 def _all_tested(models: Sequence[str], tested: Sequence[PairLine]) -> bool:
-    """Whether every two of ``models`` were tested against each other."""
     return (
         sum(pair.first in models and pair.second in models for pair in tested) == len(models) * (len(models) - 1) // 2
     )
@@ -177,8 +175,8 @@ def below_words(best: Best, pairs: Sequence[PairLine]) -> str:
     between = [pair for pair in pairs if {pair.first, pair.second} == {*best.told} and pair.differs is not None]
     for pair in between:
         if pair.differs:
-            return f"{pair.first} ranks above {pair.second} ({p_words(pair.p_decides)})."
-        return f"{listed(best.told)} are statistically tied ({p_words(pair.p_decides)})."
+            return f"{pair.first} ranks above {pair.second} ({format_p(pair.p_decides)})."
+        return f"{listed(best.told)} are statistically tied ({format_p(pair.p_decides)})."
     return ""
 
 
@@ -269,9 +267,9 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
 def counted_once(results: Iterable[Result]) -> list[str]:
     """Where it matters for the answer whether every answer counts, or every worker once: a sentence for each result."""
     return [
-        f"{result.name[:1].upper()}{result.name[1:]} is {number_words(result.estimate)} ({p_words(result.p_decides)}) when "
-        f"every answer counts, but {number_words(once.estimate)} ({p_words(once.p_decides)}) when every worker counts once: "
-        "workers with many answers judge differently from the others. Say which of the two your claim is about."
+        f"{result.name[:1].upper()}{result.name[1:]} is {format_number(result.estimate)} ({format_p(result.p_decides)}) "
+        f"when every answer counts, but {format_number(once.estimate)} ({format_p(once.p_decides)}) when every worker "
+        "counts once: workers with many answers judge differently from the others. Say which of the two your claim is about."
         for result in results
         if (once := once_each_of(result)) and counts_matter(result)
     ]
@@ -301,9 +299,9 @@ def clusters_words(result: Result | None, workers: int, whose: str = "") -> str:
 
 def deciding_p(p: float | None, p_holm: float | None) -> str:
     """“p = .011 after Holm's correction (p = .004 without)”; the one p where nothing was corrected."""
-    if p is None or p_holm is None or p_words(p) == p_words(p_holm):
-        return p_words(p)
-    return f"{p_words(p_holm)} after Holm's correction ({p_words(p)} without)"
+    if p is None or p_holm is None or format_p(p) == format_p(p_holm):
+        return format_p(p)
+    return f"{format_p(p_holm)} after Holm's correction ({format_p(p)} without)"
 
 
 def once_more(first: str, how: str) -> str:
@@ -317,8 +315,8 @@ def pair_p(pair: PairLine) -> str:
         return deciding_p(pair.p_clustered, pair.p_decides)
     holm = " after Holm's correction" if pair.family_tests > 1 else ""
     return (
-        f"{p_words(pair.p_decides)}{holm} if every answer were independent, which as the larger decides (by worker "
-        f"{p_words(pair.p_clustered)}{' without' if holm else ''})"
+        f"{format_p(pair.p_decides)}{holm} if every answer were independent, which as the larger decides (by worker "
+        f"{format_p(pair.p_clustered)}{' without' if holm else ''})"
     )
 
 
@@ -473,7 +471,7 @@ class WonPair(Row):
         """“a won 62 % of the comparisons with b that were decided, WHERE (1 tie left out); 95 % interval 47–72 %, p = .31;
         they are statistically tied”; where it is adjusted for places, this is said, with the win rate as counted."""
         rate = self.told if self.a_leads else complement(self.told)
-        shares = percent_range(rate.ci_low, rate.ci_high)
+        shares = format_range(rate.ci_low, rate.ci_high)
         interval = "no interval can be given" if rate.ci_low is None else f"{percent(rate.level)} interval {shares}"
         ties = f" ({counted(self.ties, 'tie')} left out)" if self.ties else ""
         apart = "; they are statistically tied" if self.differs is False else ""
@@ -486,7 +484,6 @@ class WonPair(Row):
 
 
 def _as_lead(rate: Result) -> Result:
-    """A win rate as a difference of both models."""
     return rescaled(rate, lambda share: 2 * share - 1)
 
 

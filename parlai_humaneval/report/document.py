@@ -1,21 +1,53 @@
-"""What a report document holds."""
+"""What a report document holds, and what ordinary answers say of a study that ended when it was decided."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from parlai_humaneval.quality.exclusion import Exclusions
-from parlai_humaneval.report.conclusions import told_leader
-from parlai_humaneval.report.section import Section, Summary
-from parlai_humaneval.report.stopped_studies import labelled
+from parlai_humaneval.report.conclusions import DECIDED, told_leader
+from parlai_humaneval.report.section import Section, SectionLeftOut, Summary
 from parlai_humaneval.report.summary import SUPERIORITY_METHOD, leading, verdict_of
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import Repeated
 from parlai_humaneval.tables.filters import RaterKinds
+
+TESTED_TOO = ("crowd_time",)
+"""Sections that answer no question, and test models all the same."""
+
+
+def labels_in(sections: Mapping[str, Section]) -> Mapping[tuple[str, str, str], str]:
+    """Technique, setting, metric → what other sections say of a study of it that ended when it was decided."""
+    return {} if DECIDED not in sections else sections[DECIDED].labels()
+
+
+def labelled(summary: Summary, sections: Mapping[str, Section]) -> Summary:
+    """The summary; where its study ended when it was decided, that is its first remark."""
+    label = labels_in(sections).get((summary.technique, summary.setting, summary.metric))
+    if summary.section == DECIDED or label is None:
+        return summary
+    return summary.model_copy(update={"remarks": [label, *summary.remarks]})
+
+
+def with_labels(sections: Mapping[str, Section]) -> dict[str, Section]:
+    """The sections; each that estimates or tests something of such a study says so first."""
+    labels = labels_in(sections)
+    return {key: _labelled(key, section, labels) for key, section in sections.items()}
+
+
+def _labelled(key: str, section: Section, labels: Mapping[tuple[str, str, str], str]) -> Section:
+    designs = [(answer.technique, answer.setting, answer.metric) for answer in section.summary()]
+    found = dict.fromkeys(labels[design] for design in designs if design in labels)
+    if labels and key in TESTED_TOO:
+        found = dict.fromkeys(labels.values())
+    if key == DECIDED or not found:
+        return section
+    return section.model_copy(update={"remarks": [*found, *section.remarks]})
+
 
 SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
@@ -187,18 +219,6 @@ class Raters(Part):
     last_day: str = ""
 
 
-class SectionLeftOut(Part):
-    """Workers whom a section leaves out by a check of its own, although their answers are in the tables.
-
-    ``section``: its title; ``why``: what they did, after “who”; ``of``: as many workers were checked.
-    """
-
-    section: str
-    why: str
-    workers: list[str]
-    of: int
-
-
 class Facts(Part):
     """All that stands in a document beside its sections.
 
@@ -320,10 +340,9 @@ class Document(BaseModel):
     def summaries(self) -> list[Summary]:
         """The answers of all sections, each with who leads; those of a study that ended when it was decided say so."""
         answers = (summary for section in self.sections.values() for summary in section.summary())
-        return [self._citing(told_leader(labelled(summary, self.sections))) for summary in answers]
+        return [self._with_citation(told_leader(labelled(summary, self.sections))) for summary in answers]
 
-    def _citing(self, answer: Summary) -> Summary:
-        """The answer with the table to cite."""
+    def _with_citation(self, answer: Summary) -> Summary:
         section = self.sections.get(answer.section)
         if not self._titles:
             tables = (table for one in self.sections.values() for table in one.data_tables())

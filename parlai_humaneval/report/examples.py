@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.designs import HUMAN
 from parlai_humaneval.report.document import Bubble, Example, ExampleTurn, Mark
+from parlai_humaneval.report.facts import HUMAN
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, is_set
 from parlai_humaneval.tables.schema import LABELS

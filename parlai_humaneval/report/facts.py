@@ -1,4 +1,4 @@
-"""What a document says of the data beside its statistics: questions, set-up, raters, versions."""
+"""What a document says of the data beside its statistics: designs, questions, set-up, raters, versions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval import __version__
-from parlai_humaneval.report.designs import designs_of, models_in
+from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval.report.document import (
     AttentionChecks,
+    Design,
     DialogueCount,
     Facts,
     Flagged,
@@ -28,7 +29,62 @@ from parlai_humaneval.report.document import (
 )
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.filters import Mask, finished, is_set, median, rater_kinds, unique
+from parlai_humaneval.tables.filters import finished, is_set, median, rater_kinds, unique
+
+HUMAN = "human"
+"""In segments the people whose dialogues were judged; in other tables a model may have this name."""
+Cell = tuple[str, str, str]
+"""Technique, setting, metric; empty where a table does not say."""
+
+_MODEL_COLUMNS = {
+    "turns": ("model",),
+    "comparisons": ("model_a", "model_b"),
+    "ratings": ("model",),
+    "segments": ("model", "opponent"),
+}
+"""Tables of answers; ``points`` repeats turns."""
+
+
+def models_in(tables: Tables) -> set[str]:
+    """Every model that was rated; people whose dialogues were rated are none."""
+    return {name for table, columns in _MODEL_COLUMNS.items() for name in _model_names(getattr(tables, table), table)}
+
+
+def designs_of(tables: Tables) -> list[Design]:
+    """Sorted by technique, setting and metric."""
+    rows: dict[Cell, dict[str, int]] = {}
+    models: dict[Cell, set[str]] = {}
+    workers: dict[Cell, set[str]] = {}
+    for table, columns in _MODEL_COLUMNS.items():
+        for cell, own in _cells(getattr(tables, table)[["technique", "setting", "metric", "worker_id", *columns]]):
+            rows.setdefault(cell, {})[table] = len(own)
+            models.setdefault(cell, set()).update(_model_names(own, table))
+            workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
+    return [
+        Design(
+            technique=cell[0],
+            setting=cell[1],
+            metric=cell[2],
+            models=sorted(models[cell]),
+            workers=len(workers[cell]),
+            tables=rows[cell],
+        )
+        for cell in sorted(rows)
+    ]
+
+
+def _cells(frame: pd.DataFrame) -> Iterator[tuple[Cell, pd.DataFrame]]:
+    keys = frame[["technique", "setting", "metric"]].fillna("").astype(str)
+    for cell, own in frame.groupby([keys["technique"], keys["setting"], keys["metric"]], sort=True):
+        technique, setting, metric = map(str, cell)
+        yield (technique, setting, metric), own
+
+
+def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
+    for column in _MODEL_COLUMNS[table]:
+        for cell in frame[column].dropna().unique():
+            yield from (name for name in str(cell).split(";") if table != "segments" or name != HUMAN)
+
 
 _TURN = ["dialogue_id", "worker_id", "turn"]
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")
@@ -177,7 +233,7 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
         turns_not_answered=max(0, int(begun.sum()) - (answered or 0)) if len(dialogues) else None,
         judgements=_status_count(judgements["status"]) if len(tables.judgements) else None,
         items=int(judgements["item_id"].nunique()) if len(judgements) else None,
-        dialogues_shown=_shown(judgements),
+        dialogues_shown=int(judgements["dialogues"].str.split(";").explode().nunique()) if len(judgements) else None,
         attention_checks=_attention(checks) if len(checks) else None,
         practice=None if task is None else task.practice,
         units_per_worker_median=float(units.median()) if len(units) else None,
@@ -196,20 +252,14 @@ def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
     """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
     counts = finished(turns) | include_partial
     first_hand = turns["judgement_id"].isna().to_numpy(dtype=bool)
-    rows = turns[[*_TURN, "seconds"]][counts & _asked(turns) & first_hand]
+    rows = turns[[*_TURN, "seconds"]][counts & _asked_turns(turns) & first_hand]
     return median(rows.drop_duplicates(_TURN)["seconds"])
 
 
-def _asked(turns: pd.DataFrame) -> Mask:
-    """Rows of turns with something to tick, or with several replies to choose from."""
+def _asked_turns(turns: pd.DataFrame) -> Flags:
     several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
     choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
     return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
-
-
-def _shown(judgements: pd.DataFrame) -> int | None:
-    """Different dialogues that were judged."""
-    return int(judgements["dialogues"].str.split(";").explode().nunique()) if len(judgements) else None
 
 
 def _attention(checks: pd.DataFrame) -> AttentionChecks:
@@ -242,14 +292,13 @@ def _turns(tables: Tables) -> int | None:
 
 
 def _unfinished_workers(dialogues: pd.DataFrame, judgements: pd.DataFrame) -> int:
-    """Workers who began dialogues or judgements and completed none."""
     begun = pd.concat([dialogues["worker_id"], judgements["worker_id"]])
     ended = [_is_complete(_status(dialogues)), _is_complete(judgements["status"])]
     done = begun[np.concatenate(ended)]
     return len(set(begun.dropna()) - set(done))
 
 
-def _is_complete(status: pd.Series[Any]) -> Mask:
+def _is_complete(status: pd.Series[Any]) -> Flags:
     """What tables from elsewhere do not call unfinished is complete."""
     return status.fillna("complete").eq("complete").to_numpy(dtype=bool)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from parlai_humaneval.report.document import DialogueCount, Excluded, Facts, SectionLeftOut
-from parlai_humaneval.report.section import Summary
+from parlai_humaneval.report.document import DialogueCount, Excluded, Facts
+from parlai_humaneval.report.section import SectionLeftOut, Summary
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 from parlai_humaneval.statistics.core.formatting import counted, percent, seconds_words
 

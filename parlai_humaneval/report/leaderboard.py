@@ -106,7 +106,7 @@ def how_ranked(boards: Sequence[Board]) -> str:
 
 def ranked_models(document: Document) -> list[str]:
     """Names of all models that a leaderboard shows, sorted."""
-    return sorted({name for answer in leading(document.summaries()) for name in _models(answer)})
+    return sorted({name for answer in leading(document.summaries()) for name in _ranked_models(answer)})
 
 
 def blind_names(models: Iterable[str], seed: str, known: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -124,14 +124,12 @@ def _labels() -> Iterator[str]:
     yield from (f"Model {number}" for number in count(len(ascii_uppercase) + 1))
 
 
-def _models(answer: Summary) -> list[str]:
-    """The models of an answer, best first as its section gives them."""
+def _ranked_models(answer: Summary) -> list[str]:
     of_pairs = (name for pair in answer.pairs for name in (pair.first, pair.second))
     return list(dict.fromkeys([*(line.model for line in answer.models), *of_pairs]))
 
 
 def _renamed(answer: Summary, names: Mapping[str, str]) -> Summary:
-    """The answer under other names, and without its sentences, which have the models' own."""
     best = answer.best
 
     def called(listed: Sequence[str]) -> list[str]:
@@ -163,7 +161,6 @@ def _pair_renamed(pair: PairLine, names: Mapping[str, str]) -> PairLine:
 
 
 def _board(answer: Summary, facts: Facts) -> Board | None:
-    """None where there is nothing to rank: of one model alone."""
     standings = standings_of(answer)
     if len(standings) < 2:
         return None
@@ -176,7 +173,7 @@ def _board(answer: Summary, facts: Facts) -> Board | None:
     return Board(
         title=heading_of(answer),
         asked=list(dict.fromkeys(stated or asked)),
-        told=_told(answer),
+        told=_verdict(answer),
         standings=standings,
         answer=answer,
     )
@@ -184,7 +181,7 @@ def _board(answer: Summary, facts: Facts) -> Board | None:
 
 def standings_of(answer: Summary) -> list[Ranked]:
     """The models of an answer by their best possible rank; of equal ones the order is the answer's own."""
-    models = _models(answer)
+    models = _ranked_models(answer)
     lines = {line.model: line for line in answer.models}
     ranks = rank_ranges(models, answer.pairs)
     standings = []
@@ -205,8 +202,7 @@ def standings_of(answer: Summary) -> list[Ranked]:
     return sorted(standings, key=lambda one: one.first or 0)
 
 
-def _told(answer: Summary) -> str:
-    """Who leads, and why values may not fall with ranks; of two models, whether they differ."""
+def _verdict(answer: Summary) -> str:
     tested = [pair for pair in answer.pairs if pair.differs is not None]
     if not tested:
         only_ties = all(pair.p_clustered is not None and pair.gap is None for pair in answer.pairs)

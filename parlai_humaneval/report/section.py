@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.core.clustered import RATIO, agreement_shown
 from parlai_humaneval.statistics.core.effect_sizes import complement
-from parlai_humaneval.statistics.core.formatting import p_words
+from parlai_humaneval.statistics.core.formatting import format_p
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, DecidedBy, deciding
 from parlai_humaneval.statistics.core.once_each import OnceEach, once_each_of
 from parlai_humaneval.statistics.core.result import Result
@@ -266,6 +266,18 @@ class Summary(Part):
         return sorted(pairs, key=lambda pair: -1.0 if pair.gap is None else pair.gap, reverse=True)
 
 
+class SectionLeftOut(Part):
+    """Workers whom a section leaves out by a check of its own, although their answers are in the tables.
+
+    ``section``: its title; ``why``: what they did, after “who”; ``of``: as many workers were checked.
+    """
+
+    section: str
+    why: str
+    workers: list[str]
+    of: int
+
+
 class Section(Part, ABC):
     """One topic of a report.
 
@@ -291,6 +303,10 @@ class Section(Part, ABC):
     @abstractmethod
     def methods(self) -> list[Method]:
         """How its numbers were made."""
+
+    def left_out(self) -> SectionLeftOut | None:
+        """Workers whom the section leaves out by a check of its own; None: it counts all."""
+        return None
 
     def summary(self) -> list[Summary]:
         """Its answers, each a technique, setting, metric and question; none where it answers no question.
@@ -325,7 +341,7 @@ def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     together = (
         "the answers of a worker, and those on a dialogue," if is_by_both(clustered) else "the answers of a worker"
     )
-    first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
+    first, second = f"{format_p(p_independent)}{holm}", f"{format_p(p_clustered)}{holm}"
     if p_independent < ALPHA:
         return (
             f"{what}: significant if every answer were independent ({first}), but not once {together} "

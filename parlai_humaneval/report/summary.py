@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, winner_words
-from parlai_humaneval.report.figures import points_label
 from parlai_humaneval.report.section import DecidedRule, ModelLine, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
     Cell,
@@ -16,9 +15,10 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
     TableColumn,
+    points_label,
 )
 from parlai_humaneval.statistics.core.effect_sizes import SOURCE
-from parlai_humaneval.statistics.core.formatting import counted, p_words, percent
+from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.techniques.registry import techniques
 
 NAMED = 3
@@ -132,10 +132,10 @@ def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
     winner = ahead_of_all(answer.pairs)
     won = [pair.p_decides for pair in answer.pairs if pair.first == winner and pair.p_decides is not None]
     if winner:
-        yield f"{winner_words(answer.pairs)} ({name_of(answer)}, largest {p_words(max(won))})", len(won)
+        yield f"{winner_words(answer.pairs)} ({name_of(answer)}, largest {format_p(max(won))})", len(won)
     for pair in answer.pairs:
         if pair.differs and pair.first != winner:
-            yield f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {p_words(pair.p_decides)})", 1
+            yield f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {format_p(pair.p_decides)})", 1
 
 
 def name_of(answer: Summary) -> str:
@@ -336,7 +336,6 @@ def _short_names(answers: Sequence[Summary]) -> list[str]:
 
 
 def _keys(names: Sequence[str]) -> list[str]:
-    """Names of columns in files, each once."""
     plain = [re.sub(r"\W+", "_", name).strip("_").lower() or "answer" for name in names]
     return [f"{key}_{place}" if plain.count(key) > 1 else key for place, key in enumerate(plain, start=1)]
 
@@ -351,7 +350,6 @@ def _superiority_row(lines: Mapping[int, PairLine], keys: Mapping[int, str]) -> 
 
 
 def _without_empty(table: DataTable) -> DataTable:
-    """The table without columns in which no row has a value."""
     shown = tuple(column for column in table.columns if any(row[column.key] not in (None, "") for row in table.rows))
     return table.model_copy(update={"columns": shown})
 
@@ -432,7 +430,6 @@ def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: st
 
 
 def _rules(answers: Sequence[Summary]) -> Iterator[str]:
-    """By which rules studies ended that end when they are decided, and what intervals are."""
     rules = list(dict.fromkeys(_rule_words(answer.rule) for answer in answers if answer.rule is not None))
     yield from rules
     if rules:

@@ -29,8 +29,6 @@ class _Event(BaseModel):
 
 
 class _Begun(_Event):
-    """What the beginnings of a dialogue and of a judgement have in common."""
-
     simulated: bool | None = None
     """Whether the rater is a program of this project, as the launch knows; None: written before that was noted."""
     language: str = "en"

@@ -1,4 +1,4 @@
-"""Names of workers that tell nobody who they are, the same in every export of one data directory."""
+"""Pseudonyms of workers, the same in every export of a data directory."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import hmac
 import secrets
 from pathlib import Path
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import create_once
 
 KEY_BYTES = 32
 
 
-class PseudonymKeyError(RuntimeError):
+class PseudonymKeyError(HumanevalError, RuntimeError):
     """The key file cannot be used; the message says which and what to do."""
 
 
 class Pseudonymizer:
-    """Keyed names: without the key nobody can test whether a pseudonym belongs to a known worker id."""
+    """Makes pseudonyms with a key, without which nobody can test whether one belongs to a known worker id."""
 
     def __init__(self, secret: bytes) -> None:
         """``secret``: the key; the same key gives the same pseudonyms."""
         if len(secret) < KEY_BYTES:
-            raise PseudonymKeyError(f"A pseudonym key has at least {KEY_BYTES} bytes; this one has {len(secret)}.")
+            raise PseudonymKeyError(f"A pseudonym key has at least {KEY_BYTES} bytes, and this one has {len(secret)}")
         self._secret = secret
 
     def worker(self, name: str) -> str:
@@ -41,10 +42,10 @@ class Pseudonymizer:
         try:
             secret = create_once(path, secrets.token_bytes(KEY_BYTES))
         except OSError as error:
-            raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}.") from error
+            raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}") from error
         if len(secret) != KEY_BYTES:
             raise PseudonymKeyError(
-                f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES}). "
-                "Put the right file back, or remove it to begin with new pseudonyms."
+                f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})",
+                try_="put the right file back, or remove it to begin with new pseudonyms",
             )
         return cls(secret)

@@ -1,8 +1,6 @@
-"""Stored events → records of dialogues and of judgements: the only place.
+"""Stored events → records of dialogues and judgements. Running, finished and unfinished ones are all read here.
 
-So what is running, finished or cut off is read in one way.
-
-Points and ranks of the models of one dialogue (Ma et al. 2023, §2: a reply that is picked is a point).
+A record of a dialogue has the points and ranks of its models (Ma et al. 2023, §2: a reply that is picked is a point).
 """
 
 from __future__ import annotations
@@ -37,10 +35,10 @@ from parlai_humaneval.schema.records import AnyRated, DialogueRecord, JudgementR
 
 
 def points(record: DialogueRecord) -> dict[str, int]:
-    """Model → turns in which its reply was picked; empty where replies are not chosen from several.
+    """Model → turns in which its reply was picked; empty where no reply is picked from several.
 
-    A turn without an answer is nobody's point, and so is one in which nothing was asked. Where equal replies of two
-    models were shown as one, picking it is a point for both.
+    Turns without an answer or a question give no point. Where equal replies of two models were shown as one, picking it
+    gives both a point.
     """
     names = list(dict.fromkeys(model.name for model in record.models))
     chosen_from = record.turns and all(turn.ticks is None and not turn.continued_each for turn in record.turns)
@@ -63,7 +61,7 @@ class EventLogError(ValueError):
 
 
 def split_dialogues(events: Iterable[Event]) -> list[list[Event]]:
-    """The events of each dialogue or judgement of one unit; what stands before the first makes a part of its own."""
+    """The events of each dialogue or judgement of a unit; events before the first are a separate part."""
     parts: list[list[Event]] = []
     for event in events:
         if not parts or isinstance(event, (Started, JudgingStarted)):
@@ -96,7 +94,7 @@ def _rebuilt(
     apply: Callable[[AnyRated, Event], None],
     unfinished: Status,
 ) -> AnyRated:
-    """A record of the ``kind`` whose log starts with ``beginning``; ``apply`` takes what is not in every log."""
+    """A record of this ``kind``, whose log starts with ``beginning``; ``apply`` takes events that only this kind has."""
     name = "dialogue" if kind is DialogueRecord else "judgement"
     later = iter(events)
     first = next(later, None)
@@ -129,7 +127,7 @@ def _rebuilt(
 
 
 def _note_away(record: Rated, seconds: float) -> None:
-    """The rater goes on: until then it was nobody's time. What is complete, a later part of the unit goes on behind."""
+    """Count time until a rater resumes as nobody's, unless the record is complete: then a later part is resumed."""
     if record.status == "complete":
         return
     record.interrupted, record.away_s = False, record.away_s + seconds
@@ -140,7 +138,11 @@ def _note_away(record: Rated, seconds: float) -> None:
 def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
     match event:
         case TopicChosen() | TopicChanged():
-            _note_topic(record, event)
+            if isinstance(event, TopicChosen):
+                record.context.topic, record.context.topic_source = event.text, "free"
+                record.context.opinion = event.opinion
+            else:
+                record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
         case HumanMessage() | CandidatesShown() | NoneChosen() | Answered():
             _note_turn(record, event)
         case FinalRated():
@@ -157,14 +159,6 @@ def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
             pass
 
 
-def _note_topic(record: DialogueRecord, event: TopicChosen | TopicChanged) -> None:
-    if isinstance(event, TopicChosen):
-        record.context.topic, record.context.topic_source = event.text, "free"
-        record.context.opinion = event.opinion
-    else:
-        record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
-
-
 def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | NoneChosen | Answered) -> None:
     if isinstance(event, HumanMessage):
         record.turns.append(
@@ -177,7 +171,9 @@ def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | N
             )
         )
         return
-    turn = _turn(record, event.turn)
+    if not record.turns or record.turns[-1].turn != event.turn:
+        raise EventLogError(f"an event of turn {event.turn} stands outside that turn")
+    turn = record.turns[-1]
     if isinstance(event, CandidatesShown):
         turn.candidates, turn.shown_at = event.candidates, event.at
     elif isinstance(event, NoneChosen):
@@ -186,12 +182,6 @@ def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | N
         turn.answered_at = event.at
         for name in Answered.model_fields.keys() - {"event", "at", "turn"}:
             setattr(turn, name, getattr(event, name))
-
-
-def _turn(record: DialogueRecord, number: int) -> Turn:
-    if not record.turns or record.turns[-1].turn != number:
-        raise EventLogError(f"an event of turn {number} stands outside that turn")
-    return record.turns[-1]
 
 
 def build_rated(events: Sequence[Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:

@@ -1,12 +1,8 @@
-"""The versioned record of one rated dialogue: what was shown, answered and continued.
+"""Versioned records of what raters did: of a live dialogue, or of a judgement of finished ones.
 
-A record is rebuilt from the events that a live task wrote as they happened, so that a
-dialogue cut off in turn 4 still holds three complete turns (``status="partial"``).
-
-The versioned record of one judgement of finished dialogues: what was shown, what was asked, what was answered.
-
-The counterpart of :class:`~parlai_humaneval.schema.records.DialogueRecord` for techniques in which nobody talks:
-a rater reads one or two dialogues, or their beginnings, and answers a set of questions.
+Records are rebuilt from the events that a task wrote as they happened (:mod:`.rebuild`), so a dialogue that was interrupted
+in turn 4 still holds three complete turns (``status="partial"``). Where nobody talks, a rater reads one or two dialogues, or
+their beginnings, and answers a set of questions: that is a :class:`JudgementRecord`.
 """
 
 from __future__ import annotations
@@ -29,10 +25,9 @@ MaskKind = Literal["name", "maker", "ai_disclosure", "system_prompt", "offensive
 
 
 class Mask(Record):
-    """A span that was replaced before showing, because it gave the model away or was offensive.
+    """A span that was replaced before the reply was shown, because it gave the model away or was offensive.
 
-    Offsets are into the text before masking: ``raw_text``, unless ``changes`` say that it was made to look otherwise
-    first. ``quality.identity.unmask`` gives it back in any case.
+    Offsets are into the text before masking: ``raw_text``, unless ``changes`` name an earlier change.
     """
 
     start: int
@@ -43,15 +38,14 @@ class Mask(Record):
 
 
 class ReplyInfo(Record):
-    """What a server, or a model here, said of a reply. ``served_model``: the name by which a server calls the model.
-    ``cost`` in ``currency``.
+    """What is known of how a reply was made.
 
-    ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply,
-    without the pool's tries that ended in an error. ``outage_s``: for how many of the reply's ``latency_s`` its server was
-    out and the request was held; None: it was not. ``turns_left_out``: how many of the dialogue's oldest turns the model
-    did not read, since there were too many for it, or for ``history_limit``; None: it read them all. ``thoughts``: what the
-    model thought before the reply, where its server or its tokenizer tells that apart; what stands within the reply's text
-    is kept there (``Candidate.raw_text``). Both are noted of models without a server, too, whose ``requests`` are 0.
+    ``served_model``: the server's name for the model. ``cost`` is in ``currency``. ``finish_reason``: why the reply ended.
+    ``requests``: requests for this reply, without the pool's tries that ended in an error; 0 for a model without a server.
+    ``outage_s``: seconds of ``latency_s`` during which the server was down; None: it was up. ``turns_left_out``: the oldest
+    turns that the model did not read, as they exceeded its context or ``history_limit``; None: it read all. ``thoughts``:
+    what the model thought before the reply, where its server or tokenizer separates that; thoughts within the reply's text
+    stay there (``Candidate.raw_text``).
     """
 
     served_model: str | None = None
@@ -67,7 +61,7 @@ class ReplyInfo(Record):
 
 
 def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:
-    """Both tries for one reply together: tokens, money and requests added up, names and reasons of the second."""
+    """Two tries for one reply as one: tokens, cost and requests are added; names and reasons are the second's."""
     if first is None or second is None:
         return second or first
     counts = {key: _added(getattr(first, key), getattr(second, key)) for key in _COUNTS}
@@ -82,21 +76,20 @@ def _added(first: float | None, second: float | None) -> float | None:
 
 
 class Withdrawn(Record):
-    """A reply that nobody was shown, because its model was asked again, and why. ``text`` is the model's own."""
+    """A reply that was not shown, because its model was asked again, with the reason. ``text`` is unchanged."""
 
     text: str
     reason: str
 
 
 class Candidate(Record):
-    """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
+    """One model's reply in a turn. ``position`` counts from 1 in the order shown; ``latency_s`` in seconds.
 
-    ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say what was hidden,
-    ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
-    was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
-    only blank replies, or only such as nobody may see for the reason in ``blocked`` (the response filter refused them, or
-    they were nothing but thoughts); text is then empty and
-    position 0. ``asked_again``: what it said before in this turn, in order, where that gave it away or was refused.
+    ``raw_text`` is the model's text where the text shown differs, else None: ``masks`` are what was hidden, ``changes`` what
+    else was done (see :mod:`parlai_humaneval.display.appearance`). ``same_as``: the id of the candidate that stands for both
+    on the page, because the texts are equal. ``failed``: nothing was shown, because all replies were blank, or blocked for
+    the reason ``blocked`` (the response filter, or there were only thoughts); text is then empty and position 0.
+    ``asked_again``: earlier replies of this turn, in order, that gave the model away or were refused.
     """
 
     candidate_id: str
@@ -284,17 +277,6 @@ class DialogueRecord(RatedRecord):
     def complete_turns(self) -> list[Turn]:
         return [turn for turn in self.turns if turn.complete]
 
-
-__all__ = [
-    "AnyRated",
-    "AskedQuestion",
-    "GivenAnswer",
-    "JudgementRecord",
-    "Rated",
-    "ReplayedRating",
-    "ShownDialogue",
-    "ShownLine",
-]
 
 HUMAN = "human"
 """Stands for a person among the names of models."""

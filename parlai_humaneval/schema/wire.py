@@ -1,6 +1,6 @@
-"""What steps and answers are made of.
+"""The parts of steps and answers on the wire.
 
-What a reply's markdown comes to on a rater's page: a small tree of known parts, which holds no HTML and no address.
+A reply's markdown travels as a small tree of known parts, without HTML and addresses.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from parlai_humaneval.i18n.translate import t
 Tag = Literal[
     "p", "title", "b", "i", "s", "code", "pre", "ul", "ol", "li", "quote", "hr", "br", "table", "tr", "th", "td"
 ]
-"""``title``: a heading, which is none of the page's own; ``pre``: lines of code; ``quote``: what somebody else said."""
+"""``title``: a heading of the reply; ``pre``: lines of code; ``quote``: a block quote."""
 
 MOST_LEVELS = 16
-"""Parts within parts; the page refuses more."""
+"""Levels of nesting; the page refuses more."""
 MOST_PARTS = 5000
 """Parts and texts of one reply; the page refuses more."""
 
@@ -35,7 +35,7 @@ Markup = list[Part | str]
 
 
 MAX_TEXT = 20_000
-"""Most characters of any text that a page may send in one answer."""
+"""The most characters of a text in an answer."""
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 """What a person wrote."""
@@ -44,7 +44,7 @@ Name = Annotated[str, Field(max_length=100)]
 
 
 Words = Annotated[str, PlainSerializer(lambda text: t(text), return_type=str)]
-"""What we say, and nobody else: it goes over the wire in the language in force, and is English in the records."""
+"""Our words, not a person's or a model's: English in records, and in the rater's language on the wire."""
 
 
 class Wire(BaseModel):

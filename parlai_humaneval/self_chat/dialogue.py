@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval.dialogues.files import CONTEXT
 from parlai_humaneval.dialogues.personas import OWN, PARTNERS
 from parlai_humaneval.display.thoughts import without_thoughts
@@ -26,8 +27,10 @@ class ModelsFailed(ModelFailed):
         files: of all pairs, those of the failed models included.
     """
 
-    def __init__(self, reasons: Mapping[str, str], files: Sequence[GeneratedFile]) -> None:
-        super().__init__(list(reasons), "; ".join(dict.fromkeys(reasons.values())))
+    def __init__(self, reasons: Mapping[str, Problem], files: Sequence[GeneratedFile]) -> None:
+        facts = dict.fromkeys(reason.fact for reason in reasons.values())
+        advice = dict.fromkeys(advice for reason in reasons.values() for advice in reason.try_)
+        super().__init__(list(reasons), Problem("; ".join(facts), try_=tuple(advice)))
         self.files = list(files)
 
 
@@ -143,7 +146,7 @@ def talk(
     retries: int,
     on_load: Callable[[str], None] | None,
     on_dialogue: OnDialogue,
-) -> dict[str, str]:
+) -> dict[str, Problem]:
     """Load the models, make the dialogues that ``files`` lack, and let go of the models.
 
     Returns:
@@ -159,9 +162,9 @@ def talk(
         pool.close()
 
 
-def _load(pool: ModelPool, on_load: Callable[[str], None] | None) -> dict[str, str]:
+def _load(pool: ModelPool, on_load: Callable[[str], None] | None) -> dict[str, Problem]:
     """Load what can be loaded; a model that cannot leaves the pool, and why is returned."""
-    failed: dict[str, str] = {}
+    failed: dict[str, Problem] = {}
     begun: list[str] = []
 
     def begin(name: str) -> None:
@@ -174,7 +177,7 @@ def _load(pool: ModelPool, on_load: Callable[[str], None] | None) -> dict[str, s
             pool.load(begin)
             return failed
         except ZooError as error:
-            failed[begun[-1]] = str(error)
+            failed[begun[-1]] = error.problems[0]
             del pool.specs[begun[-1]]
 
 
@@ -195,7 +198,7 @@ def talk_in(
     starts: Sequence[Start],
     settings: SelfChatSettings,
     on_dialogue: OnDialogue,
-) -> dict[str, str]:
+) -> dict[str, Problem]:
     """As :func:`talk`, in a pool that is loaded.
 
     Each dialogue under way asks for its next line as soon as its last one is there, so that none waits for a slower one.
@@ -204,7 +207,7 @@ def talk_in(
     Returns:
         Models that broke or were silent after all retries, and why.
     """
-    failed: dict[str, str] = {}
+    failed: dict[str, Problem] = {}
     waiting = [(file, _dialogues(pool, file, starts, settings)) for file in files]
     asking = Asking(timeout_s=pool.timeout_s, retries=pool.retries)
     under_way: list[UnderWay] = []
@@ -232,7 +235,6 @@ UnderWay = tuple[DialogueFile, BotDialogue]
 
 
 def _take(entry: UnderWay, answer: Answer, under_way: list[UnderWay], on_dialogue: OnDialogue) -> None:
-    """Add the reply to its dialogue, and keep the dialogue if that was its last line."""
     file, dialogue = entry
     dialogue.take(answer)
     if dialogue.done:
@@ -244,7 +246,6 @@ def _take(entry: UnderWay, answer: Answer, under_way: list[UnderWay], on_dialogu
 def _dialogues(
     pool: ModelPool, file: DialogueFile, starts: Sequence[Start], settings: SelfChatSettings
 ) -> Iterator[BotDialogue]:
-    """The dialogues that a file lacks, each begun when it is asked for."""
     missing = set(file.missing)
     for number, start in zip(range(settings.num_dialogues), starts_of(file.pair, starts, settings.seed), strict=False):
         if number in missing:
@@ -280,7 +281,6 @@ def _admit(pool: ModelPool, waiting: Sequence[Waiting], under_way: list[UnderWay
 
 
 def _at_once(worker: ModelWorker) -> int:
-    """How many replies the model computes or awaits at the same time."""
     return worker.max_batch * worker.threads
 
 
@@ -301,7 +301,6 @@ def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], aske
 
 
 def _free(ready: Sequence[UnderWay], asked: Collection[Child]) -> list[UnderWay]:
-    """Those for whose next line their model has room."""
     asked_now = Counter(child.worker for child in asked)
     room: dict[ModelWorker, int] = {}
     free = []

@@ -150,13 +150,13 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("w")
     except OSError as error:
-        raise SelfChatError(f"{folder}: cannot be used as a folder for dialogues ({error.strerror})") from error
+        raise SelfChatError(f"cannot be used as a folder for dialogues ({error.strerror})", where=folder) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise SelfChatError(
-                f"{folder}: another run is writing here; wait for it, or choose another folder"
+                "another run is writing here", where=folder, try_="wait for it, or choose another folder"
             ) from error
         except OSError:  # some file systems of clusters know no locks
             logger.warning("%s: its file system has no locks; see to it that no two runs write here at once", folder)
@@ -217,13 +217,16 @@ class DialogueFile:
         metadata = read_metadata(self.metadata_path)
         if metadata is None:
             raise SelfChatError(
-                f"{self.path}: how it was made is not known, for {self.metadata_path.name} is not beside it or is damaged; "
-                f"{ANEW}"
+                f"how it was made is not known, for {self.metadata_path.name} is not beside it or is damaged",
+                try_=ANEW,
+                where=self.path,
             )
         differing = differences(metadata.get("identity"), self._identity)
         if differing:
             raise SelfChatError(
-                f"{self.path}: was made in another way ({'; '.join(differing)}); ask for the same as then, {ANEW}"
+                f"was made in another way ({'; '.join(differing)})",
+                where=self.path,
+                try_=f"ask for the same as then, {ANEW}",
             )
         self.numbers = numbers_in(self.path)
 
@@ -241,9 +244,10 @@ class DialogueFile:
                 differing = [f"shards: {other.of} there, {self._shard.of} now", *differing]
             if differing:
                 raise SelfChatError(
-                    f"{path.parent}: is shard {other} of dialogues that were made in another way ({'; '.join(differing)}), "
-                    f"and shard {self._shard} could not be merged with it; ask for the same as then, "
-                    "or choose another folder"
+                    f"is shard {other} of dialogues that were made in another way ({'; '.join(differing)}), and shard "
+                    f"{self._shard} could not be merged with it",
+                    where=path.parent,
+                    try_="ask for the same as then, or choose another folder",
                 )
 
     def begin(self, *, force: bool) -> None:
@@ -296,7 +300,7 @@ def numbers_in(path: Path) -> list[int]:
     """
     numbers = [_number(path, count, line) for count, line in enumerate(whole_lines(path), start=1)]
     if len(set(numbers)) < len(numbers):
-        raise SelfChatError(f"{path}: holds a dialogue twice; {ANEW}")
+        raise SelfChatError("holds a dialogue twice", where=path, try_=ANEW)
     return numbers
 
 
@@ -304,7 +308,7 @@ def _number(path: Path, count: int, line: bytes) -> int:
     try:
         return int(json.loads(line)["number"])
     except (ValueError, KeyError, TypeError) as error:
-        raise SelfChatError(f"{path}, line {count}: is not a dialogue of this file; {ANEW}") from error
+        raise SelfChatError("is not a dialogue of this file", where=f"{path}, line {count}", try_=ANEW) from error
 
 
 def read_metadata(path: Path) -> dict[str, Any] | None:

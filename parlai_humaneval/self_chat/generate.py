@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval.models.zoo.entries import ModelSpec, resolve
 from parlai_humaneval.self_chat.files import DialogueFile, GeneratedFile, count, locked
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings, Shard, fingerprint, load_starts
@@ -70,7 +71,7 @@ def generate(
 
     Raises:
         SelfChatError: the settings do not fit each other or what the folder holds.
-        MaterialError: a file of beginnings cannot be used.
+        DataError: a file of beginnings cannot be used.
         ZooError: a model is not among ``specs``.
         ModelsFailed: some could not be loaded, broke or were silent. It comes last: the dialogues of all others are
             made, and complete ones are kept.
@@ -91,7 +92,7 @@ def generate(
         for file in files:  # only once all of them are known to fit
             file.begin(force=force)
             _report(file, on_progress)
-        failed: dict[str, str] = {}
+        failed: dict[str, Problem] = {}
         for group in _talking_together([file for file in files if file.missing]):
             # ParlAI takes seconds to import, and nobody waits for it who has all dialogues already.
             from parlai_humaneval.self_chat.dialogue import talk
@@ -116,7 +117,7 @@ def generate(
     return made
 
 
-def _models_failed(failed: Mapping[str, str], made: list[GeneratedFile]) -> Exception:
+def _models_failed(failed: Mapping[str, Problem], made: list[GeneratedFile]) -> Exception:
     from parlai_humaneval.self_chat.dialogue import ModelsFailed
 
     return ModelsFailed(failed, made)

@@ -70,21 +70,21 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
     """
     shards = [shard for folder in folders for shard in _shards_in(folder)]
     if out.resolve() in [shard.resolve() for shard in shards]:
-        raise SelfChatError(f"{out}: is a shard itself; choose another --out")
+        raise SelfChatError("is a shard itself", where=out, try_="choose another --out")
     with contextlib.ExitStack() as held:
         for shard in dict.fromkeys(shards):
             if os.access(shard, os.W_OK):  # nobody is at work where nobody can write
                 held.enter_context(locked(shard))
         parts = [part for folder in shards for part in _parts_in(folder)]
         if not parts:
-            raise SelfChatError(f"{', '.join(map(str, shards))}: no dialogue is there yet")
+            raise SelfChatError("no dialogue is there yet", where=f"{', '.join(map(str, shards))}")
         _check_counts(parts)
         pairs = {pair: [part for part in parts if part.pair == pair] for pair in dict.fromkeys(p.pair for p in parts)}
         for of_pair in pairs.values():
             _check_alike(of_pair)
         missing = {pair: holes for pair, of_pair in pairs.items() if (holes := _holes(of_pair))}
         if missing and not allow_missing:
-            raise SelfChatError(_told(missing, parts))
+            raise _told(missing, parts)
         held.enter_context(locked(out))
         if not force:
             for pair, of_pair in pairs.items():
@@ -94,32 +94,33 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
 
 
 def _shards_in(folder: Path) -> list[Path]:
-    """The folder itself if it is a shard, else the shards that it holds."""
     if not folder.is_dir():
-        raise SelfChatError(f"{folder}: is not a folder; name those that hold the shards")
+        raise SelfChatError("is not a folder", where=folder, try_="name those that hold the shards")
     if _is_shard(folder):
         return [folder]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and _is_shard(path))
     if not inside:
-        raise SelfChatError(f"{folder}: holds no shard; shards are made by `parlai-humaneval self-chat --shard 1/4`")
+        raise SelfChatError(
+            "holds no shard", where=folder, try_="make shards by `parlai-humaneval self-chat --shard 1/4`"
+        )
     return inside
 
 
 def _is_shard(folder: Path) -> bool:
-    """By its name, or whatever it was renamed to by what it holds."""
     known = (read_metadata(path) for path in folder.glob("*.metadata"))
     named = re.fullmatch(r"shard-\d+-of-\d+", folder.name) is not None
     return named or any(metadata and SHARD in metadata["identity"] for metadata in known)
 
 
 def _parts_in(folder: Path) -> list[_Part]:
-    """What a shard holds of each pair."""
     parts = []
     for path in sorted(folder.glob("*.jsonl")):
         beside = path.with_name(f"{path.stem}.metadata")
         metadata = read_metadata(beside)
         if metadata is None or SHARD not in metadata["identity"]:
-            raise SelfChatError(f"{path}: is not of a shard, or {beside.name} beside it is damaged; move it elsewhere")
+            raise SelfChatError(
+                f"is not of a shard, or {beside.name} beside it is damaged", where=path, try_="move it elsewhere"
+            )
         identity = dict(metadata["identity"])
         shard = shard_of(identity.pop(SHARD))
         first, second = identity["pair"]
@@ -129,40 +130,43 @@ def _parts_in(folder: Path) -> list[_Part]:
 
 
 def _check_counts(parts: Sequence[_Part]) -> None:
-    """All are of the same number of shards, each holds dialogues of its own, and none is there twice."""
     first = parts[0]
     for part in parts:
         if part.shard.of != first.shard.of:
             raise SelfChatError(
-                f"{first.path.parent} is of {first.shard.of} shards and {part.path.parent} of {part.shard.of}: they "
-                "do not fit together; name the folders of one of the two"
+                f"{first.path.parent} is of {first.shard.of} shards and {part.path.parent} of {part.shard.of}: "
+                "they do not fit together",
+                try_="name the folders of one of the two",
             )
     there: dict[tuple[Shard, Pair], Path] = {}
     for part in parts:
         strangers = [number for number in part.lines if number % part.shard.of != part.shard.number - 1]
         if strangers:
             raise SelfChatError(
-                f"{part.path}: dialogue {strangers[0]} is not of shard {part.shard}; make the shard anew with --force"
+                f"dialogue {strangers[0]} is not of shard {part.shard}",
+                where=part.path,
+                try_="make the shard anew with --force",
             )
         other = there.setdefault((part.shard, part.pair), part.path)
         if other != part.path:
-            raise SelfChatError(f"shard {part.shard} is there twice: {other} and {part.path}; leave one of them out")
+            raise SelfChatError(
+                f"shard {part.shard} is there twice: {other} and {part.path}", try_="leave one of them out"
+            )
 
 
 def _check_alike(parts: Sequence[_Part]) -> None:
-    """All parts of a pair were made in the same way."""
     first = parts[0]
     for part in parts:
         differing = differences(first.identity, part.identity)
         if differing:
             raise SelfChatError(
-                f"{first.path} and {part.path} were made in different ways ({'; '.join(differing)}; “there” is the first, "
-                "“now” the second); make one of them anew"
+                f"{first.path} and {part.path} were made in different ways ({'; '.join(differing)}; “there” is "
+                "the first, “now” the second)",
+                try_="make one of them anew",
             )
 
 
 def _wanted(parts: Iterable[_Part]) -> int:
-    """The dialogues that were asked for: the most that any shard was asked for."""
     return max(int(part.metadata["opt"]["num_dialogues"]) for part in parts)
 
 
@@ -171,8 +175,7 @@ def _holes(parts: Sequence[_Part]) -> list[int]:
     return [number for number in range(_wanted(parts)) if number not in there]
 
 
-def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> str:
-    """Which dialogues are missing, of which shards, and the commands that make them."""
+def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> SelfChatError:
     count = parts[0].shard.of
     lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
     there = {part.shard.number: part.path.parent for part in parts}
@@ -183,11 +186,12 @@ def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> str:
         for number in lacking
         for command in _commands(parts, Shard(number, count), there.get(number, parts[0].path.parent).parent)
     ]
-    return (
-        f"{'; '.join(told)}. That is of shard {', '.join(shards)}. Make them, with the --zoo-file of then if there was one, "
-        "and merge again (or merge what there is with --allow-missing):\n"
+    return SelfChatError(
+        f"{'; '.join(told)}, which is of shard {', '.join(shards)}",
+        try_="make them, with the --zoo-file of then if there was one, and merge again (or merge what there is with "
+        "--allow-missing):\n"
         + "\n".join(f"  {line}" for line in commands[:FEW])
-        + (f"\n  and {len(commands) - FEW} more" if len(commands) > FEW else "")
+        + (f"\n  and {len(commands) - FEW} more" if len(commands) > FEW else ""),
     )
 
 
@@ -198,7 +202,6 @@ def _some(numbers: Sequence[int]) -> str:
 
 
 def _commands(parts: Sequence[_Part], shard: Shard, out: Path) -> list[str]:
-    """The commands that make a shard of all pairs; what is there already is kept by them."""
     settings = parts[0].metadata["opt"]
     flags = {"num_dialogues": _wanted(parts), "exchanges": settings["exchanges"], "start": settings["start"]}
     flags |= {key: settings[key] for key in ("start_file", "context_kind", "seed")}
@@ -214,7 +217,6 @@ def _commands(parts: Sequence[_Part], shard: Shard, out: Path) -> list[str]:
 
 
 def _models(parts: Sequence[_Part]) -> list[list[str]]:
-    """How the pairs are named on the command line: all self-chats together, and a tournament as one if it is one."""
     pairs = list(dict.fromkeys(part.pair for part in parts))
     alone = [first for first, second in pairs if first == second]
     several = [pair for pair in pairs if pair[0] != pair[1]]
@@ -234,7 +236,9 @@ def _joined(parts: Iterable[_Part]) -> str:
 
 def _check_free(path: Path, parts: Sequence[_Part]) -> None:
     if path.exists() and path.read_bytes() != _joined(parts).encode() and not _is_earlier_merge(path, parts):
-        raise SelfChatError(f"{path}: is there already and differs; choose another --out, or replace it with --force")
+        raise SelfChatError(
+            "is there already and differs", where=path, try_="choose another --out, or replace it with --force"
+        )
 
 
 def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
@@ -249,7 +253,6 @@ def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
 
 
 def _write(out: Path, parts: Sequence[_Part]) -> GeneratedFile:
-    """The file of one pair, and beside it how it was made, with the runs of all shards."""
     first = parts[0]
     path = out / f"{file_stem(first.pair)}.jsonl"
     runs = [{**run, SHARD: str(part.shard)} for part in parts for run in part.metadata["runs"]]

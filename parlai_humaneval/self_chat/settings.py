@@ -16,17 +16,17 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from parlai_humaneval._util.data_files import DataError, packaged
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, value_problem
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
-from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, packaged_contexts
-from parlai_humaneval.materials.instructions import MaterialError, in_words, packaged
-from parlai_humaneval.materials.openers import load_openers
+from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, packaged_contexts
 
 Pair = tuple[str, str]
 """Two models that talk to each other; twice the same one for a self-chat."""
 StartKind = Literal["hi", "openers", "first_exchange", "contexts"]
 
 
-class SelfChatError(ValueError):
+class SelfChatError(HumanevalError, ValueError):
     """The dialogues cannot be generated as asked; the message says why, and what to do."""
 
 
@@ -99,9 +99,9 @@ class SelfChatSettings(BaseModel):
     @model_validator(mode="after")
     def _no_idle_settings(self) -> SelfChatSettings:
         if self.start == "hi" and self.start_file:
-            raise ValueError(
-                f"start “hi” reads no file, but start_file is {self.start_file}; choose start openers, first_exchange or "
-                "contexts"
+            raise InvalidValue(
+                f"start “hi” reads no file, but start_file is {self.start_file}",
+                try_="choose start openers, first_exchange or contexts",
             )
         if self.context_kind != "jsonl" and self.start != "contexts":
             raise ValueError(f"context_kind {self.context_kind} belongs to start “contexts”, not “{self.start}”")
@@ -115,7 +115,7 @@ def checked_settings(**values: Any) -> SelfChatSettings:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise SelfChatError(f"{place}: {in_words(first)}" if place else in_words(first)) from error
+        raise SelfChatError(value_problem(first), where=place) from error
 
 
 def pairs_of(models: Sequence[str], *, pairs: bool) -> list[Pair]:
@@ -125,14 +125,16 @@ def pairs_of(models: Sequence[str], *, pairs: bool) -> list[Pair]:
         SelfChatError: no model, one named twice, or fewer than two for pairs.
     """
     if not models:
-        raise SelfChatError("no model is named; name at least one")
+        raise SelfChatError("no model is named", try_="name at least one")
     twice = sorted({name for name in models if list(models).count(name) > 1})
     if twice:
-        raise SelfChatError(f"{', '.join(twice)}: named twice; name each model once")
+        raise SelfChatError("named twice", where=f"{', '.join(twice)}", try_="name each model once")
     if not pairs:
         return [(name, name) for name in models]
     if len(models) < 2:
-        raise SelfChatError(f"a pair takes two models, but only {models[0]} is named; name more, or leave out pairs")
+        raise SelfChatError(
+            f"a pair takes two models, but only {models[0]} is named", try_="name more, or leave out pairs"
+        )
     return list(itertools.combinations(models, 2))
 
 
@@ -161,7 +163,7 @@ def load_starts(settings: SelfChatSettings) -> list[Start]:
     """All beginnings of the settings' file, in its order.
 
     Raises:
-        MaterialError: a file that cannot be used.
+        DataError: a file that cannot be used.
         SelfChatError: a beginning that leaves nothing for the models to say.
     """
     path = start_path(settings)
@@ -176,8 +178,9 @@ def load_starts(settings: SelfChatSettings) -> list[Start]:
     longest = max(starts, key=lambda start: len(start.lines))
     if len(longest.lines) >= 2 * settings.exchanges:
         raise SelfChatError(
-            f"a dialogue of {settings.exchanges} exchange(s) has {2 * settings.exchanges} lines, and {longest.start_id} "
-            f"begins with {len(longest.lines)}, which leaves the models nothing to say; ask for more exchanges"
+            f"a dialogue of {settings.exchanges} exchange(s) has {2 * settings.exchanges} lines, and "
+            f"{longest.start_id} begins with {len(longest.lines)}, which leaves the models nothing to say",
+            try_="ask for more exchanges",
         )
     return starts
 
@@ -191,7 +194,9 @@ def start_path(settings: SelfChatSettings) -> Path | None:
     if settings.start_file:
         return Path(settings.start_file).expanduser()
     if settings.start == "contexts" and settings.context_kind != "jsonl":
-        raise SelfChatError(f"contexts of {settings.context_kind} are not packaged; name their file as start_file")
+        raise SelfChatError(
+            f"contexts of {settings.context_kind} are not packaged", try_="name their file as start_file"
+        )
     files = {
         "openers": packaged("openers.txt"),
         "first_exchange": PACKAGED_CORPUS,
@@ -220,8 +225,10 @@ def _of_context(path: Path, context: SpeakerContext) -> Start:
     """Its human is the first speaker, unless the bot has the first line of the opening."""
     who = [speaker for speaker, _ in context.opening]
     if any(one == following for one, following in itertools.pairwise(who)):
-        raise MaterialError(
-            f"{path}: context {context.context_id}: in its opening, one speaker has two lines in a row; make them one line"
+        raise DataError(
+            f"context {context.context_id}: in its opening, one speaker has two lines in a row",
+            where=path,
+            try_="make them one line",
         )
     personas = (tuple(context.human_persona), tuple(context.bot_persona))
     if who and who[0] == "bot":

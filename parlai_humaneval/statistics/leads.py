@@ -8,15 +8,16 @@ from itertools import combinations, groupby
 
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, deciding
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented, wins_of_pairs
+from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs, wins_of_pairs
 from parlai_humaneval.statistics.preference.turn_families import family_tests
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, plackett_luce
-from parlai_humaneval.statistics.ranking.told import one_ranking, strength_tests
+from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.ranking.from_tables import one_ranking, strength_tests
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE as SLIDERS
 from parlai_humaneval.statistics.ratings.sliders import assessed
 from parlai_humaneval.statistics.ratings.standardised import score_gaps
-from parlai_humaneval.statistics.survival.spotting import bot_contests, contest_wins, judged_segments
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval.statistics.survival.spotting import bot_contests, contest_wins, spot_the_bot_segments
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
@@ -56,13 +57,13 @@ def turn_leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
     return [lead for groups in _families(tables, every=True) for lead in _by_shares(groups, baseline)]
 
 
-def _families(tables: Tables, *, every: bool = False) -> list[list[ChoiceGroup]]:
+def _families(tables: Tables, *, every: bool = False) -> list[list[ComparisonGroup]]:
     answered = [group for group in choice_groups(tables) if len(group.turns.turns)] if len(tables.turns) else []
     kept = [group for group in answered if every or group.technique != FREE_FOR_ALL]
     return [list(groups) for _, groups in groupby(kept, key=lambda group: group.family)]
 
 
-def _of_turns(groups: Sequence[ChoiceGroup], baseline: bool) -> Iterator[Lead]:
+def _of_turns(groups: Sequence[ComparisonGroup], baseline: bool) -> Iterator[Lead]:
     ranked = one_ranking(groups)
     if ranked is None:
         yield from _by_shares(groups, baseline)
@@ -71,7 +72,7 @@ def _of_turns(groups: Sequence[ChoiceGroup], baseline: bool) -> Iterator[Lead]:
         yield from _by_strength(Family(*together.family), together.models, strengths)
 
 
-def _by_shares(groups: Sequence[ChoiceGroup], baseline: bool) -> Iterator[Lead]:
+def _by_shares(groups: Sequence[ComparisonGroup], baseline: bool) -> Iterator[Lead]:
     for found in family_tests(groups, asked_alone=baseline):
         paper = None if found.adjusted else found.test.paper
         yield Lead(Family(*groups[0].family), found.test.models, found.told, paper)
@@ -92,7 +93,7 @@ def _of_free_for_alls(tables: Tables) -> Iterator[Lead]:
 
 def _of_comparisons(tables: Tables) -> Iterator[Lead]:
     rows = counted_comparisons(tables) if len(tables.comparisons) else tables.comparisons
-    for key, own in oriented(rows).groupby(list(GROUP), sort=True) if len(rows) else ():
+    for key, own in orient_pairs(rows).groupby(list(GROUP), sort=True) if len(rows) else ():
         technique, setting, kind, metric = map(str, key)
         family = Family(technique, setting, metric, kind)
         for pair in wins_of_pairs(own, family=family):
@@ -104,7 +105,7 @@ def _of_segments(tables: Tables) -> Iterator[Lead]:
     rows = tables.segments[finished(tables.segments)] if len(tables.segments) else tables.segments
     if len(rows):
         family = Family("spot_the_bot", "", "")
-        for pair in contest_wins(bot_contests(judged_segments(rows)), family):
+        for pair in contest_wins(bot_contests(spot_the_bot_segments(rows)), family):
             yield Lead(family, (pair.model_a, pair.model_b), pair.win_rate, pair.paper)
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.statistics.core.sequential import (
     direct_terms,
     equality_bets,
@@ -23,8 +23,6 @@ from parlai_humaneval.statistics.core.sequential import (
     staked,
     variance_seen,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +56,6 @@ def pairs_of(models: int) -> Pairs:
     places = np.arange(models)
     return Pairs(models, first, second, number, np.sign(places[None, :] - places[:, None]))
 
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 FILLINGS = 2
 """Ways in which what a worker left unanswered is filled: even, and by their own mean so far."""
@@ -123,7 +118,6 @@ class Evidence:
         return self._variances(rows)[:, 0]
 
     def _variances(self, rows: Ints) -> Floats:
-        """The same of each filling."""
         return variance_seen(self._squares[rows], self._counted[rows])
 
     def take(self, rows: Ints | Flags) -> None:
@@ -175,7 +169,6 @@ class Evidence:
         self._counted[rows] += (terms > 0).sum(axis=2)
 
     def _fill(self) -> None:
-        """Hold bets for each filling from now on; until now they were the same."""
         for name in ("_order_capital", "_equal_capital", "_squares", "_counted"):
             setattr(self, name, np.repeat(getattr(self, name), FILLINGS, axis=1))
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 from scipy.special import ndtri, stdtr
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.sequential import PRIOR_VARIANCE
 from parlai_humaneval.stopping.rule import StoppingRule
 
@@ -32,8 +32,6 @@ def fixed_plan(
     each = (ndtri(1 - rule.alpha / (2 * pairs)) + ndtri(POWER)) ** 2 * variance / (rule.margin / 2) ** 2
     return float(each * design_effect * pairs / (models / 2 if pooled else 1))
 
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST = 4
 """Workers before the first test."""

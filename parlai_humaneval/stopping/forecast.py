@@ -5,14 +5,12 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.simulation import Crowd, Crowded, win_rates
 from parlai_humaneval.stopping.status import Forecast
-
-Floats = npt.NDArray[np.float64]
 
 SIMULATIONS = 200
 SPREAD = 0.5

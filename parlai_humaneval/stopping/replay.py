@@ -12,19 +12,17 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
+from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.sliders import standardised
-from parlai_humaneval.statistics.survival.spotting import bot_contests, judged_segments
+from parlai_humaneval.statistics.survival.spotting import bot_contests, spot_the_bot_segments
 from parlai_humaneval.stopping.batch import Studies, contradictions
 from parlai_humaneval.stopping.evidence import Evidence, pairs_of
 from parlai_humaneval.stopping.rule import FLOOR, StoppingRule, stopping_rule
 from parlai_humaneval.stopping.status import in_words
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups, merged
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, merged
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, on_sliders, taken_as_finished
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 UNBALANCED = 2.0
 """Where one pair of models has so many times the dialogues of another, pairs were not equally likely."""
@@ -280,7 +278,6 @@ class _Run:
 
 
 def _run(rule: StoppingRule, material: _Material, orders: Ints) -> _Run:
-    """One study an order of the workers (a row of ``orders``)."""
     n, pairs = len(orders), pairs_of(len(rule.models)).count
     shown, shares, done, dialogue = _by_worker(material)
     studies = Studies(rule, n)
@@ -336,7 +333,7 @@ def _by_worker(material: _Material) -> tuple[Ints, Floats, Floats, Ints]:
     return shown, shares, done, dialogue
 
 
-def _dialogues(row: Ints, counted: npt.NDArray[np.bool_], sizes: Ints) -> Ints:
+def _dialogues(row: Ints, counted: Flags, sizes: Ints) -> Ints:
     """Of each study, the dialogues that count; columns of one ``row`` of the material stand side by side."""
     held = np.where(counted, row, -1)
     before = np.concatenate([np.full((len(held), 1), -1), np.maximum.accumulate(held, axis=1)[:, :-1]], axis=1)
@@ -347,7 +344,13 @@ def _materials(tables: Tables) -> Iterator[_Material]:
     times = _arrivals(tables)
     yield from _of_turns(tables, times)
     yield from _of_comparisons(tables, times)
-    yield from _of_segments(tables, times)
+    rows = tables.segments[finished(tables.segments)]
+    for keys, part in rows.groupby([rows[name].fillna("") for name in ("technique", "setting", "metric")], sort=True):
+        technique, setting, metric = map(str, keys)
+        contests = bot_contests(spot_the_bot_segments(part))
+        if len(contests):
+            names = {"technique": technique, "setting": setting, "metric": metric, "kind": "segments"}
+            yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float), times)
     yield from _of_scores(tables, times)
 
 
@@ -386,13 +389,13 @@ def _of_turns(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
             yield replace(material, done=done)
 
 
-def _pairs_together(group: ChoiceGroup) -> tuple[str, str, str, str]:
+def _pairs_together(group: ComparisonGroup) -> tuple[str, str, str, str]:
     """Pairs of models make one study; each set of three or more is one of its own."""
     return (*group.family, ";".join(group.models) if len(group.models) > 2 else "")
 
 
 def _of_comparisons(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
-    rows = oriented(counted_comparisons(tables))
+    rows = orient_pairs(counted_comparisons(tables))
     if len(tables.turns):
         there = rows["dialogue_a"].isin(tables.turns["dialogue_id"])
         rows = rows[(rows["kind"] != "turn") | ~there]  # the same answers as in the turns
@@ -405,16 +408,6 @@ def _of_comparisons(tables: Tables, times: dict[str, int]) -> Iterator[_Material
             part = part.assign(lead=lead).groupby(of_dialogue, sort=False)[["lead"]].mean().reset_index()
             lead = part["lead"].to_numpy(dtype=float)
         yield _paired(names, part, lead, times)
-
-
-def _of_segments(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
-    rows = tables.segments[finished(tables.segments)]
-    for keys, part in rows.groupby([rows[name].fillna("") for name in ("technique", "setting", "metric")], sort=True):
-        technique, setting, metric = map(str, keys)
-        contests = bot_contests(judged_segments(part))
-        if len(contests):
-            names = {"technique": technique, "setting": setting, "metric": metric, "kind": "segments"}
-            yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float), times)
 
 
 def _of_scores(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
-from parlai_humaneval.materials.instructions import in_words
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, value_problem
 
 FLOOR = 4
 """Dialogues of each model before anything is decided about it."""
@@ -67,9 +67,9 @@ class StoppingRule(BaseModel):
             raise ValueError("a study needs two models or more: there is nothing to decide about one")
         twice = sorted({name for name in models if models.count(name) > 1})
         if twice:
-            raise ValueError(f"{', '.join(twice)} is named twice: give each model once")
+            raise InvalidValue(f"{', '.join(twice)} is named twice", try_="give each model once")
         if not all(name.strip() for name in models):
-            raise ValueError("a model has no name: give each one a name")
+            raise InvalidValue("a model has no name", try_="give each one a name")
         return models
 
     @field_validator("margin")
@@ -99,10 +99,10 @@ class StoppingRule(BaseModel):
     @model_validator(mode="after")
     def _cap_above_floor(self) -> StoppingRule:
         if self.max_dialogues < self.fewest:
-            raise ValueError(
-                f"max_dialogues is {self.max_dialogues}, but {len(self.models)} models with a floor of {self.floor} "
-                f"dialogues each need {self.fewest} at least, as one counts for each model in it: raise max_dialogues to "
-                f"{self.fewest} or more"
+            raise InvalidValue(
+                f"max_dialogues is {self.max_dialogues}, but {len(self.models)} models with a floor of "
+                f"{self.floor} dialogues each need {self.fewest} at least, as one counts for each model in it",
+                try_=f"raise max_dialogues to {self.fewest} or more",
             )
         return self
 
@@ -142,14 +142,14 @@ def stopping_rule(**given: Any) -> StoppingRule:
     try:
         return StoppingRule(**given)
     except ValidationError as error:
-        said = dict.fromkeys(map(_said_of, error.errors()))  # alpha and beta, where only one was given
-        raise ValueError("; ".join(said)) from error
+        problems = dict.fromkeys(map(_rule_problem, error.errors()))  # alpha and beta, where only one was given
+        raise InvalidValue(problems) from error
 
 
-def _said_of(problem: Any) -> str:
-    """Our own sentences stand by themselves; others need the name of what they are about."""
-    words = in_words(problem)
-    return words if problem["type"] == "value_error" else f"{'.'.join(map(str, problem['loc']))}: {words}"
+def _rule_problem(error: Any) -> Problem:
+    """Our sentences name what they are about; pydantic's do not."""
+    problem = value_problem(error)
+    return problem if error["type"] == "value_error" else problem.within(".".join(map(str, error["loc"])))
 
 
 def checked_margin(margin: float) -> float:
@@ -158,19 +158,21 @@ def checked_margin(margin: float) -> float:
         return margin
     what = f"{margin:g} is no margin, within which two models count as equal"
     if margin <= 0:
-        raise ValueError(
-            f"{what}. With a margin of 0 two equal models would never be decided: give a share above 0 and below 1, such "
-            "as 0.1 for win rates that are less than 10 points apart"
+        raise InvalidValue(
+            f"{what}: with a margin of 0 two equal models would never be decided",
+            try_="give a share above 0 and below 1, such as 0.1 for win rates that are less than 10 points apart",
         )
     points = margin if 1 <= margin < 100 else 10.0
-    raise ValueError(f"{what}: give a share above 0 and below 1, such as {points / 100:g} for {points:g} points")
+    raise InvalidValue(what, try_=f"give a share above 0 and below 1, such as {points / 100:g} for {points:g} points")
 
 
 def checked_risk(risk: float) -> float:
     """The rate of false claims, if it is one. Raises ValueError."""
     if 0 < risk <= MOST_RISK:
         return risk
-    raise ValueError(f"{risk:g} is no rate of false claims: give one above 0 and up to {MOST_RISK:g}, such as 0.05")
+    raise InvalidValue(
+        f"{risk:g} is no rate of false claims", try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05"
+    )
 
 
 @dataclass(frozen=True)
@@ -201,9 +203,11 @@ def why_refused(changes: Sequence[Change]) -> str:
     return f"the rule of a study cannot change once it has begun, as its error rates would no longer hold: {said}"
 
 
-class RuleChanged(ValueError):
+class RuleChanged(HumanevalError, ValueError):
     """A study was to go on with another rule than that with which it began; ``changes`` says in what it differs."""
 
     def __init__(self, changes: tuple[Change, ...]) -> None:
-        super().__init__(f"{why_refused(changes)}. Leave that as it was, or begin a new study under another task name")
+        super().__init__(
+            why_refused(changes), try_="leave that as it was, or begin a new study under another task name"
+        )
         self.changes = changes

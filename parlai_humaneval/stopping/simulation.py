@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit, ndtr
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _STEPS = 256
 """Steps in which the distribution of workers' chances is tabled."""
@@ -90,7 +87,7 @@ class Simulated:
     Attributes:
         dialogues: that were begun, with those in flight when the answer was reached.
         folded: of these, the ones that were evidence.
-        better, equal: claims, as in :class:`~parlai_humaneval.stopping.decisions.Decisions`.
+        better, equal: claims, as in :class:`~parlai_humaneval.stopping.batch.Decisions`.
         decided: whether every pair was, below the cap.
     """
 
@@ -238,17 +235,14 @@ class Crowded:
         return np.where(np.isnan(shares), np.nan, won), answered / crowd.turns
 
     def _liking(self, shown: Ints, likes: Floats) -> Floats:
-        """By how many standard deviations workers like the first model of each shown pair more than others do."""
         rows, pair = np.arange(len(shown))[:, None], np.maximum(shown, 0)
         liking = likes[rows, self.pairs.first[pair]] - likes[rows, self.pairs.second[pair]]
         return np.asarray(liking / np.sqrt(2), dtype=float)
 
     def _allowed(self, shown: Ints) -> Floats:
-        """Seconds that workers have for these dialogues."""
         return np.asarray(self.rule.timeout * (shown >= 0).sum(axis=1), dtype=float)
 
     def _wanted(self, n: int) -> Ints:
-        """Dialogues of each worker."""
         crowd = self.crowd
         if not crowd.heavy_tail:
             whole, part = divmod(crowd.dialogues, 1)
@@ -266,7 +260,6 @@ class Crowded:
         return np.where(shown >= 0, (won + (turns - decided) / 2) / turns, np.nan)
 
     def _seconds(self, shape: tuple[int, ...], likes: Floats) -> Floats:
-        """Of each dialogue, some ten minutes."""
         others = likes.shape[1] - 1
         pace = (likes[:, 0] - likes[:, 1:].mean(axis=1)) / np.sqrt(1 + 1 / others)
         logs = 0.4 * self.rng.standard_normal(shape) - self.crowd.haste * pace[:, None]

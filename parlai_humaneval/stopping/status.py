@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from parlai_humaneval.statistics.core.formatting import counted, percent
 
 if TYPE_CHECKING:
-    from parlai_humaneval.stopping.decisions import Decisions
+    from parlai_humaneval.stopping.batch import Decisions
 
 MOST_LIKELY = 0.9
 """Where so many of the simulated studies end at the cap, that is what is foreseen: four in five end nowhere else."""

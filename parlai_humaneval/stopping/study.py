@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.sequential import PRIOR_COUNT, PRIOR_VARIANCE, share_interval, squares
 from parlai_humaneval.statistics.ranking.fit import Strengths
@@ -40,10 +41,6 @@ from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd
 from parlai_humaneval.stopping.status import Forecast, PairStanding, Standing, in_words
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
 _ONE = np.zeros(1, dtype=np.int64)
 """The row of a live study among the studies."""
 MANY_TIMED_OUT = 0.05
@@ -55,7 +52,7 @@ MOST_ALIKE = 0.8
 """Of turns of one worker, in simulations: whoever came."""
 
 
-class StudyError(ValueError):
+class StudyError(HumanevalError, ValueError):
     """What was asked of the study cannot be."""
 
 
@@ -151,11 +148,12 @@ class SequentialStudy:
             StudyError: the worker has taken part, no dialogue was asked for, or nobody else is needed (for now).
         """
         if dialogues < 1:
-            raise StudyError(f"worker {worker} asks for {dialogues} dialogues: give at least one")
+            raise StudyError(f"worker {worker} asks for {dialogues} dialogues", try_="give at least one")
         if worker in self._workers:
             raise StudyError(
-                f"worker {worker} has taken part in this study: all dialogues of a worker are drawn when they come, and "
-                "count once. Ask for more dialogues at that time, or send somebody else"
+                f"worker {worker} has taken part in this study: all dialogues of a worker are drawn when they "
+                "come, and count once",
+                try_="ask for more dialogues at that time, or send somebody else",
             )
         self.look(at=at)
         self._refuse_more()
@@ -227,7 +225,6 @@ class SequentialStudy:
             self._count(came, dialogue, outcome, event.done)
 
     def _count(self, came: _Worker, dialogue: int, outcome: Outcome, done: float) -> None:
-        """Have this part of a worker's dialogue count, in place of what counted of it before."""
         places = [self.rule.models.index(model) for model in came.dialogues[dialogue]]
         pairs = [(i, j) for i in range(len(places)) for j in range(i + 1, len(places))]
         for column, (i, j) in zip(came.places[dialogue], pairs, strict=True):
@@ -244,8 +241,8 @@ class SequentialStudy:
         left = [number for number in range(len(came.dialogues)) if number not in came.outcomes]
         if len(outcomes) != len(left):
             raise StudyError(
-                f"{len(outcomes)} outcomes for the {len(left)} open dialogues of worker {worker}: give one each, or say "
-                "that the worker left"
+                f"{len(outcomes)} outcomes for the {len(left)} open dialogues of worker {worker}",
+                try_="give one each, or say that the worker left",
             )
         for number, outcome in zip(left, outcomes, strict=True):
             self._check(worker, came, number, outcome)
@@ -274,7 +271,7 @@ class SequentialStudy:
     def can_return(self, worker: str) -> bool:
         """Whether what a worker goes on to answer would be evidence: they came, and are not folded in yet."""
         came = self._workers.get(worker)
-        return came is not None and self._is_waited_for(came) and self._lacks(came) <= self.free
+        return came is not None and self._is_waited_for(came) and self._freed_dialogues(came) <= self.free
 
     def went_on_without(self, worker: str) -> bool:
         """Whether a worker came and did not finish, and nothing that they would answer now can be evidence."""
@@ -288,8 +285,7 @@ class SequentialStudy:
     def _is_waited_for(self, came: _Worker) -> bool:
         return self.ended is None and not came.folded and self.now < came.due
 
-    def _lacks(self, came: _Worker) -> int:
-        """Dialogues of a worker that were freed for others when they left."""
+    def _freed_dialogues(self, came: _Worker) -> int:
         return len(came.dialogues) - len(came.outcomes) if came.gone else 0
 
     def come_back(self, worker: str, *, at: float) -> None:
@@ -302,7 +298,7 @@ class SequentialStudy:
         self.look(at=at)
         if not came.gone or not self.can_return(worker):
             raise StudyError(f"worker {worker} cannot go on: they had not left, or the study went on without them")
-        self.in_flight += self._lacks(came)
+        self.in_flight += self._freed_dialogues(came)
         came.gone = False
         self.studies.end(_ONE, np.array([came.number]), np.array([np.inf]))
         self.log.append(Returned(at=self.now, worker=worker))
@@ -327,7 +323,7 @@ class SequentialStudy:
         The clock never goes back, whatever the clocks of several machines say.
         """
         if not np.isfinite(at):
-            raise StudyError(f"the time is {at}: give seconds")
+            raise StudyError(f"the time is {at}", try_="give seconds")
         self.now = max(self.now, float(at))
         before = len(self.log)
         self._fold()
@@ -421,7 +417,7 @@ class SequentialStudy:
 
     def _came(self, worker: str) -> _Worker:
         if worker not in self._workers:
-            raise StudyError(f"nobody called {worker} came to this study: say first that they arrived")
+            raise StudyError(f"nobody called {worker} came to this study", try_="say first that they arrived")
         return self._workers[worker]
 
     def _check(self, worker: str, came: _Worker, dialogue: int, outcome: Outcome) -> None:
@@ -431,7 +427,7 @@ class SequentialStudy:
             raise StudyError(f"dialogue {dialogue} of worker {worker} was answered before: an answer counts once")
         if len(outcome.picks) != len(came.dialogues[dialogue]):
             models = ", ".join(came.dialogues[dialogue])
-            raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}: give one number a model")
+            raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number a model")
 
     def _refuse_more(self) -> None:
         if self.ended == "decided":
@@ -584,7 +580,7 @@ class SequentialStudy:
         return self.rule.models[first], self.rule.models[second]
 
 
-class ReplayError(ValueError):
+class ReplayError(HumanevalError, ValueError):
     """A log does not lead to the decisions that it holds."""
 
 
@@ -616,7 +612,6 @@ def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: b
 
 
 def _again(study: SequentialStudy, event: Event) -> None:
-    """What came from outside happens again; what the study made of it follows."""
     try:
         if isinstance(event, Arrived):
             study.arrive(event.worker, event.asked, at=event.at)
@@ -633,4 +628,4 @@ def _again(study: SequentialStudy, event: Event) -> None:
         elif isinstance(event, Looked):
             study.look(at=event.at)
     except StudyError as error:
-        raise ReplayError(f"the log holds what could not happen: {error}") from error
+        raise ReplayError(error, where="the log holds what could not happen") from error

@@ -17,17 +17,9 @@ from parlai_humaneval.tables.build_judgements import (
     segment_rows,
     verdict_rows,
 )
-from parlai_humaneval.tables.columns import (
-    HOW_REPEATS,
-    Repeats,
-    Row,
-    TableError,
-    TableName,
-    Tables,
-    check_unique,
-    from_rows,
-)
+from parlai_humaneval.tables.columns import HOW_REPEATS, Repeats, Row, TableError, Tables, check_unique, from_rows
 from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.schema import TableName
 
 __all__ = ["Tables", "tables"]
 
@@ -52,16 +44,16 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
         _unique("judgement_id", [record.judgement_id for record in judgements])
     results = [record for record in judgements if record.expected is None]
     rows: dict[TableName, list[Row]] = {
-        "turns": _all(turn_rows, dialogues) + _all(replay_turn_rows, results),
-        "dialogues": _all(lambda record: [dialogue_row(record)], dialogues),
+        "turns": _all_rows(turn_rows, dialogues) + _all_rows(replay_turn_rows, results),
+        "dialogues": _all_rows(lambda record: [dialogue_row(record)], dialogues),
         "comparisons": [
-            *_all(comparison_rows, dialogues),
-            *(row for make in (pair_rows, ranking_rows, verdict_rows) for row in _all(make, results)),
+            *_all_rows(comparison_rows, dialogues),
+            *(row for make in (pair_rows, ranking_rows, verdict_rows) for row in _all_rows(make, results)),
         ],
-        "ratings": _all(rating_rows, dialogues) + _all(replay_rating_rows, results),
-        "points": _all(point_rows, dialogues),
-        "segments": _all(segment_rows, results),
-        "judgements": _all(lambda record: [judgement_row(record)], judgements),
+        "ratings": _all_rows(rating_rows, dialogues) + _all_rows(replay_rating_rows, results),
+        "points": _all_rows(point_rows, dialogues),
+        "segments": _all_rows(segment_rows, results),
+        "judgements": _all_rows(lambda record: [judgement_row(record)], judgements),
     }
     frames = {name: from_rows(name, found) for name, found in rows.items()}
     if repeats is None:
@@ -77,12 +69,13 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
 R = TypeVar("R", DialogueRecord, JudgementRecord)
 
 
-def _all(make: Callable[[R], Iterable[Row]], records: Sequence[R]) -> list[Row]:
-    """The rows of all records, each of which says whether its rater is a program."""
+def _all_rows(make: Callable[[R], Iterable[Row]], records: Sequence[R]) -> list[Row]:
     return [{**row, "simulated": int(record.simulated)} for record in records for row in make(record)]
 
 
 def _unique(name: str, ids: Sequence[str]) -> None:
     repeated = next(((one, count) for one, count in Counter(ids).items() if count > 1), None)
     if repeated is not None:
-        raise TableError(f"{name} {repeated[0]!r} stands in {repeated[1]} records; each must be unique. {HOW_REPEATS}")
+        raise TableError(
+            f"{name} {repeated[0]!r} stands in {repeated[1]} records, and must be unique", try_=HOW_REPEATS
+        )

@@ -42,7 +42,6 @@ def _withdrawn(candidate: Candidate) -> str | None:
 
 
 def _thoughts(candidate: Candidate) -> str | None:
-    """As its server or tokenizer told them apart, or as they stand in its own text."""
     told = candidate.info and candidate.info.thoughts
     return told or "\n\n".join(filter(None, parted(candidate.raw_text or "").thoughts)) or None
 
@@ -193,7 +192,7 @@ def _turn_comparisons(record: DialogueRecord, turn: Turn) -> Iterator[Row]:
         yield {
             **_comparison(record, first.model, second.model),
             "item_id": f"{record.dialogue_id}:{turn.turn}",
-            "winner": _winner(first, second, a, b),
+            "winner": TIE if a == b else first.model if a else second.model,
             "tied": int(a == b),
             "seconds": turn.seconds,
             "turn": turn.turn,
@@ -205,10 +204,6 @@ def _turn_comparisons(record: DialogueRecord, turn: Turn) -> Iterator[Row]:
             "automatic": int(turn.automatic),
             "reason": turn.reason,
         }
-
-
-def _winner(first: Candidate, second: Candidate, a: int, b: int) -> str:
-    return TIE if a == b else first.model if a else second.model
 
 
 def _verdict(record: DialogueRecord) -> Row:

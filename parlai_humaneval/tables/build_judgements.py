@@ -38,8 +38,8 @@ from parlai_humaneval.tables.build_dialogues import (
     shown_columns,
     turn_rows,
 )
-from parlai_humaneval.tables.columns import Row, TableName, Tables, from_rows, iso_time
-from parlai_humaneval.tables.schema import FEATURES, JUDGE_COLUMNS, TIE
+from parlai_humaneval.tables.columns import Row, Tables, from_rows, iso_time
+from parlai_humaneval.tables.schema import FEATURES, JUDGE_COLUMNS, TIE, TableName
 
 SIDES = {"first": 1, "second": 2}
 """Option of a question on two dialogues → the position that it stands for."""
@@ -107,13 +107,12 @@ def judgement_row(record: JudgementRecord) -> Row:
         "schema_version": record.schema_version,
         "settings": json_cell(record.settings),
         "answers": json_cell([answer.model_dump(mode="json", exclude_defaults=True) for answer in record.answers]),
-        "shown": json_cell([_shown(dialogue) for dialogue in record.dialogues]),
+        "shown": json_cell([_shown_dialogue(dialogue) for dialogue in record.dialogues]),
         "checks": json_cell(record.checks),
     }
 
 
-def _shown(dialogue: ShownDialogue) -> dict[str, Any]:
-    """A dialogue as it stood on the page; how it was made and rated before is left to its source."""
+def _shown_dialogue(dialogue: ShownDialogue) -> dict[str, Any]:
     wanted = {"dialogue_id", "position", "entities", "judged", "k", "lines", "context", "source"}
     return dialogue.model_dump(mode="json", include=wanted, exclude_defaults=True)
 
@@ -212,7 +211,7 @@ def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:
         ticked = question.kind == "tick"
         places = _places(turn, answer) if question.kind == "rank" else {}
         best = min(places.values(), default=0)
-        asked = _own_asked(turn)
+        asked = _was_own_rater_asked(turn)
         for candidate in turn.candidates:
             place = places.get(candidate.candidate_id)
             chosen = not ticked and candidate.candidate_id in answer.selected
@@ -267,7 +266,7 @@ def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
                 "item_id": record.item_id,
                 "dialogue_a": shown.dialogue_id,
                 "dialogue_b": shown.dialogue_id,
-                "winner": _better(a, b, rank_b - rank_a),
+                "winner": TIE if rank_a == rank_b else a.model if rank_a < rank_b else b.model,
                 "tied": int(rank_a == rank_b),
                 "turn": turn.turn,
                 "position_a": a.position,
@@ -381,8 +380,7 @@ def _replayed(record: JudgementRecord) -> ReplayedRating | None:
     return record.dialogues[0].replayed if record.dialogues else None
 
 
-def _own_asked(turn: Turn) -> bool:
-    """Whether the dialogue's own rater chose or ticked in this turn."""
+def _was_own_rater_asked(turn: Turn) -> bool:
     return turn.complete and not turn.automatic and not turn.continued_each
 
 
@@ -396,13 +394,9 @@ def _places(turn: Turn, answer: GivenAnswer) -> dict[str, int]:
     return places
 
 
-def _better(a: Candidate, b: Candidate, lead_of_a: int) -> str:
-    return TIE if lead_of_a == 0 else a.model if lead_of_a > 0 else b.model
-
-
 def _own_winner(turn: Turn, a: Candidate, b: Candidate) -> Row:
     """Who of two was chosen where the other was not; nothing where the dialogue's own rater was not asked."""
-    if not _own_asked(turn):
+    if not _was_own_rater_asked(turn):
         return {}
     chosen = [one for one in (a, b) if one.candidate_id in turn.selected]
     return _own(chosen[0].model if len(chosen) == 1 else None)
@@ -413,7 +407,6 @@ def _own(winner: str | None) -> Row:
 
 
 def _sides(rating: ReplayedRating) -> dict[str, str]:
-    """“a” and “b” of a verdict → the models that stood first and second."""
     at = {c.position: c.model for turn in rating.turns for c in turn.candidates}
     return {side: at[place] for side, place in (("a", 1), ("b", 2)) if place in at}
 
@@ -432,9 +425,9 @@ def judge_tables(records: Sequence[Rated], lines: Sequence[AnyLine]) -> Tables |
         base = bases.get((answer.thing, answer.setting, answer.metric))
         card = cards.get((answer.judge, answer.version))
         if base is not None and card is not None:
-            rows["judgements"].append({**_judgement_row(base, answer, card), **_of_judge(answer)})
+            rows["judgements"].append({**_judgement_row(base, answer, card), **_judge_columns(answer)})
             for name, made in _rows(base, answer):
-                rows[name] += [{**row, **_of_judge(answer)} for row in made]
+                rows[name] += [{**row, **_judge_columns(answer)} for row in made]
     if not rows["judgements"]:
         return None
     frames = {name: from_rows(name, found, JUDGE_COLUMNS[name]) for name, found in rows.items()}
@@ -461,8 +454,7 @@ def _bases(records: Sequence[Rated]) -> dict[Thing, Rated]:
     return found
 
 
-def _of_judge(answer: JudgeAnswer) -> Row:
-    """What every row says of who answered."""
+def _judge_columns(answer: JudgeAnswer) -> Row:
     return {
         "worker_id": answer.judge,
         "simulated": 1,
@@ -497,7 +489,6 @@ def _rows(base: Rated, answer: JudgeAnswer) -> Iterator[tuple[TableName, Iterabl
 
 
 def _in_order(dialogues: Sequence[ShownDialogue], answer: JudgeAnswer) -> list[ShownDialogue]:
-    """The dialogues in the places in which the judge read them."""
     places = {dialogue_id: place for place, dialogue_id in enumerate(answer.shown, start=1)}
     if len(places) < len(dialogues):  # the same dialogue twice, or of another version: as they stood
         return list(dialogues)
@@ -505,7 +496,6 @@ def _in_order(dialogues: Sequence[ShownDialogue], answer: JudgeAnswer) -> list[S
 
 
 def _as_chosen(turn: Turn, given: GivenAnswer, shown: Sequence[str]) -> Turn:
-    """The turn with the judge's choice, and the replies in the places in which it read them."""
     ticked = turn.ticks is not None
     chosen = set(given.selected)
     # Equal replies were shown as one, and are chosen together.

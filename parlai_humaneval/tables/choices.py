@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.filters import Mask, finished, is_set
+from parlai_humaneval.tables.filters import finished, is_set
 from parlai_humaneval.tables.schema import is_problem
 from parlai_humaneval.tables.validate import picks_one
 from parlai_humaneval.techniques.registry import picking
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
 MOST_SETS = 20
@@ -61,7 +60,7 @@ class ChosenTurns:
     turns: Floats
     written: Floats
 
-    def only(self, keep: Mask) -> ChosenTurns:
+    def only(self, keep: Flags) -> ChosenTurns:
         """Some of the turns: ``keep`` has an entry a turn."""
         return ChosenTurns(
             models=self.models,
@@ -101,7 +100,7 @@ def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
     )
 
 
-def _selected_by_position(rows: pd.DataFrame, codes: npt.NDArray[np.int64], selected: Floats, n: int) -> Floats:
+def _selected_by_position(rows: pd.DataFrame, codes: Ints, selected: Floats, n: int) -> Floats:
     position = rows["position"].to_numpy(dtype=int)
     first_of_place = (position > 0) & rows["same_as"].isna().to_numpy(dtype=bool)
     places = np.full((n, int(position.max()) if len(position) else 0), np.nan)
@@ -110,7 +109,7 @@ def _selected_by_position(rows: pd.DataFrame, codes: npt.NDArray[np.int64], sele
 
 
 @dataclass(frozen=True)
-class ChoiceGroup:
+class ComparisonGroup:
     """Answered turns of one technique, setting and metric; of several replies also of one set of models, unless there are
     more than ``MOST_SETS`` of them.
 
@@ -148,17 +147,17 @@ class ChoiceGroup:
         """What is corrected for together."""
         return self.technique, self.setting, self.metric
 
-    def only(self, keep: Mask) -> ChoiceGroup:
+    def only(self, keep: Flags) -> ComparisonGroup:
         """The same group with some of its turns: ``keep`` has an entry a turn."""
         return replace(self, turns=self.turns.only(keep), positions=self.positions[keep])
 
-    def at_turns(self, first: int, last: int | None = None) -> ChoiceGroup:
+    def at_turns(self, first: int, last: int | None = None) -> ComparisonGroup:
         """Turns ``first`` to ``last``, both with; without ``last`` all later ones."""
         numbers = self.turns.turns
         return self.only((numbers >= first) & (numbers <= (np.inf if last is None else last)))
 
 
-def merged(groups: Sequence[ChoiceGroup]) -> ChoiceGroup:
+def merged(groups: Sequence[ComparisonGroup]) -> ComparisonGroup:
     """The groups of one question as one: a column for every model, nan where it was not shown.
 
     Places are only known where those of every group are.
@@ -178,7 +177,7 @@ def merged(groups: Sequence[ChoiceGroup]) -> ChoiceGroup:
     )
     by_position = [_spread(group.turns.by_position, *_places(group, places)) for group in groups]
     first = groups[0]
-    return ChoiceGroup(
+    return ComparisonGroup(
         technique=first.technique,
         setting=first.setting,
         metric=first.metric,
@@ -192,7 +191,7 @@ def merged(groups: Sequence[ChoiceGroup]) -> ChoiceGroup:
 _LEFT = ("automatic_turns", "failed_replies", "unfinished_dialogues", "unfinished_turns")
 
 
-def _places(group: ChoiceGroup, most: int) -> tuple[list[str], list[str]]:
+def _places(group: ComparisonGroup, most: int) -> tuple[list[str], list[str]]:
     names = [str(place) for place in range(most)]
     return names[: group.turns.by_position.shape[1]], names
 
@@ -204,7 +203,7 @@ def _spread(table: Floats, own: Sequence[str], names: Sequence[str]) -> Floats:
     return whole
 
 
-def choice_groups(tables: Tables) -> list[ChoiceGroup]:
+def choice_groups(tables: Tables) -> list[ComparisonGroup]:
     """What was chosen of several replies, and which single replies were found good; reads ``turns``, ``dialogues``.
 
     Sorted by technique, setting and metric, then those with most dialogues first, then models. A turn counts when its
@@ -220,7 +219,7 @@ def choice_groups(tables: Tables) -> list[ChoiceGroup]:
 
 
 @lru_cache(maxsize=2)
-def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
+def _choice_groups(tables: Tables) -> tuple[ComparisonGroup, ...]:
     """Kept, as several parts of a report ask for the groups of the same tables."""
     turns = tables.turns
     first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
@@ -247,7 +246,6 @@ def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
-    """Where several people rated the same dialogue, each has a dialogue of their own name."""
     pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
     if len(pairs) == pairs["dialogue_id"].nunique():
         return rows
@@ -256,14 +254,13 @@ def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
     return assigned
 
 
-def own_dialogues(group: ChoiceGroup) -> Objects:
+def first_hand_dialogues(group: ComparisonGroup) -> Objects:
     """The dialogues of its turns by their own names, also where several people rated the same one."""
     pairs = zip(group.turns.dialogues, group.turns.workers, strict=True)
     return np.array([str(dialogue).removesuffix(f"{_BY}{worker}") for dialogue, worker in pairs], dtype=object)
 
 
 def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:
-    """Where turns do not say whether their dialogue was finished, the table of dialogues may."""
     unknown = rows["dialogue_status"].isna().to_numpy(dtype=bool)
     if dialogues.empty or not unknown.any():
         return rows
@@ -284,14 +281,28 @@ def self_comparisons(turns: pd.DataFrame) -> int:
     return len(twice.drop_duplicates(key))
 
 
-def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
+def _groups(technique: str, part: pd.DataFrame) -> Iterator[ComparisonGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
-    yield from _of_several(technique, part[several])
-    yield from _of_single(technique, part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)])
+    yield from _several_model_groups(technique, part[several])
+    # A group a criterion. Our own tables say where nothing could be ticked; elsewhere nothing was ever chosen
+    # then.
+    rows = part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)]
+    rows = rows[is_set(rows, "complete", missing=1) & ~is_set(rows, "failed")]
+    ticked = rows["tick_choices"].notna().to_numpy(dtype=bool)
+    other = rows[~ticked & rows["complete"].isna().to_numpy(dtype=bool) & ~picks_one(rows)]
+    if is_set(other, "selected").any():
+        yield _single(technique, str(other["metric"].iloc[0]), other, other["selected"].to_numpy(dtype=float))
+    rows = rows[ticked]
+    offered, given = (rows[name].fillna("").str.split(";") for name in ("tick_choices", "ticks"))
+    for criterion in dict.fromkeys(name for choices in offered.drop_duplicates() for name in choices):
+        asked = np.fromiter((criterion in choices for choices in offered), dtype=bool, count=len(rows))
+        marks = np.fromiter((criterion in ticks for ticks in given), dtype=float, count=len(rows))
+        problem = _is_problem(criterion, rows[asked])
+        yield _single(technique, str(criterion), rows[asked], marks[asked], problem=problem)
 
 
-def _answered(rows: pd.DataFrame) -> Mask:
+def _answered(rows: pd.DataFrame) -> Flags:
     """Rows of turns that were answered, as far as tables from elsewhere tell; ours say so themselves."""
     timed = rows["seconds"].notna().to_numpy(dtype=bool)
     if not timed.any():
@@ -302,8 +313,7 @@ def _answered(rows: pd.DataFrame) -> Mask:
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 
-def _of_several(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
-    """A group a set of models; turns with no choice are left out, and a model against itself, which has no winner."""
+def _several_model_groups(technique: str, rows: pd.DataFrame) -> Iterator[ComparisonGroup]:
     asked = rows["tick_choices"].isna().to_numpy(dtype=bool) & ~is_set(rows, "continued_each")
     counted = rows[asked & is_set(rows, "complete", missing=1)]
     counted = counted[~counted.duplicated([*_TURN, "model"], keep=False).to_numpy(dtype=bool)]
@@ -318,12 +328,12 @@ def _of_several(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
             yield replace(group, several_sets=many)
 
 
-def _of_models(technique: str, setting: str, metric: str, models: list[str], rows: pd.DataFrame) -> ChoiceGroup:
+def _of_models(technique: str, setting: str, metric: str, models: list[str], rows: pd.DataFrame) -> ComparisonGroup:
     left = rows[~finished(rows)].drop_duplicates(_TURN)
     rows = rows[finished(rows)]
     automatic = is_set(rows, "automatic")
     turns = _matrix(rows[~automatic], models)
-    group = ChoiceGroup(
+    group = ComparisonGroup(
         technique=technique,
         setting=setting,
         metric=metric,
@@ -340,7 +350,6 @@ def _of_models(technique: str, setting: str, metric: str, models: list[str], row
 
 
 def _picks_one(technique: str, setting: str, turns: ChosenTurns) -> bool:
-    """Whether one reply had to be picked: by the name of setting or technique, else by what raters did."""
     names = {technique.lower(), setting.lower()}
     if names & picking("any"):
         return False
@@ -360,29 +369,15 @@ def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:
     return positions
 
 
-def _of_single(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
-    """A group a criterion. Our own tables say where nothing could be ticked; elsewhere nothing was ever chosen then."""
-    rows = rows[is_set(rows, "complete", missing=1) & ~is_set(rows, "failed")]
-    ticked = rows["tick_choices"].notna().to_numpy(dtype=bool)
-    other = rows[~ticked & rows["complete"].isna().to_numpy(dtype=bool) & ~picks_one(rows)]
-    if is_set(other, "selected").any():
-        yield _single(technique, str(other["metric"].iloc[0]), other, other["selected"].to_numpy(dtype=float))
-    rows = rows[ticked]
-    offered, given = (rows[name].fillna("").str.split(";") for name in ("tick_choices", "ticks"))
-    for criterion in dict.fromkeys(name for choices in offered.drop_duplicates() for name in choices):
-        asked = np.fromiter((criterion in choices for choices in offered), dtype=bool, count=len(rows))
-        marks = np.fromiter((criterion in ticks for ticks in given), dtype=float, count=len(rows))
-        problem = _is_problem(criterion, rows[asked])
-        yield _single(technique, str(criterion), rows[asked], marks[asked], problem=problem)
-
-
 def _is_problem(criterion: str, rows: pd.DataFrame) -> bool:
     """As the rows say where they say anything, else by its name."""
     said = rows["tick_problems"].dropna().drop_duplicates()
     return any(criterion in names.split(";") for names in said) if len(said) else is_problem(criterion)
 
 
-def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, problem: bool = False) -> ChoiceGroup:
+def _single(
+    technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, problem: bool = False
+) -> ComparisonGroup:
     counts = finished(rows)
     left = rows[~counts]
     rows, marks = rows[counts], marks[counts]
@@ -391,7 +386,7 @@ def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, p
     codes: npt.NDArray[np.int8] = pd.Categorical(rows["model"], categories=models).codes
     chosen[np.arange(len(rows)), codes] = marks
     setting = rows["setting"] if len(rows) else left["setting"]
-    return ChoiceGroup(
+    return ComparisonGroup(
         technique=technique,
         setting=str(setting.iloc[0]),
         metric=metric,

@@ -10,49 +10,30 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from typing_extensions import Unpack
 
+from parlai_humaneval._util.errors import HumanevalError, Parts
 from parlai_humaneval.tables.labels import CleanedLabels
 from parlai_humaneval.tables.schema import (
-    COLUMNS,
     KEYS,
-    TABLE_DESCRIPTIONS,
     TABLES,
     Column,
     Kind,
     TableName,
 )
 
-__all__ = [
-    "COLUMNS",
-    "TABLES",
-    "TABLE_DESCRIPTIONS",
-    "Repeated",
-    "Repeats",
-    "Row",
-    "StoppingLog",
-    "TableError",
-    "TableName",
-    "Tables",
-    "check_unique",
-    "from_rows",
-    "iso_time",
-    "refuse",
-    "typed",
-]
-
-
 Row = dict[str, Any]
 """Column → value."""
 
 
-class TableError(ValueError):
+class TableError(HumanevalError, ValueError):
     """A table that cannot be used; the message names table, column and row, and says what was expected.
 
     ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows.
     """
 
-    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
-        super().__init__(message)
+    def __init__(self, what: str | BaseException, rows: Sequence[int] = (), **parts: Unpack[Parts]) -> None:
+        super().__init__(what, **parts)
         self.rows = tuple(rows)
 
 
@@ -66,10 +47,10 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
     columns = (*TABLES[table], *besides)
     missing = [c for c in columns if c.exchange and c.name not in frame.columns]
     if missing:
-        raise TableError(_missing(table, missing, [str(name) for name in frame.columns]))
+        raise _missing(table, missing, [str(name) for name in frame.columns])
     twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
     if twice:
-        raise TableError(f"{table}: column {', '.join(twice)} stands there twice. Keep one of each.")
+        raise TableError(f"column {', '.join(twice)} stands there twice", where=table, try_="keep one of each")
     known = {c.name: _typed_column(table, c, frame) for c in columns}
     others = {str(name): frame[name] for name in frame.columns if name not in known}
     whole: pd.DataFrame = pd.DataFrame({**known, **others}, index=frame.index)
@@ -86,9 +67,9 @@ Repeats = Literal["keep", "first", "last"]
 """Which of the answers count that a worker gave to the same: all of them, the first or the last."""
 
 HOW_REPEATS = (
-    "Where a worker did answer twice, --repeats keep, first or last says which answers count (in Python: repeats=…)."
+    "where a worker did answer twice, say which answers count: --repeats keep, first or last (in Python: repeats=…)"
 )
-"""Ends the errors about answers that stand there twice."""
+"""Advice of the errors about answers that stand there twice."""
 
 
 @dataclass(frozen=True)
@@ -182,14 +163,17 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         same = frame[key].eq(values) | (frame[key].isna() & values.isna())
         first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
+        what, advice = _twice(frame.iloc[first], frame.iloc[second], named)
         raise TableError(
-            f"{table}: rows {first + 1} and {second + 1} {_twice(frame.iloc[first], frame.iloc[second], named)}",
+            f"rows {first + 1} and {second + 1} {what}",
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
+            where=table,
+            try_=(advice, HOW_REPEATS),
         )
 
 
-def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
-    """What is wrong with two rows of one key: the one is too many, or they contradict each other."""
+def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> tuple[str, str]:
+    """What is wrong with two rows of one key, and what to do: the one is too many, or they contradict each other."""
     differ = [
         f"{name} {_plain(one[name])!r} and {_plain(two[name])!r}"
         for name in map(str, one.index)
@@ -197,10 +181,10 @@ def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
         if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
     ]
     if not differ:
-        return f"are the same answer ({named}). Keep one of them. {HOW_REPEATS}"
+        return f"are the same answer ({named})", "keep one of them"
     return (
-        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}. Keep the right one, or "
-        f"tell them apart by these names. {HOW_REPEATS}"
+        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}",
+        "keep the right one, or tell them apart by these names",
     )
 
 
@@ -213,13 +197,20 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     empty = values.isna() | values.isin([""])
     if empty.any() and not column.empty_ok:
         raise TableError(
-            f"{table}.{column.name}: empty in row {_first(empty)} ({column.description}).",
+            f"empty in row {_first(empty)} ({column.description})",
             np.flatnonzero(empty.to_numpy()).tolist(),
+            where=f"{table}.{column.name}",
         )
     if column.kind == "text":
         if column.allowed:
             refuse(table, column.name, values, ~(values.isin(column.allowed) | empty), _one_of(column))
-        return _text(values, empty)
+        cells = values.to_numpy(dtype=object, copy=True)
+        missing = empty.to_numpy(dtype=bool)
+        if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
+            cells[~missing] = [str(value) for value in cells[~missing]]
+        cells[missing] = None
+        series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
+        return series
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
     refuse(table, column.name, values, numbers.isna() & ~empty, "a number")
     refuse(table, column.name, values, numbers.isin([np.inf, -np.inf]), "a finite number")
@@ -245,22 +236,13 @@ def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
     return series
 
 
-def _text(values: pd.Series[Any], empty: pd.Series[bool]) -> pd.Series[Any]:
-    cells = values.to_numpy(dtype=object, copy=True)
-    missing = empty.to_numpy(dtype=bool)
-    if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
-        cells[~missing] = [str(value) for value in cells[~missing]]
-    cells[missing] = None
-    series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
-    return series
-
-
 def refuse(
     table: TableName,
     column: str,
     values: pd.Series[Any],
     wrong: pd.Series[bool],
     wanted: str | Callable[[int], str],
+    try_: str | Sequence[str] = (),
 ) -> None:
     """Raise where a row of a column is ``wrong``; ``wanted`` says what was expected, of all or of the row at a place.
 
@@ -272,7 +254,10 @@ def refuse(
         first = places[0]
         expected = wanted if isinstance(wanted, str) else wanted(first)
         raise TableError(
-            f"{table}.{column}: {_plain(values.iloc[first])!r} in row {first + 1}, expected {expected}.", places
+            f"{_plain(values.iloc[first])!r} in row {first + 1}, expected {expected}",
+            places,
+            where=f"{table}.{column}",
+            try_=try_,
         )
 
 
@@ -281,13 +266,15 @@ def _plain(cell: Any) -> Any:
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _missing(table: TableName, missing: Sequence[Column], present: Sequence[str]) -> str:
+def _missing(table: TableName, missing: Sequence[Column], present: Sequence[str]) -> TableError:
     near = {column.name: get_close_matches(column.name, present, n=1) for column in missing}
     hints = [f"{found[0]!r} may be {name}" for name, found in near.items() if found]
     hint = f" {'; '.join(hints)}: rename it." if hints else ""
     names = ", ".join(column.name for column in missing)
     meant = [f"  {c.name}{' (cells may be empty)' if c.empty_ok else ''}: {c.description}" for c in missing]
-    return "\n".join([f"{table}: missing column {names}. It has: {', '.join(present)}.{hint} What they are:", *meant])
+    return TableError(
+        "\n".join([f"{table}: missing column {names}. It has: {', '.join(present)}.{hint} What they are:", *meant])
+    )
 
 
 def _one_of(column: Column) -> str:

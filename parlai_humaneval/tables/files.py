@@ -17,16 +17,14 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.csv_cells import unguarded, write_rows
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.columns import (
-    TABLE_DESCRIPTIONS,
-    TABLES,
     Repeated,
     Repeats,
     Row,
     StoppingLog,
     TableError,
-    TableName,
     Tables,
     check_unique,
     from_rows,
@@ -35,7 +33,7 @@ from parlai_humaneval.tables.columns import (
 from parlai_humaneval.tables.filters import rater_kinds
 from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
 from parlai_humaneval.tables.repeats import settled
-from parlai_humaneval.tables.schema import JUDGE_COLUMNS, Column
+from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLE_DESCRIPTIONS, TABLES, Column, TableName
 from parlai_humaneval.tables.validate import check_rules, with_dialogues
 
 Format = Literal["csv", "jsonl"]
@@ -106,7 +104,6 @@ def _event_or_line(line: str) -> Row:
 
 
 def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
-    """What judges answered, in a folder of its own: a file for each table that has rows, and a README."""
     if tables.judges is None:
         return []
     out.mkdir(exist_ok=True)
@@ -135,7 +132,7 @@ def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: 
     """
     out = Path(out)
     check_free(out, force=force)
-    present = _present(out)
+    present = _present_files(out)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as draft:
         written = write_tables(tables, Path(draft), format)
@@ -156,15 +153,14 @@ def check_free(out: AnyPath, *, force: bool = False) -> None:
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
-        raise TableError(f"{out} is a file; name a folder for the tables.")
-    present = _present(out)
+        raise TableError(f"{out} is a file", try_="name a folder for the tables")
+    present = _present_files(out)
     if present and not force:
         named = ", ".join(path.name for path in present)
-        raise TableError(f"{out} holds {named} already. Name another folder, or replace them with --force.")
+        raise TableError(f"{out} holds {named} already", try_="name another folder, or replace them with --force")
 
 
-def _present(folder: Path) -> list[Path]:
-    """Tables of either format that stand in a folder, and a README that is not of tables of ours."""
+def _present_files(folder: Path) -> list[Path]:
     names = [f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format)]
     tables = [path for name in sorted(names) if (path := folder / name).exists()]
     tables += [folder / STOPPING] if (folder / STOPPING).exists() else []
@@ -199,7 +195,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
         for name in get_args(TableName)
     }
     if not any(found.values()):
-        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
+        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
     read = {
         name: _Table(from_rows(name, [])) if path is None else _read(name, path, repeats)
         for name, path in found.items()
@@ -218,8 +214,6 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
 
 @dataclass(frozen=True)
 class _Table:
-    """A table as it was read, and what was done to it."""
-
     frame: pd.DataFrame
     repeats: tuple[Repeated, ...] = ()
     cleaned: tuple[CleanedLabels, ...] = ()
@@ -249,7 +243,7 @@ def _find(directory: Path, name: TableName, format: Format | None) -> Path | Non
     wanted = get_args(Format) if format is None else (format,)
     paths = [path for ending in wanted if (path := directory / f"{name}.{ending}").is_file()]
     if len(paths) > 1:
-        raise TableError(f"{directory} holds {name} as .csv and as .jsonl; say which to read, or remove one.")
+        raise TableError(f"{directory} holds {name} as .csv and as .jsonl", try_="say which to read, or remove one")
     return paths[0] if paths else None
 
 
@@ -262,19 +256,18 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
         check_unique(name, table)
         check_rules(name, table)
     except TableError as error:
-        raise TableError(f"{path}: {error}{_others(error)}", error.rows) from error
+        raise TableError(error, error.rows, where=path, try_=_others(error)) from error
     if told:
         table = table.reset_index(drop=True)
     return _Table(with_dialogues(table) if name == "comparisons" else table, told, cleaned)
 
 
 def _others(error: TableError) -> str:
-    """How many rows have the fault beside the one that the error names."""
     more = len(error.rows) - 1
     if more < 1:
         return ""
     rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
-    return f" {rows} this fault; `parlai-humaneval import --from tables … --skip-bad` lists all that is wrong."
+    return f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
 
 
 def read_frame(path: Path) -> pd.DataFrame:
@@ -288,7 +281,7 @@ def read_frame(path: Path) -> pd.DataFrame:
         return _read_jsonl(path) if path.suffix == ".jsonl" else _read_csv(path)
     except UnicodeDecodeError as error:
         raise TableError(
-            f"{path} is not UTF-8 ({error.reason}). Save it as UTF-8; spreadsheets call that “CSV UTF-8”."
+            f"{path} is not UTF-8 ({error.reason})", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
         ) from error
     except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
         raise TableError(f"{path} cannot be read: {error}") from error
@@ -336,9 +329,9 @@ def _check_header(header: list[str]) -> None:
         raise ValueError("it is empty; the first line of a CSV file names the columns")
     found = next((name for mark, name in _SEPARATORS.items() if mark in header[0]), None)
     if len(header) == 1 and found:
-        raise ValueError(
-            f"the separator of its cells is the {found}; it has to be the comma. Save it again with commas (numbers with "
-            "a point, as in 3.5)"
+        raise InvalidValue(
+            f"the separator of its cells is the {found}, and has to be the comma",
+            try_="save it again with commas (numbers with a point, as in 3.5)",
         )
 
 

@@ -9,13 +9,11 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import TableName, Tables
-from parlai_humaneval.tables.schema import TIE
-
-Mask = npt.NDArray[np.bool_]
+from parlai_humaneval._util.arrays import Flags
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.schema import TIE, TableName
 
 SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
 """Where a table from elsewhere does not say."""
@@ -24,17 +22,17 @@ MOST_POINTS = 10.0
 """Scales that reach further are sliders."""
 
 
-def finished(rows: pd.DataFrame) -> Mask:
+def finished(rows: pd.DataFrame) -> Flags:
     """Which rows are of complete dialogues; tables from elsewhere, without a status, hold complete ones."""
     return np.asarray(rows["dialogue_status"].fillna("complete").eq("complete"), dtype=bool)
 
 
-def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Mask:
+def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Flags:
     """Where a 0/1 column is 1; ``missing`` is what an empty cell means."""
     return np.asarray(rows[column].fillna(missing).astype(int) == 1, dtype=bool)
 
 
-def nobody_won(comparisons: pd.DataFrame, whose: Literal["", "own_"] = "") -> Mask:
+def nobody_won(comparisons: pd.DataFrame, whose: Literal["", "own_"] = "") -> Flags:
     """Where no model won: as the column ``tied`` says, else where the winner is ``tie``, which may be a model's name, too.
 
     ``whose``: the rater of the row, or with ``own_`` the dialogue's own one.
@@ -55,7 +53,7 @@ def median(seconds: pd.Series[Any]) -> float | None:
     return float(known.median()) if len(known) else None
 
 
-def of_unfinished(dialogue: pd.Series[Any], worker: pd.Series[Any], dialogues: pd.DataFrame) -> Mask:
+def of_unfinished(dialogue: pd.Series[Any], worker: pd.Series[Any], dialogues: pd.DataFrame) -> Flags:
     """Where the pair of dialogue and worker stands in ``dialogues`` with ``complete`` 0."""
     left = dialogues[(dialogues["complete"] == 0).to_numpy(dtype=bool)]
     if left.empty:
@@ -82,7 +80,7 @@ def _live_finished(rows: pd.DataFrame) -> pd.DataFrame:
     return whole
 
 
-def on_sliders(ratings: pd.DataFrame) -> Mask:
+def on_sliders(ratings: pd.DataFrame) -> Flags:
     """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
 
     Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Objects = npt.NDArray[np.object_]
 TECHNIQUE = "free_for_all"
 
 
@@ -73,7 +70,7 @@ def _only(tables: Tables) -> Tables:
     return Tables(turns=tables.turns[mine], dialogues=tables.dialogues, comparisons=tables.comparisons)
 
 
-def _dialogues(groups: Sequence[ChoiceGroup], tables: Tables) -> Dialogues:
+def _dialogues(groups: Sequence[ComparisonGroup], tables: Tables) -> Dialogues:
     models = sorted({model for group in groups for model in group.models})
     chosen = np.concatenate([_wide(group.turns.chosen, group.models, models) for group in groups])
     positions = np.concatenate([_wide(group.positions, group.models, models) for group in groups])
@@ -103,7 +100,7 @@ def _dialogues(groups: Sequence[ChoiceGroup], tables: Tables) -> Dialogues:
     )
 
 
-def _took_part(group: ChoiceGroup, models: Sequence[str]) -> npt.NDArray[np.bool_]:
+def _took_part(group: ComparisonGroup, models: Sequence[str]) -> Flags:
     """Turns × models: was the model in the turn's dialogue? A reply that failed is one of a model that was."""
     if not group.several_sets:
         return np.tile(np.isin(models, group.models), (len(group.turns.turns), 1))
@@ -118,7 +115,7 @@ def _wide(values: Floats, own: Sequence[str], models: Sequence[str]) -> Floats:
     return wide
 
 
-def _points(chosen: Floats, dialogues: Ints, counted: npt.NDArray[np.bool_], shape: Floats) -> Floats:
+def _points(chosen: Floats, dialogues: Ints, counted: Flags, shape: Floats) -> Floats:
     """Sums by dialogue of the counted turns; nan where ``shape`` is, as the model did not take part."""
     points = np.zeros(shape.shape)
     np.add.at(points, dialogues[counted], np.nan_to_num(chosen[counted]))

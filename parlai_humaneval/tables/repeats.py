@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import Repeated, Repeats, TableName
-from parlai_humaneval.tables.schema import KEYS
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
+from parlai_humaneval.tables.columns import Repeated, Repeats
+from parlai_humaneval.tables.schema import KEYS, TableName
 from parlai_humaneval.tables.validate import with_dialogues
 
 _IDS: Mapping[TableName, tuple[str, ...]] = {
@@ -30,8 +30,6 @@ _OF_ONE_ANSWER = {"model", "model_a", "model_b", "entity", "criterion", "positio
 """Columns in which the rows of one answer differ."""
 _VERDICT = ":verdict"
 """Ends the id of a verdict, which is known by it: the number stands before."""
-
-Ints = npt.NDArray[np.int64]
 
 
 def settled(
@@ -78,7 +76,6 @@ def dialogue_ids(rows: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _keys(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns that name a row, and who gave it; of comparisons with the first model in the alphabet as A."""
     names = list(dict.fromkeys([*KEYS[table], "worker_id"]))
     keys: pd.DataFrame = (with_dialogues(frame) if table == "comparisons" else frame)[names].copy()
     if table == "comparisons":
@@ -88,7 +85,7 @@ def _keys(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
     return keys
 
 
-def _started(frame: pd.DataFrame) -> npt.NDArray[np.float64]:
+def _started(frame: pd.DataFrame) -> Floats:
     """Seconds since 1970; nan where no time is said."""
     if "started" not in frame.columns:
         return np.full(len(frame), np.nan)
@@ -96,8 +93,7 @@ def _started(frame: pd.DataFrame) -> npt.NDArray[np.float64]:
     return np.asarray(((read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(dtype=float))
 
 
-def _in_order(answer: Ints, started: npt.NDArray[np.float64]) -> tuple[Ints, Ints]:
-    """The place of each row among those of its key, from 1, and the last place there."""
+def _in_order(answer: Ints, started: Floats) -> tuple[Ints, Ints]:
     size = np.bincount(answer)
     known = np.bincount(answer, weights=~np.isnan(started)) == size
     time = np.where(known[answer], started, 0.0)
@@ -139,7 +135,7 @@ def _without_numbers(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
     return whole
 
 
-def _is_numbered(frame: pd.DataFrame, column: str) -> npt.NDArray[np.bool_]:
+def _is_numbered(frame: pd.DataFrame, column: str) -> Flags:
     """Two finished dialogues stay what they are; the one dialogue in which a turn was answered is another one."""
     if column not in ("dialogue_a", "dialogue_b"):
         return np.ones(len(frame), dtype=bool)

@@ -72,19 +72,16 @@ def _ends(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd.DataFrame, why: str) -> None:
-    """Refuse rows whose scale has other ends than the first rating of their group."""
     if ends.drop_duplicates().dropna(how="all").shape[0] < 2:
         return
     first = ends.groupby(groups, sort=False).transform("first")
     for column in ("minimum", "maximum"):
         wrong = ends[column].notna() & (ends[column] != first[column])
-        wanted = _in_words(f"{{end:g}} as in the first rating of {why}", end=first[column])
+        wanted = _expected_words(f"{{end:g}} as in the first rating of {why}", end=first[column])
         refuse("ratings", column, ratings[column], wrong, wanted)
 
 
-def _in_words(words: str, **of_rows: pd.Series[Any]) -> Callable[[int], str]:
-    """What was expected of a row: ``words`` with the values that stand at its place."""
-
+def _expected_words(words: str, **of_rows: pd.Series[Any]) -> Callable[[int], str]:
     def wanted(place: int) -> str:
         return words.format(**{name: values.iloc[place] for name, values in of_rows.items()})
 
@@ -92,7 +89,6 @@ def _in_words(words: str, **of_rows: pd.Series[Any]) -> Callable[[int], str]:
 
 
 def _check_unnamed(ratings: pd.DataFrame) -> None:
-    """Where nothing names the scales of a technique's sliders, no criterion or worker keeps to a few points or to shares."""
     unnamed = (ratings["scale"].isna() & ratings["maximum"].isna()).to_numpy(dtype=bool) & on_sliders(ratings)
     rows = ratings[unnamed]
     technique, value = rows["technique"].fillna(""), rows["value"].astype(float)
@@ -117,7 +113,7 @@ def _check_unnamed(ratings: pd.DataFrame) -> None:
         )
         wrong = pd.Series(False, index=ratings.index)
         wrong[rows.index[short]] = True
-        wanted = _in_words(
+        wanted = _expected_words(
             f"{NAME_THEM}: every rating {who} {{name!r}} is {MOST_POINTS:g} or less, others go up to {{most:g}}, and "
             "ratings on two scales cannot be standardised together",
             name=ratings[column],

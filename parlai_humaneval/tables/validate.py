@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, TableName, refuse
+from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, refuse
 from parlai_humaneval.tables.filters import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
 from parlai_humaneval.tables.scales import check_scales
-from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.tables.schema import TIE, TableName
 from parlai_humaneval.techniques.registry import picking
 
 LEAST: Mapping[TableName, Mapping[str, int]] = {
@@ -56,7 +56,6 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
 
 
 def _holds(mask: pd.Series[Any]) -> pd.Series[bool]:
-    """A comparison with a missing value is no fault."""
     held: pd.Series[bool] = mask.fillna(False).astype(bool)
     return held
 
@@ -75,13 +74,13 @@ def _known_places(frame: pd.DataFrame) -> None:
 def _two_models(frame: pd.DataFrame) -> None:
     models, winner = frame[["model_a", "model_b"]], frame["winner"]
     for column in models:
-        name = (
-            f"a model's name; {TIE!r} stands for a comparison that nobody won: call the model otherwise, or say in a "
-            "column tied which comparisons nobody won"
-        )
-        refuse("comparisons", str(column), models[column], (models[column] == TIE) & frame["tied"].isna(), name)
+        name = f"a model's name: {TIE!r} stands for a comparison that nobody won"
+        advice = "call the model otherwise, or say in a column tied which comparisons nobody won"
+        refuse("comparisons", str(column), models[column], (models[column] == TIE) & frame["tied"].isna(), name, advice)
     same = models["model_a"] == models["model_b"]
-    refuse("comparisons", "model_b", models["model_b"], same, "another model than model_a; a model has no winner alone")
+    refuse(
+        "comparisons", "model_b", models["model_b"], same, "another model than model_a, as a model has no winner alone"
+    )
     known = (winner == models["model_a"]) | (winner == models["model_b"]) | (winner == TIE)
 
     def wanted(place: int) -> str:
@@ -96,7 +95,6 @@ def _two_models(frame: pd.DataFrame) -> None:
 
 
 def _not_turned_round(frame: pd.DataFrame) -> None:
-    """Nobody compares the same two a second time with their sides swapped under the same item."""
     swapped = (frame["model_a"] > frame["model_b"]).to_numpy(dtype=bool)
     key: pd.DataFrame = frame[["item_id", "worker_id", "judgement_id", "technique", "setting", "metric"]].copy()
     for a, b in (("model_a", "model_b"), ("dialogue_a", "dialogue_b")):
@@ -107,8 +105,8 @@ def _not_turned_round(frame: pd.DataFrame) -> None:
         "model_a",
         frame["model_a"],
         both,
-        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too. Keep one of them. "
-        f"{HOW_REPEATS}",
+        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too",
+        ("keep one of them", HOW_REPEATS),
     )
 
 
@@ -159,7 +157,6 @@ def _started(table: TableName) -> Callable[[pd.DataFrame], None]:
 
 
 def _one_turn(frame: pd.DataFrame) -> None:
-    """Rows of one turn agree, and the dialogue went on in one way."""
     turn = frame.groupby(_TURN, dropna=False, sort=False).ngroup()
     for column in ("seconds", "written"):
         _same_within(frame, turn, column)

@@ -2,8 +2,8 @@
 
 from parlai_humaneval.techniques.registry import (
     Engine,
-    Habits,
     Picks,
+    PlanningDefaults,
     Table,
     Technique,
     UnknownTechnique,
@@ -16,8 +16,8 @@ from parlai_humaneval.techniques.registry import (
 
 __all__ = [
     "Engine",
-    "Habits",
     "Picks",
+    "PlanningDefaults",
     "Table",
     "Technique",
     "UnknownTechnique",

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.schema.records import CriterionRecord
 
 Place = Literal["tick", "likert", "slider"]
@@ -125,9 +126,9 @@ def _criterion(place: Place, entry: str | Mapping[str, Any]) -> Criterion:
                 f"a criterion of one's own is {{name: …, text: …, reversed: false}}; got {entry!r}"
             ) from error
     if entry not in known:
-        raise ValueError(
-            f"unknown criterion {entry!r}; known here: {', '.join(known)}. "
-            "One of your own is written out: {name: …, text: …}"
+        raise InvalidValue(
+            f"unknown criterion {entry!r}",
+            try_=f"known here: {', '.join(known)}. One of your own is written out: {{name: …, text: …}}",
         )
     return known[entry]
 
@@ -247,9 +248,9 @@ def _dimension(entry: str | Mapping[str, Any]) -> Dimension:
                 f"from 1 (2 to 11 of them); got {entry!r}"
             ) from error
     if entry not in DIMENSIONS:
-        raise ValueError(
-            f"unknown scale {entry!r}; known: {', '.join(DIMENSIONS)}. "
-            "One of your own is written out: {name: …, text: …, hints: […, …]}"
+        raise InvalidValue(
+            f"unknown scale {entry!r}",
+            try_=f"known: {', '.join(DIMENSIONS)}. One of your own is written out: {{name: …, text: …, hints: […, …]}}",
         )
     return DIMENSIONS[entry]
 

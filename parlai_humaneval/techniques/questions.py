@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.techniques.registry import PW_DIALOG, THIRD_PARTY
 
@@ -73,5 +74,5 @@ def feature_question(name: str) -> str:
 
 def _named(questions: Mapping[str, str], name: str, what: str) -> str:
     if name not in questions:
-        raise ValueError(f"there is no {what} {name!r}; choose one of: {', '.join(questions)}")
+        raise InvalidValue(f"there is no {what} {name!r}", try_=f"choose one of: {', '.join(questions)}")
     return questions[name]

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, choose_from, misspelt
 from parlai_humaneval._util.plugins import load_plugins
-from parlai_humaneval._util.text import choose_of, nearest
 
 Engine = Literal["live", "judging"]
 """live: a person talks to models, and rates. judging: a person judges finished dialogues."""
@@ -33,12 +33,12 @@ EXCLUDED = 0.26
 """Share of dialogues that Liu et al. 2023 (“Data Cleaning”) had to drop."""
 
 
-class UnknownTechnique(ValueError):
+class UnknownTechnique(HumanevalError, ValueError):
     """There is no technique of that name; the message lists those that there are."""
 
 
 @dataclass(frozen=True)
-class Habits:
+class PlanningDefaults:
     """How a technique is run, if nothing else is said: what a plan of a study counts with.
 
     A *judgement* is what enters the test: a rated turn, a compared pair of dialogues, a judged segment, a scored dialogue.
@@ -131,7 +131,7 @@ class Technique:
     recorded_as: str = ""
     amount: str = "dialogues_per_group"
     demo_amount: int | None = 10
-    habits: Habits | None = None
+    habits: PlanningDefaults | None = None
     folder: Path | None = None
 
     @property
@@ -147,7 +147,7 @@ class Technique:
         """
         questions = self.questions_of.get(setting, self.questions)
         if metric not in questions:
-            raise ValueError(f"{self.name} has no metric {metric!r}{choose_of(metric, questions)}")
+            raise InvalidValue(f"{self.name} has no metric {metric!r}", **choose_from(metric, questions))
         return questions[metric]
 
     def picks_one(self, setting: str = "") -> bool:
@@ -195,9 +195,8 @@ def technique(name: str) -> Technique:
     if name not in known:
         width = max(map(len, known))
         lines = "\n".join(f"  {other:<{width}}  {entry.title} ({entry.source})" for other, entry in known.items())
-        near = nearest(name.replace("-", "_"), known)
-        meant = f"did you mean {near}? Choose" if near else "choose"
-        raise UnknownTechnique(f"there is no technique {name!r}; {meant} one of:\n{lines}")
+        meant = misspelt(name, known, spelled=name.replace("-", "_"))
+        raise UnknownTechnique(f"there is no technique {name!r}", misspelt=meant, try_=f"choose one of:\n{lines}")
     return known[name]
 
 
@@ -244,7 +243,7 @@ PW_TURN = Technique(
     },
     picks={"": "one"},
     checks=_OF_SMITH,
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="turn",
         turns=6,
         seconds=89,
@@ -271,7 +270,7 @@ SATA = Technique(
     },
     picks={"soba": "one", "sata_random": "any", "sata_user": "any"},
     checks=("same_position", "short_tokens"),
-    habits=Habits(
+    habits=PlanningDefaults(
         settings=("sata_random", "sata_user", "soba"),
         judgement="turn",
         turns=9,
@@ -302,7 +301,7 @@ SINGLE_MODEL = Technique(
     },
     checks=_OF_SMITH,
     checks_of={"appropriate": ("short_tokens",)},  # Liu et al.'s fixed selection pattern is not for single models
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="turn",
         turns=6,
         seconds=39,
@@ -328,7 +327,7 @@ FREE_FOR_ALL = Technique(
         "many": {"appropriate": "Which responses are appropriate to continue the conversation? Select all of them."}
     },
     picks={"": "one", "many": "any"},
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="turn",
         turns=5,
         seconds=37.5,
@@ -349,7 +348,7 @@ ARENA = Technique(
     source="Ma et al. 2023, §3.2, after Chatbot Arena",
     tables=("turns", "dialogues", "comparisons"),
     questions={"better": "Which partner is better?"},
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="verdict",
         turns=5,
         seconds=40,
@@ -372,7 +371,7 @@ DIRECT_ASSESSMENT = Technique(
     tables=("turns", "dialogues", "ratings"),
     questions={"quality": "How much do you agree with each statement about the conversation that you just had?"},
     checks=("constant_scores", "rank_sum"),
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="scored dialogue",
         turns=10,
         seconds=40,
@@ -407,7 +406,7 @@ PW_DIALOG = Technique(
     },
     checks=("failed_gold", "same_side"),  # the papers on finished dialogues name none
     amount="judgements_per_group",
-    habits=Habits(
+    habits=PlanningDefaults(
         settings=("human_bot", "self_chat"),
         judgement="comparison",
         turns=6,
@@ -431,7 +430,7 @@ SELF_CHAT = Technique(
     tables=("comparisons", "judgements"),
     recorded_as="pw_dialog",
     amount="judgements_per_group",
-    habits=Habits(
+    habits=PlanningDefaults(
         settings=("self_chat",),
         judgement="comparison",
         turns=6,
@@ -454,7 +453,7 @@ SPOT_THE_BOT = Technique(
     tables=("segments", "judgements"),
     checks=("failed_gold",),
     amount="num_dialogues",
-    habits=Habits(
+    habits=PlanningDefaults(
         judgement="annotation",
         turns=5,
         seconds=25,

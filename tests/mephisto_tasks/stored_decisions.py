@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stored_study import START, StoredStudy, choices
 
-from mephisto_tasks.storage.logs import keep_events
+from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.stopping.events import Outcome
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.study import SequentialStudy
@@ -38,5 +38,5 @@ def decided_study(
         study.arrive(f"gone-{number}", at=START + 60 * workers)
     if left:
         study.look(at=START + 60 * workers + 2 * RULE.timeout)
-    keep_events(data_dir, task, study.log)
+    DECISIONS.append(data_dir, *study.log, task=task)
     return study

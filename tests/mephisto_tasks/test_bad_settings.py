@@ -96,7 +96,7 @@ def test_a_data_directory_that_cannot_be_made_is_named_with_what_to_do(tmp_path:
         (["mephisto.architect.prot=3005"], "Did you mean port=…?"),
         (
             ["mephisto.provider.panel=prolific"],
-            "conf 'local' with place=link needs more settings: add public_url=…",
+            "conf 'local' with place=link needs more settings; add public_url=…",
         ),
     ],
 )

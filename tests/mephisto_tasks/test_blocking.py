@@ -16,10 +16,11 @@ from mephisto.abstractions.providers.mock.mock_requester import MockRequester
 from mephisto.abstractions.providers.mock.mock_worker import MockWorker
 from mephisto.data_model.worker import Worker
 
-from mephisto_tasks.session.entry import BLOCKED
+from mephisto_tasks.admission.eligibility import BLOCKED
 from mephisto_tasks.storage.database import close_connections
+from mephisto_tasks.storage.logs import BLOCKS, NOT_RECORDED
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError
-from mephisto_tasks.workers.blocks import BLOCKS_FILE, NOT_RECORDED, BlockError, block, blocked, unblock
+from mephisto_tasks.workers.blocks import BlockError, block, list_blocks, unblock
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
@@ -85,17 +86,17 @@ def test_the_qualification_is_made_and_granted(data_dir: Path, db: Any, worker: 
     assert db.find_qualifications(QUALIFICATION) == []
     assert block_careless(worker) is True
     assert worker.is_qualified(QUALIFICATION)
-    (found,) = blocked(data_dir, TASK)
+    (found,) = list_blocks(data_dir, TASK)
     assert (found.worker, found.check, found.reason) == (pseudonym(data_dir, worker), "short_messages", REASON)
     assert found.at is not None
 
 
-def test_the_file_names_nobody_and_only_grows(data_dir: Path, worker: Worker) -> None:
-    path = data_dir / BLOCKS_FILE
+def test_the_file_names_nobody_and_only_grows(data_dir: Path, db: Any, worker: Worker) -> None:
+    path = BLOCKS.path(data_dir)
     block_careless(worker)
     before = path.read_bytes()
     assert block_careless(worker) is False
-    unblock(data_dir, TASK, None)
+    unblock(db, TASK, None)
     after = path.read_bytes()
     assert after.startswith(before)
     lines = [json.loads(line) for line in after.splitlines()]
@@ -111,40 +112,40 @@ def test_lifting_names_the_right_workers(data_dir: Path, db: Any) -> None:
     for one in workers:
         block_careless(one)
     first = pseudonym(data_dir, workers[0])
-    (lifted,) = unblock(data_dir, TASK, [first])
+    (lifted,) = unblock(db, TASK, [first])
     assert (lifted.block.worker, lifted.provider_agreed) == (first, True)
     assert [one.is_qualified(QUALIFICATION) for one in workers] == [False, True, True]
-    assert {found.worker for found in blocked(data_dir, TASK)} == {pseudonym(data_dir, one) for one in workers[1:]}
+    assert {found.worker for found in list_blocks(data_dir, TASK)} == {pseudonym(data_dir, one) for one in workers[1:]}
     block_careless(workers[0])
     assert workers[0].is_qualified(QUALIFICATION), "a lifted block can be made again"
 
 
-def test_an_unknown_pseudonym_changes_nothing(data_dir: Path, worker: Worker) -> None:
+def test_an_unknown_pseudonym_changes_nothing(data_dir: Path, db: Any, worker: Worker) -> None:
     block_careless(worker)
     known = pseudonym(data_dir, worker)
     with pytest.raises(BlockError, match=rf"w000000000000: not blocked in task '{TASK}'. Blocked there: {known}"):
-        unblock(data_dir, TASK, [known, "w000000000000"])
+        unblock(db, TASK, [known, "w000000000000"])
     assert worker.is_qualified(QUALIFICATION)
 
 
-def test_a_block_whose_line_is_lost_can_still_be_lifted(data_dir: Path, worker: Worker) -> None:
+def test_a_block_whose_line_is_lost_can_still_be_lifted(data_dir: Path, db: Any, worker: Worker) -> None:
     """The database says who is blocked; a damaged or missing file only costs the reason."""
     block_careless(worker)
-    path = data_dir / BLOCKS_FILE
+    path = BLOCKS.path(data_dir)
     path.write_bytes(path.read_bytes()[:40] + b"\n\xff\n{}\n")
-    (found,) = blocked(data_dir, TASK)
+    (found,) = list_blocks(data_dir, TASK)
     assert (found.worker, found.reason, found.at) == (pseudonym(data_dir, worker), NOT_RECORDED, None)
     path.unlink()
-    assert [one.block.reason for one in unblock(data_dir, TASK, None)] == [NOT_RECORDED]
+    assert [one.block.reason for one in unblock(db, TASK, None)] == [NOT_RECORDED]
     assert not worker.is_qualified(QUALIFICATION)
 
 
-def test_blocks_of_another_task_with_another_qualification_stay(data_dir: Path, worker: Worker) -> None:
+def test_blocks_of_another_task_with_another_qualification_stay(data_dir: Path, db: Any, worker: Worker) -> None:
     block(worker, "elsewhere", REASON, task_name="other")
     block_careless(worker)
-    assert len(unblock(data_dir, TASK, None)) == 1
+    assert len(unblock(db, TASK, None)) == 1
     assert worker.is_qualified("elsewhere")
-    assert [found.qualification for found in blocked(data_dir, "other")] == ["elsewhere"]
+    assert [found.qualification for found in list_blocks(data_dir, "other")] == ["elsewhere"]
 
 
 def test_many_threads_block_at_once(data_dir: Path, db: Any) -> None:
@@ -164,8 +165,8 @@ def test_many_threads_block_at_once(data_dir: Path, db: Any) -> None:
     for thread in threads:
         thread.join()
     assert problems == []
-    assert len(blocked(data_dir, TASK)) == 8
-    lines = (data_dir / BLOCKS_FILE).read_text().splitlines()
+    assert len(list_blocks(data_dir, TASK)) == 8
+    lines = (BLOCKS.path(data_dir)).read_text().splitlines()
     assert len([json.loads(line) for line in lines]) == 16
 
 
@@ -175,10 +176,10 @@ def test_a_block_needs_a_name(worker: Worker) -> None:
 
 
 def test_unknown_places_are_clear_errors(data_dir: Path, tmp_path: Path, db: Any) -> None:
-    with pytest.raises(ResultsError, match=rf"no task 'nothing' in .*; tasks there: other, {TASK}"):
-        blocked(data_dir, "nothing")
+    with pytest.raises(ResultsError, match=rf"no task 'nothing' in .*; choose one of its tasks: other, {TASK}"):
+        list_blocks(data_dir, "nothing")
     with pytest.raises(ResultsError, match="no Mephisto database"):
-        unblock(tmp_path / "empty", TASK, None)
+        list_blocks(tmp_path / "empty", TASK)
     assert not (tmp_path / "empty").exists()
 
 

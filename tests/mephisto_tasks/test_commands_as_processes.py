@@ -25,7 +25,8 @@ from mephisto_tasks.storage.results import read_dialogues, read_records, task_na
 from parlai_humaneval.schema.steps import PageState
 
 COMMAND = (
-    "from mephisto_tasks.session import blueprint; from mephisto_tasks.launch import launching; from pathlib import Path;"
+    "from mephisto_tasks.adapter import blueprint; from mephisto_tasks.launch import launch as launching;"
+    "from pathlib import Path;"
     "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
     "from parlai_humaneval.cli import main; sys.exit(main())"
 )

@@ -104,8 +104,8 @@ def test_what_is_counted_is_a_line_now_and_then_and_each_once(
         (["--models", "elizza,retrieval"], "no model is called “elizza”. Did you mean eliza?"),
         (["--models", "tiny_generator,eliza"], "try: run `parlai-humaneval models train-tiny` once"),
         (["--task", "spot_the_bott"], "there is no technique 'spot_the_bott'. Did you mean spot_the_bot?"),
-        (["--raters", "-2"], "--raters takes a number from 1 to 64, not -2"),
-        (["--dialogues", "0"], "--dialogues takes a number from 1 up, not 0"),
+        (["--raters", "-2"], "--raters takes a whole number from 1 to 64, not -2"),
+        (["--dialogues", "0"], "--dialogues takes a whole number from 1 up, not 0"),
     ],
 )
 def test_what_cannot_begin_is_told_before_anything_heavy_is_imported(

@@ -42,7 +42,7 @@ def told(arguments: list[str]) -> str:
         (["workers", "zzz"], "no such command"),
         (
             ["steer", "more", "-3", "--task-name", "x"],
-            "NUMBER takes a number from 1 to 100000, not -3. To collect fewer",
+            "NUMBER takes a number from 1 to 100000, not -3",
         ),
         (["report", "--blind-nmes"], "Did you mean --blind-names?"),
     ],

@@ -18,8 +18,8 @@ from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.display import shown_item
 from mephisto_tasks.annotation.items import gather
 from mephisto_tasks.cli.privacy import forget
-from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import JUDGES_FILE, JudgingElsewhere, judge_lines, only_judging
+from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging, study_folder
+from mephisto_tasks.storage.logs import JUDGE_ANSWERS
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.events import Finished, Judged, JudgingStarted
 from parlai_humaneval.schema.judge_answers import JudgeAnswer, JudgeCard
@@ -74,7 +74,7 @@ def asked(data_dir: Path, judge_file: str, *more: str, task: str = "soba", statu
 
 
 def answers(data_dir: Path, task: str = "soba") -> list[JudgeAnswer]:
-    return [line for line in judge_lines(data_dir, task) if isinstance(line, JudgeAnswer)]
+    return [line for line in JUDGE_ANSWERS.read(data_dir, task) if isinstance(line, JudgeAnswer)]
 
 
 def test_what_is_missing_is_asked_and_nothing_twice(study: Path, judge: Judge) -> None:
@@ -87,7 +87,7 @@ def test_what_is_missing_is_asked_and_nothing_twice(study: Path, judge: Judge) -
     assert first["stopped"] == "budget"
     assert 0 < first["answered"] < 24
     assert first["cost"] <= most
-    path = study_folder(study, "soba") / JUDGES_FILE
+    path = study_folder(study, "soba") / JUDGE_ANSWERS.name
     path.write_bytes(path.read_bytes()[:-40])  # the machine went while the last line was written
     second = asked(study, file)
     assert (second["asked_now"], second["answered"], second["left"]) == (25 - first["answered"], 24, 0)
@@ -95,9 +95,9 @@ def test_what_is_missing_is_asked_and_nothing_twice(study: Path, judge: Judge) -
     assert len({answer.key for answer in answers(study)}) == len(answers(study)) == 24
     assert second["first_chosen"] == 0.5
     assert second["changed_with_order"] == 0
-    assert sum(isinstance(line, JudgeCard) for line in judge_lines(study, "soba")) == 1
+    assert sum(isinstance(line, JudgeCard) for line in JUDGE_ANSWERS.read(study, "soba")) == 1
     assert asked(study, judge(family=["alpha"]))["asked_now"] == 0
-    cards = [line for line in judge_lines(study, "soba") if isinstance(line, JudgeCard)]
+    cards = [line for line in JUDGE_ANSWERS.read(study, "soba") if isinstance(line, JudgeCard)]
     assert [card.family for card in cards] == [["beta"], ["alpha"]]
 
 
@@ -109,12 +109,12 @@ def test_what_another_run_answered_in_between_is_not_asked_again(
 
     @contextmanager
     def after_another(data_dir: Path, task_name: str) -> Iterator[None]:
-        monkeypatch.setattr("mephisto_tasks.storage.logs.only_judging", only_judging)
+        monkeypatch.setattr("mephisto_tasks.storage.locks.only_judging", only_judging)
         assert asked(data_dir, file, task=task_name)["asked_now"] == 24
         with only_judging(data_dir, task_name):
             yield
 
-    monkeypatch.setattr("mephisto_tasks.storage.logs.only_judging", after_another)
+    monkeypatch.setattr("mephisto_tasks.storage.locks.only_judging", after_another)
     assert asked(study, file)["asked_now"] == 0
     assert len(answers(study)) == 24
 
@@ -270,7 +270,7 @@ def test_who_is_forgotten_is_forgotten_by_judges_too(study: Path, judge: Judge, 
     done = CliRunner().invoke(forget, ["worker-1", "--yes", "--data-dir", str(study)])
     assert done.exit_code == 0, done.output
     assert {answer.thing for answer in answers(study)} == {"dialogue-0", "dialogue-2", "dialogue-3"}
-    assert "dialogue-1" not in (study_folder(study, "soba") / JUDGES_FILE).read_text()
+    assert "dialogue-1" not in (study_folder(study, "soba") / JUDGE_ANSWERS.name).read_text()
     assert asked(study, judge())["questions"] == 18
     exported = read_tables(tmp_path / "tables").judges
     assert exported is not None

@@ -47,14 +47,14 @@ def settings_of(task: str, conf: str) -> StaticConfig:
 
 @pytest.mark.parametrize(("task", "conf"), NAMES_NO_DIALOGUES)
 def test_a_conf_without_dialogues_asks_for_them(task: str, conf: str) -> None:
-    with pytest.raises(ConfigError, match=r"there is nothing to judge: name the dialogues, such as 'dialogues=\["):
+    with pytest.raises(ConfigError, match=r"there is nothing to judge; name the dialogues, such as 'dialogues=\["):
         config_of(compose_config(task, conf))
 
 
 @pytest.mark.parametrize("task", ["pw_dialog", "third_party"])
 def test_samples_are_judged_on_this_machine_and_paid_for_nowhere(task: str) -> None:
     assert settings_of(task, "local").dialogues == [PACKAGED]
-    with pytest.raises(ConfigError, match="needs more settings: add dialogues=…"):
+    with pytest.raises(ConfigError, match="needs more settings; add dialogues=…"):
         compose_config(task, "local", ["place=mturk_sandbox", *CROWD])
 
 

@@ -83,7 +83,7 @@ def test_the_database_is_opened_for_reading_only(data_dir: Path, monkeypatch: py
         opened.append(database)
         return connect(database, **options)  # type: ignore[call-overload,no-any-return]
 
-    monkeypatch.setattr("mephisto_tasks.storage.results.sqlite3.connect", spy)
+    monkeypatch.setattr("mephisto_tasks.storage.sqlite.sqlite3.connect", spy)
     read_dialogues(data_dir, TASK)
     assert opened
     assert all(address.startswith("file:") and address.endswith("?mode=ro") for address in opened)
@@ -114,7 +114,7 @@ def test_screening_and_gold_units_are_left_out(data_dir: Path) -> None:
 
 
 def test_an_unknown_task_lists_those_there_are(finished: Path) -> None:
-    with pytest.raises(ResultsError, match=f"no task 'nothing' in .*; tasks there: other task, {TASK}"):
+    with pytest.raises(ResultsError, match=f"no task 'nothing' in .*; choose one of its tasks: other task, {TASK}"):
         read_dialogues(finished, "nothing")
     assert past_dialogues(finished, "nothing") == []
 
@@ -129,7 +129,7 @@ def test_a_directory_without_a_database(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"this is no database, it is a text\n" * 50])
 def test_a_file_that_is_no_mephisto_database(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "database.db").write_bytes(content)
-    with pytest.raises(ResultsError, match=r"is not a Mephisto 1\.1 database"):
+    with pytest.raises(ResultsError, match=r"name a directory with a Mephisto 1\.x database"):
         read_dialogues(tmp_path, TASK)
 
 

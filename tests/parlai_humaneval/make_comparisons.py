@@ -11,8 +11,8 @@ from make_live_records import make_ticked
 
 from parlai_humaneval.schema.records import DialogueRecord
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import TABLES
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.schema import TABLES
 
 
 def exchange_tables(folder: Path, frames: Mapping[str, pd.DataFrame]) -> Tables:

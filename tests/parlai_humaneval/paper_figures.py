@@ -100,7 +100,7 @@ def _soba_turns(figure: Mapping[str, Any]) -> float:
 
 
 def _combo(figure: Mapping[str, Any]) -> float:
-    return a.combo(figure["inputs"]["lin26"], figure["inputs"]["self_"])
+    return a.pw_combo_score(figure["inputs"]["lin26"], figure["inputs"]["self_"])
 
 
 def _overall(figure: Mapping[str, Any]) -> float:

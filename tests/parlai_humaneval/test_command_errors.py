@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+
 import click
 import pytest
 from click.testing import CliRunner
 
-from parlai_humaneval._util.errors import ErrorLines, error_lines, told_plainly
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, Problem
 from parlai_humaneval.cli import COMMANDS, main
+from parlai_humaneval.cli.errors import CommandError, cli_errors
+
+
+class _Elsewhere(Exception):
+    """An error of another package."""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +48,7 @@ from parlai_humaneval.cli import COMMANDS, main
         (
             ["demo", "--port", "99999"],
             [
-                "error: --port takes a number from 0 to 65535, not 99999",
+                "error: --port takes a whole number from 0 to 65535, not 99999",
                 "   in: main demo",
                 "  try: main demo --help",
             ],
@@ -56,7 +63,11 @@ from parlai_humaneval.cli import COMMANDS, main
         ),
         (
             ["demo", "--raters", "few"],
-            ["error: --raters takes a whole number, not 'few'", "   in: main demo", "  try: main demo --help"],
+            [
+                "error: --raters takes a whole number from 1 to 64, not 'few'",
+                "   in: main demo",
+                "  try: main demo --help",
+            ],
         ),
         (["plan", "--gap"], ["error: --gap needs a value after it", "   in: main plan", "  try: main plan --help"]),
         (
@@ -128,49 +139,60 @@ def test_an_option_that_is_typed_as_a_setting_is_shown_as_an_option() -> None:
     @click.command()
     @click.option("--served-model")
     def command(served_model: str | None) -> None:
-        with told_plainly(["ValueError"]):
-            raise ValueError("there is no setting 'served_model'. Did you mean models=…? `list` shows all.")
+        with cli_errors():
+            meant = Misspelt("served_model", ("models",), is_setting=True)
+            raise HumanevalError("there is no setting 'served_model'", misspelt=meant, try_="`list` shows all")
 
     lines = CliRunner().invoke(command, []).stderr.splitlines()
     assert lines[0] == "error: there is no setting 'served_model'. Did you mean --served-model?"
 
 
+def test_the_parts_of_an_error_are_its_lines() -> None:
+    """Several problems stand below each other; without advice, the help of the command is the last line."""
+    error = CommandError("is empty", where="people.csv", try_="expected names")
+    assert error.lines() == ("people.csv: is empty", "parlai-humaneval", "expected names")
+    several = CommandError([Problem("a is 0", try_=("see `a`",)), Problem("b is 0", try_=("see `a`", "see `b`"))])
+    assert several.lines() == ("a is 0\nb is 0", "parlai-humaneval", "see `a`\nsee `b`")
+    assert CommandError("name a worker").lines()[2] == "parlai-humaneval --help"
+
+
 @pytest.mark.parametrize(
-    ("message", "what", "how"),
+    ("typed", "advice"),
     [
-        ("no room is left: make some, and run this again", "no room is left", "make some, and run this again"),
-        ("people.csv: is empty; expected names", "people.csv: is empty", "expected names"),
-        ("a: is 0; see `a`\nb: is 0; see `b`", "a: is 0\nb: is 0", "see `a`\nsee `b`"),
-        (
-            "name a worker: their pseudonym, or --worker-id ID",
-            "name a worker: their pseudonym, or --worker-id ID",
-            None,
-        ),
-        ("nobody came from a panel. Check --task-name.", "nobody came from a panel", "check --task-name"),
-        ("MTurk is not reached: it timed out", "MTurk is not reached: it timed out", None),
-        ("x.yaml: gap 0.2: must be less", "x.yaml: gap 0.2: must be less", None),
+        (["try", "a"], "p try ab\np try ac"),
+        (["try", "a", "--opponent", "a"], "ab or ac"),
+        (["try", "models=[a,b]"], "p try 'models=[ab,b]'\np try 'models=[ac,b]'"),
     ],
 )
-def test_what_is_to_be_done_is_the_last_line(message: str, what: str, how: str | None) -> None:
-    """Without it, help is; a message that begins with what to do is not divided."""
-    assert error_lines(message, "p c") == ErrorLines(what, "p c", how or "p c --help")
+def test_a_misspelt_name_is_put_right_where_it_was_typed_once(typed: list[str], advice: str) -> None:
+    error = CommandError("no model is called “a”", misspelt=Misspelt("a", ("ab", "ac")))
+    error.command, error.typed = "p try", typed
+    assert error.lines() == ("no model is called “a”. Did you mean ab or ac?", "p try", advice)
 
 
-def test_a_name_that_stands_twice_is_not_put_right_by_guessing() -> None:
-    lines = error_lines("no model is called “a”; did you mean ab?", "p try", ["try", "a", "--opponent", "a"])
-    assert lines == ErrorLines("no model is called “a”. Did you mean ab?", "p try", "ab")
-
-
-def test_failures_have_status_1_and_obey_nobody() -> None:
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (HumanevalError("a model says \x1b]0;t\x07"), "error: a model says �]0;t�"),
+        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "x"), "error: x: No such file or directory"),
+        (_Elsewhere("not in the database"), "error: not in the database"),
+    ],
+)
+def test_failures_have_status_1_and_obey_nobody(error: Exception, line: str) -> None:
     @click.command()
     def fails() -> None:
-        with told_plainly(["KeyError"]):
-            raise KeyError("a model says \x1b]0;t\x07")
+        with cli_errors("_Elsewhere"):
+            raise error
 
     done = CliRunner().invoke(fails)
     assert done.exit_code == 1
-    assert "\x1b" not in done.stderr
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.splitlines()[0] == line
+
+
+def test_faults_of_the_program_keep_their_traceback() -> None:
+    with pytest.raises(KeyError), cli_errors():
+        raise KeyError("a")
 
 
 def test_every_command_stands_once_under_a_heading() -> None:

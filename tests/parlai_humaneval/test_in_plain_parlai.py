@@ -110,14 +110,14 @@ def test_presets_and_misspelt_options(place: Place) -> None:
     assert (opt["inference"], opt["topk"], opt["beam_size"]) == ("topk", 40, 20)
     wrong = place.on_dialogue("eval_model", "--beam_sise", "3", *words)
     assert wrong.returncode == 2
-    assert wrong.stderr.endswith("unrecognized arguments: --beam-sise 3; did you mean --beam-size?\n")
+    assert wrong.stderr.endswith("unrecognized arguments: --beam-sise 3. Did you mean --beam-size?\n")
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-m", "parlai_humaneval/retreival"), "did you mean parlai_humaneval/retrieval?"),
-        (("-m", "parlai_humaneval/bot_speaker", "--models", "elizza"), "did you mean eliza?"),
+        (("-m", "parlai_humaneval/retreival"), "Did you mean parlai_humaneval/retrieval?"),
+        (("-m", "parlai_humaneval/bot_speaker", "--models", "elizza"), "Did you mean eliza?"),
     ],
 )
 def test_a_misspelt_agent_or_model_is_a_sentence(place: Place, words: tuple[str, ...], told: str) -> None:

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import pytest
 
+from parlai_humaneval import analysis
 from parlai_humaneval._util.renamed import new_names
 
 
@@ -56,3 +57,12 @@ def test_what_never_was_is_not_found() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"parlai_humaneval\.showing\.nothing"):
         import_module("parlai_humaneval.showing.nothing")
     assert "parlai_humaneval.showing.nothing" not in new_names()
+
+
+@pytest.mark.parametrize("old", sorted(analysis._RENAMED))
+def test_an_old_name_of_the_analysis_is_what_has_another_name_today_and_warns(old: str) -> None:
+    """Guards scripts of other people."""
+    with pytest.warns(DeprecationWarning, match=f"{old} is now {analysis._RENAMED[old]};"):
+        found = getattr(analysis, old)
+    assert found is getattr(analysis, analysis._RENAMED[old])
+    assert old not in analysis.__all__

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.storage.locks import running_task_run
-from mephisto_tasks.storage.logs import deciding_events
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker
 from mephisto_tasks.storage.work import unit_of, work_done
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -243,7 +243,7 @@ def has_ended(task_name: str, ended: bool) -> list[str]:
 def every_dialogue_counts(data_dir: Path, task_name: str) -> list[str]:
     """Of a study that ends when it is decided: its log leads to its decisions, everybody who came was folded in up to the
     end, and every complete dialogue (judgement) is evidence, once."""
-    log = deciding_events(data_dir, task_name)
+    log = DECISIONS.read(data_dir, task_name)
     study = replay(log)
     folded = {event.worker for event in log if isinstance(event, Folded)}
     arrived = [event.worker for event in log if isinstance(event, Arrived)]

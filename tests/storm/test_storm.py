@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.storage.logs import keep_events
+from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.schema.records import Candidate, ContextRecord, DialogueRecord, Rated, Turn
 from parlai_humaneval.schema.steps import Card, ChooseStep, PageState
 from parlai_humaneval.stopping.events import Outcome
@@ -167,7 +167,7 @@ def test_a_study_that_waits_for_somebody_and_a_dialogue_that_does_not_count_are_
     study.arrive("ghost", at=0.0)
     study.arrive("quick", at=1.0)
     study.answer("quick", 0, Outcome(picks=(1, 1), turns=2), at=2.0)
-    keep_events(tmp_path, "study", study.log)
+    DECISIONS.append(tmp_path, *study.log, task="study")
     assert checks.every_dialogue_counts(tmp_path, "study") == [
         "ghost waits to be folded in",
         "quick waits to be folded in",

@@ -11,10 +11,10 @@ from http import HTTPStatus
 from pathlib import Path
 
 from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
 from mephisto_tasks.crowds.invitations.invitees import Person
-from mephisto_tasks.crowds.invitations.signing import Seal, link_seal, visitor_seal
-from mephisto_tasks.crowds.invitations.store import Book, Invitation, InvitationError, State
-from mephisto_tasks.crowds.panels.arrivals import Arrival, Parameters, TurnedAway
+from mephisto_tasks.crowds.invitations.store import Invitation, InvitationError, InvitationStore, State
+from mephisto_tasks.crowds.signing import DamagedKey, LinkSigner
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.i18n.translate import in_words, phrase, t
@@ -26,6 +26,12 @@ logger = logging.getLogger(__name__)
 NAME = "invitation"
 INVITATION, VISITOR = "invitation", "visitor"
 """Parameters of the address: the signed link, and, of a class's link, which of its visitors this is."""
+
+LINK_KEY = "invitations.key"
+"""In the study's folder: links of one study are good for no other."""
+VISITOR_KEY = "visitors.key"
+"""In the data directory: a browser that came by a class's link is the same visitor in every study there."""
+INVITE_ANEW = "invite everybody anew: links that were made before are no good without it"
 
 WRONG = (
     phrase("Wrong link"),
@@ -87,12 +93,13 @@ class InvitationDoor:
     """Lets in who has a signed link of this study."""
 
     name = NAME
+    takes_back = False
 
-    def __init__(self, data_dir: Path, task_name: str, book: Book | None = None) -> None:
+    def __init__(self, data_dir: Path, task_name: str, book: InvitationStore | None = None) -> None:
         """``book``: that of the study, with a clock of its own."""
-        self._book = book or Book(study_folder(data_dir, task_name))
-        self._links: Seal = link_seal(data_dir, task_name)
-        self._visitors: Seal = visitor_seal(data_dir)
+        self._book = book or InvitationStore(study_folder(data_dir, task_name))
+        self._links: LinkSigner = link_signer(data_dir, task_name)
+        self._visitors: LinkSigner = visitor_signer(data_dir)
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
         """Who came, if they may; its ``study`` is the invitation.
@@ -140,7 +147,7 @@ class InvitationDoor:
             _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
         return None if token is None else Entry({INVITATION: _bare(parameters[INVITATION]), VISITOR: token}, token)
 
-    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Nowhere: who was invited closes the page."""
         return None
 
@@ -158,7 +165,6 @@ class InvitationDoor:
 
 
 def _bare(token: str) -> str:
-    """Without the end of the sentence in which a link stood."""
     return token.rstrip(MAILED)
 
 
@@ -167,7 +173,7 @@ def _no_fault_of_the_link() -> Iterator[None]:
     """What is broken here, its owner reads in the log; the visitor, that their link may well be a good one."""
     try:
         yield
-    except (InvitationError, OSError) as error:
+    except (InvitationError, DamagedKey, OSError) as error:
         logger.error("%s", error)
         raise BadLink(BROKEN, HTTPStatus.SERVICE_UNAVAILABLE) from error
 
@@ -188,3 +194,13 @@ def worker_namer(data_dir: Path) -> Callable[[Person], str]:
     """
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     return lambda person: f"{NAME}:{pseudonyms.worker(f'{NAME}:{person.identity}')}"
+
+
+def link_signer(data_dir: Path, task_name: str) -> LinkSigner:
+    """Of a study's links."""
+    return LinkSigner(study_folder(data_dir, task_name) / LINK_KEY, "invitation", INVITE_ANEW)
+
+
+def visitor_signer(data_dir: Path) -> LinkSigner:
+    """Of the names that visitors of a class's link are given."""
+    return LinkSigner(data_dir / VISITOR_KEY, "visitor", INVITE_ANEW)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parlai_humaneval._util.csv_cells import is_formula
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import on_one_line
 
 NAME, EMAIL = "name", "email"
@@ -27,7 +28,7 @@ MOST_TOLD = 10
 """As many lines an error tells of; the others are counted."""
 
 
-class NamesError(ValueError):
+class NamesError(HumanevalError, ValueError):
     """The file of names cannot be used; the message says in which line, and what to do."""
 
 
@@ -71,9 +72,9 @@ def read_people(path: Path) -> list[Person]:
     if troubles:
         more = f"\n  … and {len(troubles) - MOST_TOLD} more lines" if len(troubles) > MOST_TOLD else ""
         lines = "".join(f"\n  {trouble}" for trouble in troubles[:MOST_TOLD])
-        raise NamesError(f"{path}: nobody is invited until these lines are right:{lines}{more}")
+        raise NamesError(f"nobody is invited until these lines are right:{lines}{more}", where=path)
     if not people:
-        raise NamesError(f"{path}: holds no names; below the header, each line names one person")
+        raise NamesError("holds no names; below the header, each line names one person", where=path)
     return [person for _, person in people.values()]
 
 
@@ -87,11 +88,10 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
         for row in reader:
             yield reader.line_num, {name: _cell(row[at]) if at < len(row) else "" for name, at in wanted.items()}
     except csv.Error as error:
-        raise NamesError(f"{path}, line {reader.line_num}: is not CSV ({error})") from error
+        raise NamesError(f"is not CSV ({error})", where=f"{path}, line {reader.line_num}") from error
 
 
 def _cell(text: str) -> str:
-    """With single spaces, of the plain kind, between its words."""
     plain = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
     return " ".join(filter(None, plain.strip(_AT_ENDS).split(" ")))
 
@@ -103,8 +103,9 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise NamesError(
-            f"{path}, line {line}: is not UTF-8 (byte 0x{content[error.start]:02x}). Save it as UTF-8; spreadsheets call "
-            "that “CSV UTF-8”."
+            f"is not UTF-8 (byte 0x{content[error.start]:02x})",
+            where=f"{path}, line {line}",
+            try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”",
         ) from error
     return text.rstrip() + "\n" if text.strip() else ""  # lines that are empty at the end of a file mean nothing
 
@@ -112,10 +113,10 @@ def _text(path: Path) -> str:
 def _columns(path: Path, header: list[str]) -> dict[str, int]:
     names = [normalised(cell).replace("e-mail", EMAIL) for cell in header]
     if not names:
-        raise NamesError(f"{path}: is empty; {EXPECTED}")
+        raise NamesError(f"is empty; {EXPECTED}", where=path)
     for name in (NAME, EMAIL):
         if names.count(name) > 1:
-            raise NamesError(f"{path}, line 1: the column “{name}” stands twice; keep one of them")
+            raise NamesError(f"{path}, line 1: the column “{name}” stands twice", try_="keep one of them")
     if NAME not in names:
         raise NamesError(f"{path}, line 1: has no column “name”, but {_shown(', '.join(header))}; {EXPECTED}")
     return {name: names.index(name) for name in (NAME, EMAIL) if name in names}
@@ -145,5 +146,4 @@ def _seen(person: Person, people: Mapping[str, tuple[int, Person]]) -> str | Non
 
 
 def _shown(text: str) -> str:
-    """A piece of the file, fit for a line of a terminal."""
     return f"“{on_one_line(text, SHOWN)}”"

@@ -9,19 +9,17 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from mephisto_tasks.crowds.invitations.invitees import Person, normalised
-from parlai_humaneval._util.files import make_private
+from mephisto_tasks.storage.sqlite import Database
+from parlai_humaneval._util.errors import HumanevalError
 
 FILE = "invitations.db"
-LOCKED_S = 30.0
-"""How long a writer waits for another."""
 CLOCK_SLACK_S = 300.0
 """Clocks are set right by so much now and then."""
 LINGERING_S = 2 * 60 * 60.0
@@ -85,11 +83,11 @@ class Invitation:
         return "used" if self.guests and self.seats is None else "open"
 
 
-class InvitationError(ValueError):
+class InvitationError(HumanevalError, ValueError):
     """Invitations cannot be made or withdrawn like that; the message says why, and what to do."""
 
 
-class Book:
+class InvitationStore:
     """The invitations of a study. Any thread or process may call it at any time.
 
     Args:
@@ -98,14 +96,19 @@ class Book:
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        self._path = folder / FILE
+        self._database = Database(
+            folder / FILE,
+            error=InvitationError,
+            migrations=(_SCHEMA,),
+            if_damaged="put a copy of it back; or remove it, and invite everybody again: without it no link is valid",
+        )
         self._clock = clock
 
     def invite(
         self, people: Sequence[Person], worker_of: Callable[[Person], str], lasting_s: float
     ) -> list[Invitation]:
         """An invitation for each, all or none. Who has one that was not revoked keeps it, and its link, with a new end."""
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             now = self._now(connection)
             return [
                 self._renewed(connection, person, now + lasting_s)
@@ -116,7 +119,7 @@ class Book:
     def invite_class(self, name: str, seats: int, lasting_s: float) -> Invitation:
         """One link for ``seats`` people. Under a name that has one already, it is that one, with new seats and a new end."""
         person = Person(name)
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             expires = self._now(connection) + lasting_s
             known = self._renewed(connection, person, expires, seats)
             return known or self._added(connection, person, None, seats, expires)
@@ -131,16 +134,12 @@ class Book:
 
     def names(self) -> dict[str, str]:
         """Worker → the name of the invitation by which they came: a person's, or a class's."""
-        if not self._path.exists():
-            return {}
-        with closing(self._connect()) as connection:
-            return dict(
-                connection.execute("SELECT guests.worker, name FROM guests JOIN invitations USING (invitation_id)")
-            )
+        rows = self._database.rows("SELECT guests.worker, name FROM guests JOIN invitations USING (invitation_id)")
+        return {str(worker): str(name) for worker, name in rows}
 
     def why_not(self, invitation_id: str, worker: str | None) -> State | None:
         """Why a worker may not come by a link now; None: they may. ``worker`` None: somebody new."""
-        with closing(self._connect()) as connection:
+        with self._database.reading() as connection:
             return self._standing(connection, invitation_id, worker)[1]
 
     def come(self, invitation_id: str, worker: str) -> State | None:
@@ -148,7 +147,7 @@ class Book:
 
         A place is taken by who comes first; who has one keeps it.
         """
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             is_new, refusal = self._standing(connection, invitation_id, worker)
             if is_new and refusal is None:
                 connection.execute("INSERT INTO guests VALUES (?, ?, ?)", (invitation_id, worker, self._clock()))
@@ -160,7 +159,7 @@ class Book:
         Raises:
             InvitationError: a name that has no invitation to withdraw, or that several people have.
         """
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             withdrawn = {name: self._named(connection, name) for name in names}
             connection.executemany(
                 "UPDATE invitations SET revoked = ? WHERE invitation_id = ?",
@@ -180,7 +179,8 @@ class Book:
         if latest > now + CLOCK_SLACK_S:
             raise InvitationError(
                 f"the clock of this machine says {_date(now)}, but the newest invitation was made, or used, on "
-                f"{_date(latest)}. Set the clock right: links would be good for the wrong time."
+                f"{_date(latest)}",
+                try_="set the clock right: links would be good for the wrong time",
             )
         return now
 
@@ -193,10 +193,12 @@ class Book:
             if wanted in (normalised(invitation.name), normalised(invitation.email))
         ]
         if not meant:
-            raise InvitationError(f"“{name}” has no invitation that could be withdrawn; --list shows all")
+            raise InvitationError(f"“{name}” has no invitation that could be withdrawn", try_="--list shows all")
         if len(meant) > 1:
             ways = ", ".join(each.email or f"{each.name} (a class)" for each in meant)
-            raise InvitationError(f"“{name}” is the name of {len(meant)} invitations: {ways}. Say which by its address")
+            raise InvitationError(
+                f"“{name}” is the name of {len(meant)} invitations: {ways}", try_="say which by its address"
+            )
         return meant[0]
 
     def _standing(
@@ -256,32 +258,7 @@ class Book:
         return made
 
     def _select(self, condition: str, *values: object) -> list[Invitation]:
-        if not self._path.exists():
-            return []
-        with closing(self._connect()) as connection:
-            return [Invitation(*row) for row in connection.execute(f"{_WITH_GUESTS} {condition}", values)]
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of the block, or nothing; other writers wait."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        make_private(self._path)  # SQLite's journals get the mode of the file
-        with closing(self._connect()) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            with connection:
-                yield connection
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=LOCKED_S, isolation_level=None)
-        try:
-            connection.executescript(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            connection.close()
-            raise InvitationError(
-                f"{self._path} cannot be used ({error}). If it is damaged, put a copy of it back; or remove it, and invite "
-                "everybody anew: without it no link is good."
-            ) from error
-        return connection
+        return [Invitation(*row) for row in self._database.rows(f"{_WITH_GUESTS} {condition}", values)]
 
 
 def _date(at: float) -> str:

@@ -5,7 +5,6 @@ Mephisto's own clients retry little, and its sandbox ignores ``AWS_ENDPOINT_URL_
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from decimal import Decimal
 from typing import Any
@@ -15,9 +14,10 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ProfileNotFound
 
-from mephisto_tasks.crowds.mturk.closed import AMAZONS_HOST, endpoint_named
 from mephisto_tasks.crowds.mturk.errors import NO_KEYS, REGION, WRONG_REGION, MTurkError, asking, closed
-from mephisto_tasks.storage.provider_names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX
+from mephisto_tasks.crowds.mturk.settings import AMAZONS_HOST, endpoint_named
+from mephisto_tasks.server.hosts import opens_elsewhere
+from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
 
 KEYS_ENV = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 LIVE_ENDPOINT = f"https://mturk-requester.{REGION}.amazonaws.com"
@@ -52,23 +52,10 @@ def worker_site(provider: str) -> str:
     return SANDBOX_WORKER_SITE if amazons["sandbox"] else WORKER_SITE
 
 
-def is_loopback(address: str) -> bool:
-    """Whether an address is of this machine only."""
-    host = urlsplit(address).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def asks_this_machine(provider: str) -> bool:
-    """Whether a provider is one of MTurk's two, and a stand-in on this machine answers for it."""
-    return provider in PROVIDERS and is_loopback(endpoint(provider))
-
-
-def profile_of(requester_name: str) -> str:
-    """The AWS profile of a requester, by the name that Mephisto keeps it under."""
-    return requester_name.removesuffix(SANDBOX_SUFFIX)
+def stand_in(provider: str) -> str | None:
+    """The address of a program on this machine that answers for MTurk; None: another site does."""
+    address = endpoint(provider)
+    return None if opens_elsewhere(address) else address.rstrip("/")
 
 
 def keys_in_environment() -> bool:
@@ -77,7 +64,7 @@ def keys_in_environment() -> bool:
 
 def session_for(requester_name: str) -> boto3.Session:
     """With the keys of the requester's AWS profile, else those in the environment. Raises MTurkError: there are none."""
-    profile = profile_of(requester_name)
+    profile = plain_name(requester_name)
     try:
         return boto3.Session(profile_name=profile, region_name=REGION)
     except ProfileNotFound:
@@ -99,7 +86,7 @@ def has_keys(requester_name: str) -> bool:
 def client_for(requester_name: str, provider: str, config: Config = PATIENT) -> Any:
     """A client of MTurk, which threads may share. Raises MTurkError: no keys, or another region."""
     session = session_for(requester_name)
-    with asking("ask MTurk", f"the requester {profile_of(requester_name)!r}"):
+    with asking("ask MTurk", f"the requester {plain_name(requester_name)!r}"):
         return session.client(MTURK, region_name=REGION, endpoint_url=endpoint(provider), config=config)
 
 

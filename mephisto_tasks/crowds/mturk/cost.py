@@ -1,110 +1,34 @@
-"""What a launch on MTurk can cost, as one object that terminal, JSON and checks share."""
+"""What a launch on MTurk can cost: its fees, the sum, and whether MTurk takes such amounts, times and texts."""
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Decimal
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, computed_field
-
-from mephisto_tasks.storage.provider_names import MTURK
-from parlai_humaneval.planning.inputs import FEE
+from mephisto_tasks.crowds.mturk.client import balance, client_for, endpoint
+from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk.hits import hits_left
+from mephisto_tasks.payments.quote import Quote, QuoteLine, money
+from mephisto_tasks.storage.provider_names import MTURK, plain_name
 from parlai_humaneval.statistics.core.formatting import counted
 
+MOST_LETTERS = (("task_title", 128), ("task_description", 2000), ("task_tags", 1000))
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+YEAR_S = 365 * 24 * 3600
+MONTH_S = 30 * 24 * 3600
 CENT = Decimal("0.01")
 LEAST_FEE = CENT
 """MTurk's, of each reward and each bonus."""
-FEE_SHARE = Decimal(str(FEE))
+FEE_SHARE = Decimal("0.20")
 MASTERS_FEE = Decimal("0.05")
 """More, of the rewards of Masters: workers whom MTurk has found to be good. Their bonuses cost what others' do."""
 
 
 def fee(amount: Decimal, share: Decimal = FEE_SHARE) -> Decimal:
-    """What MTurk takes beside one reward or one bonus: a cent at least, and rounded for each, half a cent up."""
+    """What MTurk takes in addition to one reward or one bonus: a cent at least, rounded for each, half a cent up."""
     return max((amount * share).quantize(CENT, rounding=ROUND_HALF_UP), LEAST_FEE)
-
-
-class LaunchTotal(BaseModel):
-    """Dollars that a launch can cost at most, and how they come about.
-
-    Every unit is a HIT of its own for one worker, so that MTurk's higher fee for ten or more assignments never applies.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    provider: str
-    requester: str
-    endpoint: str
-    units: int
-    """Units of work still to be done."""
-    reward: Decimal
-    """For one of them."""
-    fee_share: Decimal
-    """MTurk's, of a reward."""
-    bonus_budget: Decimal = Decimal(0)
-    """Set aside for bonuses, without their fee."""
-    most_open: int
-    """HITs open at once, at most."""
-    balance: Decimal
-    """Of the account."""
-    remark: str | None = None
-    """What one should know before one agrees."""
-
-    @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
-    @property
-    def rewards(self) -> Decimal:
-        return self.units * self.reward
-
-    @computed_field  # type: ignore[prop-decorator]  # see rewards
-    @property
-    def fees(self) -> Decimal:
-        """MTurk's, of rewards."""
-        return self.units * fee(self.reward, self.fee_share)
-
-    @computed_field  # type: ignore[prop-decorator]  # see rewards
-    @property
-    def bonus_fees(self) -> Decimal:
-        """MTurk's, of a budget that is not spent in bonuses of a few cents each."""
-        return fee(self.bonus_budget) if self.bonus_budget else Decimal(0)
-
-    @computed_field  # type: ignore[prop-decorator]  # see rewards
-    @property
-    def total(self) -> Decimal:
-        return self.rewards + self.fees + self.bonus_budget + self.bonus_fees
-
-    @computed_field  # type: ignore[prop-decorator]  # see rewards
-    @property
-    def is_real(self) -> bool:
-        """Whether this is real money; in the sandbox it is what the same would cost on MTurk."""
-        return self.provider == MTURK
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The sum in words and amounts, for people."""
-        lines = [
-            (f"{counted(self.units, 'unit')} of work at ${self.reward:.2f}", f"${self.rewards:.2f}"),
-            (f"MTurk's fee ({_percent(self.fee_share)}, at least $0.01 each)", f"${self.fees:.2f}"),
-        ]
-        if self.bonus_budget:
-            lines.append(("bonuses, at most", f"${self.bonus_budget:.2f}"))
-            lines.append(
-                (f"MTurk's fee on bonuses ({_percent(FEE_SHARE)}, at least $0.01 each)", f"${self.bonus_fees:.2f}")
-            )
-        return [
-            *lines,
-            ("together, at most", f"${self.total:.2f}"),
-            ("HITs open at once, at most", str(self.most_open)),
-            (f"balance of {self.requester}", f"${self.balance:.2f}"),
-        ]
-
-    @property
-    def refusal(self) -> str | None:
-        """Why nothing is launched: the account lacks real money; None where it has enough."""
-        lacking = self.total - self.balance
-        if not self.is_real or lacking <= 0:
-            return None
-        return (
-            f"the MTurk account of {self.requester!r} has ${self.balance:.2f}, and this launch can cost ${self.total:.2f}: "
-            f"add ${lacking:.2f} at requester.mturk.com/account, or ask for less. Nothing was made"
-        )
 
 
 def fee_share(masters_only: bool) -> Decimal:
@@ -112,5 +36,177 @@ def fee_share(masters_only: bool) -> Decimal:
     return FEE_SHARE + (MASTERS_FEE if masters_only else 0)
 
 
+def quote(
+    provider: str,
+    requester: str,
+    *,
+    units: int,
+    reward: Decimal,
+    share: Decimal,
+    endpoint: str = "",
+    bonus_budget: Decimal = Decimal(0),
+    most_open: int = 0,
+    balance: Decimal | None = None,
+    minutes: float | None = None,
+) -> Quote:
+    """Dollars that a launch can cost at most; in the sandbox, what the same would cost on MTurk.
+
+    Every unit is a HIT of its own for one worker, so that MTurk's higher fee for ten or more assignments never applies.
+    """
+    is_real = provider == MTURK
+    lines = [
+        QuoteLine(kind="reward", words=f"{counted(units, 'unit')} of work at {money(reward)}", amount=units * reward),
+        QuoteLine(
+            kind="fee",
+            words=f"MTurk's fee ({_percent(share)}, at least $0.01 each)",
+            amount=units * fee(reward, share),
+        ),
+    ]
+    if bonus_budget:
+        lines += [
+            QuoteLine(kind="bonus", words="bonuses, at most", amount=bonus_budget),
+            QuoteLine(
+                kind="bonus_fee",
+                words=f"MTurk's fee on bonuses ({_percent(FEE_SHARE)}, at least $0.01 each)",
+                amount=fee(bonus_budget),  # of a budget that is not spent in bonuses of a few cents each
+            ),
+        ]
+    lacking = sum((line.amount for line in lines), Decimal(0)) - (balance or Decimal(0))
+    refusal = None
+    if is_real and balance is not None and lacking > 0:
+        refusal = (
+            f"the MTurk account of {requester!r} has {money(balance)}, and this launch can cost "
+            f"{money(lacking + balance)}: add {money(lacking)} at requester.mturk.com/account, or ask for less. "
+            "Nothing was made"
+        )
+    return Quote(
+        provider=provider,
+        requester=requester,
+        endpoint=endpoint,
+        units=units,
+        reward=reward,
+        fee_share=share,
+        bonus_budget=bonus_budget,
+        most_open=most_open,
+        balance=balance,
+        hourly=None if not minutes else (reward * 60 / Decimal(str(minutes))).quantize(CENT),
+        lines=lines,
+        facts=[("HITs open at once, at most", str(most_open))],
+        heading="This launch spends real money on MTurk"
+        if is_real
+        else "In MTurk's sandbox nothing is spent. On MTurk",
+        is_real=is_real,
+        refusal=refusal,
+    )
+
+
+def agree_to(quoted: Quote, agree: Callable[[Quote], None] | None) -> None:
+    """Let whoever launches see the total, and agree where it is real money.
+
+    Raises:
+        what ``agree`` does; MTurkError: nobody agreed, or the account has too little.
+    """
+    if agree is not None:
+        agree(quoted)
+    elif quoted.is_real:
+        raise MTurkError(
+            "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
+        )
+    if quoted.refusal is not None:
+        raise MTurkError(quoted.refusal)
+
+
+def dollars(name: str, value: Any) -> Decimal:
+    """An amount of the settings. Raises MTurkError."""
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount < 0:
+        raise MTurkError(f"{name}={value}: an amount in dollars is expected, such as 0.50")
+    return amount
+
+
 def _percent(share: Decimal) -> str:
     return f"{float(100 * share):g} %"
+
+
+def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: float | None = None) -> Quote:
+    """What a launch can cost. Nothing is made, here or there.
+
+    Args:
+        config: ``mephisto`` of the settings.
+        units: still to be done.
+        masters: only MTurk's Masters may take part, for whom it takes more.
+        minutes: that a unit takes, as the study says.
+        mark: of the study's HITs. What a launch that was killed left on the market holds money, which the launch sets free.
+
+    Raises:
+        MTurkError: MTurk takes no such amounts, times or texts, or cannot be asked.
+    """
+    provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
+    reward = _reward(config.task.task_reward)
+    bonus_budget = dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
+    _check_times(config)
+    _check_texts(config)
+    client = client_for(name, provider)
+    available = balance(client)
+    open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
+    values: dict[str, Any] = {
+        "units": units,
+        "reward": reward,
+        "share": fee_share(masters),
+        "endpoint": endpoint(provider),
+        "bonus_budget": bonus_budget,
+        "most_open": min(units, open_at_once) if open_at_once else units,
+        "minutes": minutes,
+    }
+    quoted = quote(provider, plain_name(name), balance=available, **values)
+    if quoted.refusal is not None:
+        return quote(provider, plain_name(name), balance=available + _put_aside(client, mark), **values)
+    return quoted
+
+
+def _put_aside(client: Any, mark: str) -> Decimal:
+    amounts = [
+        (Decimal(hit["Reward"]), int(hit["NumberOfAssignmentsAvailable"])) for hit in hits_left(client, (), mark)
+    ]
+    return sum((number * (reward + fee(reward)) for reward, number in amounts), Decimal(0))
+
+
+def _reward(value: Any) -> Decimal:
+    reward = dollars("task_reward", value)
+    if reward * 100 != int(reward * 100):
+        raise MTurkError(f"task_reward={value}: MTurk pays whole cents")
+    return reward
+
+
+def _check_times(config: Any) -> None:
+    times = (
+        ("assignment_duration_in_seconds", config.task.assignment_duration_in_seconds, 30, YEAR_S),
+        ("task_lifetime_in_seconds", config.task.task_lifetime_in_seconds, 30, YEAR_S),
+        (
+            "auto_approval_delay_in_seconds",
+            config.provider.get("auto_approval_delay_in_seconds", 0),
+            0,
+            MONTH_S,
+        ),
+    )
+    for name, value, least, most in times:
+        if value is not None and not least <= int(value) <= most:
+            raise MTurkError(f"{name}={value}: MTurk takes {least} to {most} seconds")
+
+
+def _check_texts(config: Any) -> None:
+    """MTurk's own limits: CreateHITType refuses longer ones, and most control characters."""
+    for name, most in MOST_LETTERS:
+        value = config.task.get(name) or ""
+        text = value if isinstance(value, str) else ",".join(map(str, value))
+        if len(text) > most:
+            raise MTurkError(
+                f"{name} has {len(text)} characters, and MTurk takes {most}: set a shorter one, mephisto.task.{name}=…"
+            )
+        if odd := _CONTROL.search(text):
+            raise MTurkError(
+                f"{name} holds the control character {odd[0]!r}, which MTurk refuses: leave it out, mephisto.task.{name}=…"
+            )

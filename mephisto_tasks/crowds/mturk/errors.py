@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore import exceptions as aws
+from typing_extensions import Unpack
 
 from mephisto_tasks.crowds.base import CrowdError
-from mephisto_tasks.crowds.mturk.closed import CLOSED, asks_amazon
+from mephisto_tasks.crowds.mturk.settings import CLOSED, asks_amazon
+from parlai_humaneval._util.errors import Parts
 
 REGION = "us-east-1"
 """The only region in which MTurk is."""
@@ -81,8 +83,8 @@ _BY_MESSAGE = (
 class MTurkError(CrowdError):
     """MTurk refused, or could not be asked. ``code``: AWS's word for it, empty where there is none."""
 
-    def __init__(self, message: str, code: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, what: str | BaseException, code: str = "", **parts: Unpack[Parts]) -> None:
+        super().__init__(what, **parts)
         self.code = code
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +38,19 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
 
+from mephisto_tasks.crowds.arguments import provider_arguments
 from mephisto_tasks.crowds.base import NotYetKnown
 from mephisto_tasks.crowds.mturk.client import session_for
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
+from mephisto_tasks.crowds.mturk.settings import WEEK_S, MTurkSettings
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, SANDBOX_SUFFIX
 from parlai_humaneval.i18n.translate import phrase
 
 logger = logging.getLogger(__name__)
 
-WEEK_S = 7 * 24 * 3600
-SCRIPT = Path(__file__).parents[2] / "server" / "static" / "mturk_crowd_source.js"
+SCRIPT = Path(__file__).parent / "mturk_crowd_source.js"
 UNKNOWN_HIT = phrase(
     "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
 )
@@ -230,7 +230,7 @@ class _Provider(MTurkProvider):
             hit_type_id = create_hit_type(
                 client,
                 args.task,
-                [one for one in requirements if one is not None] + list(_specific(shared_state)),
+                [one for one in requirements if one is not None] + list(shared_state.site_requirements),
                 auto_approve_delay=int(args.provider.get("auto_approval_delay_in_seconds", WEEK_S)),
                 skip_locale_qual=self.is_sandbox(),
             )
@@ -286,11 +286,6 @@ class _Provider(MTurkProvider):
             )
 
 
-def _specific(shared_state: Any) -> list[dict[str, Any]]:
-    """MTurk's own requirements (locale, approvals and the like), which Mephisto's classes have no field for."""
-    return getattr(shared_state, "mturk_specific_qualifications", None) or []
-
-
 def qualification_exists(client: Any, qualification_id: str) -> bool:
     """Whether MTurk has it. Raises MTurkError where that cannot be known."""
     try:
@@ -303,33 +298,13 @@ def qualification_exists(client: Any, qualification_id: str) -> bool:
     return bool(status["QualificationTypeStatus"] == "Active")
 
 
-@dataclass
-class StudyMTurkArgs(MTurkProviderArgs):
-    """Options below ``mephisto.provider``."""
-
-    _provider_type: str = MTURK
-    bonus_budget: float = field(
-        default=0.0, metadata={"help": "Dollars set aside for bonuses; a launch shows them in its total."}
-    )
-    auto_approval_delay_in_seconds: int = field(
-        default=WEEK_S, metadata={"help": "Seconds after which MTurk approves what nobody judged."}
-    )
-
-
-@dataclass
-class StudySandboxArgs(StudyMTurkArgs):
-    """The same, in the sandbox."""
-
-    _provider_type: str = SANDBOX
-
-
 @register_mephisto_abstraction()
 class StudyMTurkProvider(_Provider):
     """MTurk."""
 
     PROVIDER_TYPE = MTURK
     UnitClass, RequesterClass, AgentClass = StudyUnit, StudyRequester, StudyAgent
-    ArgsClass = StudyMTurkArgs
+    ArgsClass = provider_arguments(MTurkSettings, MTURK, MTurkProviderArgs)
 
 
 @register_mephisto_abstraction()
@@ -338,4 +313,4 @@ class StudySandboxProvider(_Provider, SandboxMTurkProvider):
 
     PROVIDER_TYPE = SANDBOX
     UnitClass, RequesterClass, AgentClass = StudySandboxUnit, StudySandboxRequester, StudySandboxAgent
-    ArgsClass = StudySandboxArgs
+    ArgsClass = provider_arguments(MTurkSettings, SANDBOX, MTurkProviderArgs)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from parlai_humaneval._util.errors import HumanevalError
 
 LOCALE = "00000000000000000071"
 ADULT = "00000000000000000060"
@@ -28,7 +29,7 @@ _ID = re.compile(r"[0-9A-Z]{20,64}")
 """What ids of qualification types look like, and names hardly ever."""
 
 
-class UnknownQualification(LookupError):
+class UnknownQualification(HumanevalError, LookupError):
     """The account knows no such qualification."""
 
 

@@ -20,10 +20,8 @@ compat.prepare()
 
 from mephisto.data_model.constants.assignment_state import AssignmentState
 
-from mephisto_tasks.adapter.task_runner import one_unit
-from mephisto_tasks.crowds.base import CrowdError
+from mephisto_tasks.crowds.base import CrowdError, LaunchControl
 from mephisto_tasks.crowds.mturk.hits import State, state_of
-from mephisto_tasks.session.study import Study
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +49,10 @@ class _AtWork:
 class HitFollower:
     """Asks MTurk every :data:`POLL_S` how the HITs stand, in a thread of its own, until it is stopped."""
 
-    def __init__(self, live_run: Any, study: Study) -> None:
-        self._run = live_run
-        self._study = study
-        self._store = live_run.provider.datastore
+    def __init__(self, control: LaunchControl) -> None:
+        self._run = control.live_run
+        self._control = control
+        self._store = self._run.provider.datastore
         self._stopped = threading.Event()
         self._said: dict[tuple[str, State], int] = {}
         """How many rounds in a row MTurk has said this of a HIT somebody works on."""
@@ -99,7 +97,6 @@ class HitFollower:
         self._look_at_others(client, {one.hit_id for one in at_work})
 
     def _at_work(self) -> list[_AtWork]:
-        """Everybody who has a HIT, in the order in which they came."""
         running = sorted(self._run.task_runner.running_units.values(), key=lambda each: int(each.agent.db_id))
         people = []
         for each in running:
@@ -122,10 +119,9 @@ class HitFollower:
         if over:
             one.unit.set_db_status(AssignmentState.EXPIRED)
         one.agent.update_status("returned")
-        if over and not self._study.paused:
+        if over and not self._control.paused:
             # Their dialogue still counts as running until its thread has seen that they left.
-            wanted = self._study.remaining
-            self._run.task_launcher.keep_open(wanted, besides=one.unit.db_id, data=one_unit)
+            self._control.keep_open(besides=one.unit.db_id)
 
     def _look_at_others(self, client: Any, at_work: set[str]) -> None:
         if not self._others:
@@ -136,12 +132,10 @@ class HitFollower:
             state = "taken" if hit_id in at_work else state_of(client, hit_id)
             if state in ("over", "submitted") and self._take_off(hit_id):
                 ended += state == "over"
-                if (
-                    state == "submitted"
-                ):  # without our page: it is paid unless somebody rejects it, and still to be done
-                    self._run.task_launcher.note_paid_in_vain()
-                if state == "submitted" and not self._study.paused:
-                    self._run.task_launcher.keep_open(self._study.remaining, besides="", data=one_unit)
+                if state == "submitted":  # without our page: it is paid unless it is rejected, and still to be done
+                    self._control.note_paid_in_vain()
+                    if not self._control.paused:
+                        self._control.keep_open()
         if ended:
             logger.warning(ENDED_OUTSIDE, ended)
 
@@ -160,9 +154,9 @@ class HitFollower:
 
 
 @contextmanager
-def following(live_run: Any, study: Study) -> Iterator[HitFollower]:
+def following(control: LaunchControl) -> Iterator[HitFollower]:
     """Follow the HITs of a run in the block."""
-    follower = HitFollower(live_run, study)
+    follower = HitFollower(control)
     follower.start()
     try:
         yield follower

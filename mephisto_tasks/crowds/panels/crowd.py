@@ -1,40 +1,69 @@
-"""The doors of a launch: one of its panel, if raters come from one, and one for invitations.
-
-Raters who come by a link: a panel's, or an invitation.
-"""
+"""Panels that send raters by link, each a YAML file of this folder or of yours."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.adapter.blueprint import StudySharedState
+from pydantic import BaseModel, ConfigDict, Field
+
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.crowd import Place
+from mephisto_tasks.crowds.base import CrowdWords, Waiting
+from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.crowds.invitations.entry import InvitationDoor
-from mephisto_tasks.crowds.panels.arrivals import Door
-from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel_door
-from mephisto_tasks.crowds.panels.provider import LinkProvider, LinkRequester
-from mephisto_tasks.crowds.panels.reception import Gate, Reception
+from mephisto_tasks.crowds.link.arrivals import Door
+from mephisto_tasks.crowds.link.crowd import LinkCrowd, LinkLaunch
+from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel_door, panel_names, read_panel
+from mephisto_tasks.crowds.registry import register_crowd
+from mephisto_tasks.payments.payer import Payer
+from mephisto_tasks.storage.provider_names import LINK
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from mephisto_tasks.server.app import Guard
+
 
 _MADE_A_NUMBER = re.compile(r"-?(inf|\d+\.\d+(e[+-]\d+)?|\d+e[+-]\d+)")
 """Python's way to write what was 73E91204 or 1e5 before."""
 
 
-def panel_of(provider: Any) -> PanelDoor | None:
-    """The door of the panel that ``mephisto.provider`` names; None where it names none.
+class PanelSettings(BaseModel):
+    """Settings below ``mephisto.provider``."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    panel: str = Field(default=NO_PANEL, examples=["prolific"])
+    """With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none. Each calls its people and its codes
+    otherwise; none is for invitations of your own."""
+    completion_code: str = Field(default="", examples=["C1A2B3"])
+    """The panel's code for who has done the task (place=link). The panel pays by it."""
+    screen_out_code: str = Field(default="", examples=["C1A2B3"])
+    """The panel's code for who may not take part (place=link). The panel then sends somebody else in their place."""
+    no_consent_code: str = Field(default="", examples=["C1A2B3"])
+    """The panel's code for who does not want to take part (place=link). The panel then does not count it against
+    them."""
+    time_out_code: str = Field(default="", examples=["C1A2B3"])
+    """The panel's code for who was away for too long (place=link). The panel then gives their place to somebody
+    else."""
+    values: dict[str, str] = Field(default_factory=dict, examples=["values.experiment_id=12"])
+    """What else the panel asks for, each as values.NAME=… (SONA). Some need numbers of the study to grant a credit."""
+
+
+def panel_of(settings: Mapping[str, Any]) -> PanelDoor | None:
+    """The door of the panel that the settings name; None where they name none.
 
     Raises:
         ConfigError: the panel is unknown, or the settings lack what it needs.
     """
-    if str(provider.panel) == NO_PANEL:
+    if str(settings["panel"]) == NO_PANEL:
         return None
-    codes = {outcome: _letters(setting, provider[setting]) for outcome, setting in CODES.items()}
-    values = {str(name): _letters(f"values.{name}", value) for name, value in provider["values"].items()}
-    return panel_door(str(provider.panel), codes, values)
+    codes = {outcome: _letters(setting, settings[setting]) for outcome, setting in CODES.items()}
+    values = {str(name): _letters(f"values.{name}", value) for name, value in settings["values"].items()}
+    return panel_door(str(settings["panel"]), codes, values)
 
 
 def _letters(setting: str, value: object) -> str:
@@ -48,54 +77,59 @@ def _letters(setting: str, value: object) -> str:
     return text
 
 
-def doors_of(provider: Any, data_dir: Path, task_name: str) -> list[Door]:
-    """Every door of a launch, in the order in which they are asked."""
-    panel = panel_of(provider)
-    invitations = InvitationDoor(data_dir, task_name)
-    return [invitations] if panel is None else [panel, invitations]
+class PanelCrowd(LinkCrowd):
+    """Raters whom a panel sends; those who are invited may come as well."""
+
+    place, provider_type = "link", LINK
+    takes_invitations = True
+    title = "Panels and invitations"
+    words = CrowdWords(
+        where="by link",
+        summary=f"is a panel ({', '.join(panel_names())}) or invitations",
+    )
+    Settings = PanelSettings
+    literal_settings = (*CODES.values(), "values.")
+    private_ids = (r"\b[0-9a-f]{24}\b",)
+    example = "place=link panel=prolific completion_code=C1A2B3"
+
+    def takes(self, settings: Mapping[str, Any]) -> bool:
+        return str(settings.get("panel", NO_PANEL)) != NO_PANEL
+
+    def who_checks(self, settings: Mapping[str, Any]) -> str:
+        return f"set it on {read_panel(str(settings['panel'])).title}'s page of the study"
+
+    def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
+        panel = panel_of(settings)
+        return [*([panel] if panel is not None else []), InvitationDoor(data_dir, task_name)]
+
+    def guard(self, data_dir: Path, task_name: str, *, secure: bool) -> Guard | None:
+        from mephisto_tasks.crowds.invitations.gate import Gate
+
+        return Gate(InvitationDoor(data_dir, task_name), only_invited=False, secure=secure).guarded
+
+    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+        return PanelLaunch(self, config, data_dir, task_name, waiting_for)
+
+    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
+        from mephisto_tasks.crowds.panels.payer import PanelPayer
+
+        return PanelPayer(data_dir, task_name, self.provider_type, requester, self.title)
 
 
-def gate_of(provider: Any, data_dir: Path, task_name: str, *, secure: bool) -> Gate:
-    """What keeps the study from those who have no good link; ``secure``: it is reached by https only."""
-    return Gate(InvitationDoor(data_dir, task_name), only_invited=str(provider.panel) == NO_PANEL, secure=secure)
-
-
-@dataclass
-class LinkPlace(Place):
-    """The server makes out of a page's address who its visitor is."""
-
-    _reception: Reception | None = None
+class PanelLaunch(LinkLaunch):
+    """Visitors with the panel's parameters go back there in the end."""
 
     @cached_property
-    def _panel(self) -> PanelDoor | None:
-        return panel_of(self.provider)
-
-    def prepare(self, db: Any) -> list[str]:
-        requester = str(self.provider.requester_name)
-        if not db.find_requesters(requester_name=requester):
-            LinkRequester.new(db, requester)
-        return []
-
-    def receive(self, db: Any) -> Reception | None:
-        doors = doors_of(self.provider, self.data_dir, self.task_name)
-        self._reception = Reception(LinkProvider(db).datastore, doors, self.task_name)
-        return self._reception
-
-    def share(self, shared_state: StudySharedState, db: Any) -> None:
-        super().share(shared_state, db)
-        secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
-        assert self._reception is not None, "visitors are received before anything is shared"
-        shared_state.site = self._reception
-        shared_state.guard = gate_of(self.provider, self.data_dir, self.task_name, secure=secure).guarded
+    def _panel(self) -> PanelDoor:
+        panel = panel_of(self.settings)
+        assert panel is not None, "a launch without a panel is of invitations"
+        return panel
 
     def page_words(self) -> dict[str, Any]:
-        panel = self._panel
-        words = None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}
-        return {"panel": words}
+        return {"panel": {"title": self._panel.panel.title, "may_decline": self._panel.may_decline}}
 
     def panel_link(self, url: str) -> str | None:
-        return None if self._panel is None else f"{url.rstrip('/')}/?{self._panel.panel.link}".rstrip("?")
+        return f"{url.rstrip('/')}/?{self._panel.panel.link}".rstrip("?")
 
-    @property
-    def only_invited(self) -> bool:
-        return self._panel is None
+
+register_crowd(PanelCrowd())

@@ -10,19 +10,18 @@ from string import Formatter
 from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
 from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.panels.arrivals import Arrival, Parameters, TurnedAway
-from mephisto_tasks.crowds.panels.panel_statuses import PanelStatuses
+from parlai_humaneval._util.data_files import read_yaml, validated
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
-FOLDER = Path(__file__).parent / "panels"
+FOLDER = Path(__file__).parent
 NO_PANEL = "none"
 CODE = "code"
 OF_VISITOR = ("worker", "study", "session")
@@ -56,6 +55,52 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")
 _HOST_PART = re.compile(r"[A-Za-z0-9-]{1,63}")
 _LOOPBACK = ("127.0.0.1", "localhost")
+
+
+Meaning = Literal["finished", "paid", "at_work", "over", "rejected", "unknown"]
+"""finished: waits for approval. over: returned, or out of time. unknown: the panel's file does not have the word."""
+
+Words = list[Annotated[str, Field(min_length=1)]]
+
+
+class PanelStatuses(BaseModel):
+    """A panel's words for the states of a submission; upper and lower case, blanks, ``-`` and ``_`` are alike.
+
+    The default has Prolific's words. A word that is in no list needs a person's decision before anybody is paid.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    finished: Words = ["AWAITING REVIEW"]
+    paid: Words = ["APPROVED"]
+    at_work: Words = ["ACTIVE", "RESERVED"]
+    over: Words = ["RETURNED", "TIMED-OUT", "EXPIRED"]
+    rejected: Words = ["REJECTED"]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        words = [plain_status(word) for of_meaning in self.model_dump().values() for word in of_meaning]
+        twice = [word for word in words if words.count(word) > 1]
+        if twice:
+            raise ValueError(f"statuses: {twice[0]!r} stands in more than one list")
+        return self
+
+    def meaning(self, status: str) -> Meaning:
+        """Of one of the panel's words."""
+        lists: dict[Meaning, Words] = {
+            "finished": self.finished,
+            "paid": self.paid,
+            "at_work": self.at_work,
+            "over": self.over,
+            "rejected": self.rejected,
+        }
+        wanted = plain_status(status)
+        return next((name for name, words in lists.items() if wanted in map(plain_status, words)), "unknown")
+
+
+def plain_status(status: str) -> str:
+    """A status as it is compared: “timed out”, “Timed_Out” and “TIMED-OUT” are one word."""
+    return "-".join(re.split(r"[\s_-]+", status.strip().upper()))
 
 
 class PanelParameters(BaseModel):
@@ -139,6 +184,7 @@ class PanelDoor:
     panel: PanelFile
     codes: Mapping[Outcome, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    takes_back = True
 
     @property
     def name(self) -> str:
@@ -167,7 +213,7 @@ class PanelDoor:
     def begins(self, arrival: Arrival) -> None:
         """Nothing to note: the panel counts its participants."""
 
-    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Back to the panel, with the code for this outcome; None where the study has none for it."""
         template = self.panel.redirects.get(outcome)
         code = self.codes.get(outcome, "")
@@ -235,17 +281,11 @@ def read_panel(panel: str) -> PanelFile:
     path = Path(panel).expanduser() if is_file else FOLDER / f"{panel}.yaml"
     if not path.is_file() or (path.parent == FOLDER and panel not in panel_names()):
         missing = f"file {path.absolute()}" if is_file else f"panel {panel!r}"
+        known = f"choose one of: {', '.join(panel_names())}, {NO_PANEL}, or a .yaml file"
+        raise ConfigError(f"there is no {missing}", try_=known)
+    content = read_yaml(path, error=ConfigError)
+    if not isinstance(content, dict):
         raise ConfigError(
-            f"there is no {missing}; panel is one of: {', '.join(panel_names())}, {NO_PANEL}, or a .yaml file"
+            "holds no settings of a panel", where=path, try_=f"begin with a copy of one of those in {FOLDER}"
         )
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ConfigError(f"{path} holds no settings of a panel; begin with a copy of one of those in {FOLDER}")
-        return PanelFile.model_validate(content)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = "".join(f"{part}: " for part in problem["loc"])
-        raise ConfigError(f"{path}: {where}{problem['msg'].removeprefix('Value error, ')}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no YAML file: {' '.join(str(error).split())}") from error
+    return validated(PanelFile, content, path, error=ConfigError)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.base import CrowdError
-from mephisto_tasks.crowds.panels.datastore import LinkDatastore, Visit, open_datastore
-from mephisto_tasks.crowds.panels.panel import NO_PANEL, panel_named
-from mephisto_tasks.crowds.panels.panel_statuses import Meaning, PanelStatuses, plain_status
-from mephisto_tasks.storage.results import provider_of_newest
+from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore
+from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses, panel_named, plain_status
+from mephisto_tasks.storage.run_settings import provider_of_newest
 from parlai_humaneval._util.text import clean_label
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")
@@ -22,7 +22,7 @@ STATUS_COLUMNS = ("status", "submission_status")
 
 @dataclass(frozen=True)
 class Submission:
-    """One line of the list; ``status`` as :func:`.panel_statuses.plain_status` has it."""
+    """One line of the list; ``status`` as :func:`.panel.plain_status` has it."""
 
     session: str
     status: str
@@ -147,7 +147,6 @@ def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
 
 
 def _free(store: LinkDatastore, visit: Visit) -> bool:
-    """Whether this changed anything."""
     if visit.status not in ("here", "timed_out"):
         return False
     store.end(visit, "returned")

@@ -144,7 +144,6 @@ class DialogueAgent(Agent):
         return random.Random(f"label|{self.dialogue_seed}|{self.dialogue}")
 
     def _answers(self, observations: Sequence[Message]) -> list[Message]:
-        """One reply for each of at least one observation."""
         return [self._answer(observation) for observation in observations]
 
     def _answer(self, observation: Message) -> Message:
@@ -192,7 +191,6 @@ def said_for(
 
 
 def _is_over(observation: Mapping[str, Any] | None) -> bool:
-    """Whether a dialogue ends with the answer to ``observation``."""
     return bool(observation and observation.get("episode_done"))
 
 

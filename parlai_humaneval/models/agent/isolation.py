@@ -22,7 +22,7 @@ from parlai_humaneval._util.terminal import PlainConsole
 
 
 @contextmanager
-def kept_running() -> Iterator[None]:
+def isolate_model_code() -> Iterator[None]:
     """Around a model's code: the thread that everybody waits for outlives it.
 
     Raises:

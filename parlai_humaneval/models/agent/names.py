@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
+
+from parlai_humaneval._util.errors import HumanevalError, misspelt
 
 SHORT_PREFIX = "parlai_humaneval/"
 
@@ -27,7 +28,7 @@ AGENT_MODULES: Mapping[str, str] = {name: module for name, module in AGENT_HOMES
 """Short name, without its prefix → module."""
 
 
-class NoSuchAgent(ImportError):
+class NoSuchAgent(HumanevalError, ImportError):
     """No agent of this package is called so; the message says what may have been meant."""
 
 
@@ -40,7 +41,8 @@ def module_of(name: str) -> str:
     bare = name.removeprefix(SHORT_PREFIX)
     if bare in AGENT_MODULES:
         return AGENT_MODULES[bare]
-    near = difflib.get_close_matches(bare, AGENT_MODULES, n=2, cutoff=0.6)
-    known = [f"{SHORT_PREFIX}{agent}" for agent in near or AGENT_MODULES]
-    meant = f"did you mean {' or '.join(known)}?" if near else f"there are {', '.join(known)}"
-    raise NoSuchAgent(f"no agent is called {name}; {meant}")
+    known = [f"{SHORT_PREFIX}{agent}" for agent in AGENT_MODULES]
+    meant = misspelt(name, known, most=2, spelled=f"{SHORT_PREFIX}{bare}")
+    raise NoSuchAgent(
+        f"no agent is called {name}", misspelt=meant, try_=() if meant else f"there are {', '.join(known)}"
+    )

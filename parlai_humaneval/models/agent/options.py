@@ -5,20 +5,21 @@ Options that an agent does not have, and which of its own may have been meant.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, misspelt
 
 if TYPE_CHECKING:
     from parlai.core.opt import Opt
     from parlai.core.params import ParlaiParser
 
 
-class UnknownOptions(LookupError):
+class UnknownOptions(HumanevalError, LookupError):
     """Options that neither ParlAI nor the agent has. The message names them, and those that may have been meant."""
 
     def __init__(self, names: Sequence[str], known: Iterable[str]) -> None:
-        super().__init__(", ".join(names) + did_you_mean(names, known))
+        super().__init__(", ".join(names), misspelt=meant_options(names, known))
         self.names = names
 
 
@@ -35,11 +36,12 @@ def parse(parser: ParlaiParser, options: Mapping[str, Any]) -> Opt:
     raise UnknownOptions(names, [action.dest for action in parser._actions])  # it knows the agent's own by now
 
 
-def did_you_mean(names: Iterable[str], known: Iterable[str]) -> str:
-    """``; did you mean beam_size?``, or nothing where none of the ``known`` is much like one of the names."""
+def meant_options(names: Sequence[str], known: Iterable[str]) -> Misspelt | None:
+    """What may have been meant by the names, of all that are ``known``."""
     choices = sorted(set(known))
-    near = dict.fromkeys(like for name in names for like in difflib.get_close_matches(name, choices, n=2, cutoff=0.7))
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    found = [meant for name in names if (meant := misspelt(name, choices, cutoff=0.7, most=2))]
+    near = dict.fromkeys(name for meant in found for name in meant.nearest)
+    return Misspelt(", ".join(names), tuple(near)) if near else None
 
 
 def as_sentence(message: str) -> str:

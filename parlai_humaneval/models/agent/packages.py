@@ -6,14 +6,14 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 
-from parlai_humaneval._util.installing import LOCAL, SETUP_LOCAL
+from parlai_humaneval._util.installing import LOCAL, SETUP_LOCAL, PackageError
 
 
-def needs_local_packages(name: str) -> str | None:
-    """What to tell whoever asks for ``name`` where one of them is not installed; None where all are."""
+def needs_local_packages(name: str) -> PackageError | None:
+    """The error for ``name`` where one of them is not installed; None where all are."""
     if all(find_spec(package) for package in LOCAL):
         return None
-    return f"{name} needs PyTorch and transformers, which are not both installed: run `{SETUP_LOCAL}`"
+    return PackageError(f"{name} needs PyTorch and transformers, which are not both installed", f"run `{SETUP_LOCAL}`")
 
 
 @cache

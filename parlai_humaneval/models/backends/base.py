@@ -11,7 +11,9 @@ from typing import Any
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
+from typing_extensions import Unpack
 
+from parlai_humaneval._util.errors import HumanevalError, Parts
 from parlai_humaneval.models.agent.dialogue_agent import (
     DIALOGUE_FIELD,
     PARTNER_PERSONA_FIELD,
@@ -73,7 +75,7 @@ class Absence:
     retry_after_s: float = 0.0
 
 
-class OutsideError(RuntimeError):
+class OutsideError(HumanevalError, RuntimeError):
     """The other side failed. The message says all that there is to say, and a log needs no traceback.
 
     ``final``: it is not asked again for this reply: it would fail however often (a wrong key, an unknown model), or was
@@ -82,9 +84,15 @@ class OutsideError(RuntimeError):
     """
 
     def __init__(
-        self, message: str, *, final: bool = False, absence: Absence | None = None, mend: Mend | None = None
+        self,
+        what: str | BaseException,
+        *,
+        final: bool = False,
+        absence: Absence | None = None,
+        mend: Mend | None = None,
+        **parts: Unpack[Parts],
     ) -> None:
-        super().__init__(message)
+        super().__init__(what, **parts)
         self.final = final
         self.absence = absence
         self.mend = mend

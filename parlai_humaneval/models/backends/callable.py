@@ -33,11 +33,12 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.installing import lacking
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.turns import Turn
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
-from parlai_humaneval.models.zoo.user_code import folder_of
+from parlai_humaneval.models.zoo.files import folder_of
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class OwnFunction:
 
 async def _awaited(answer: Coroutine[Any, Any, Any]) -> Any:
     """What would end the program ends the loop at least, and then nobody hears of the answer."""
-    with kept_running():
+    with isolate_model_code():
         return await answer
 
 
@@ -151,7 +152,7 @@ class CallableAgent(OutsideAgent):
 
     def ask(self, heard: Heard) -> Said:
         try:
-            with kept_running():
+            with isolate_model_code():
                 return Said(self.function(heard))
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             failure = self.function.failure(error)
@@ -179,9 +180,10 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
         module = importlib.import_module(place) if path is None else _from_file(path)
         function = operator.attrgetter(name)(module)
     except SystemExit as error:
-        raise ValueError(
-            f"function: {place} ends the program when it is imported; put what it runs under "
-            '`if __name__ == "__main__":`'
+        raise InvalidValue(
+            f"{place} ends the program when it is imported",
+            where="function",
+            try_='put what it runs under `if __name__ == "__main__":`',
         ) from error
     except AttributeError as error:
         # Python's words for it name the module as it is called here; of whatever else lacks something, they are told.

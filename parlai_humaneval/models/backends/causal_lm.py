@@ -17,6 +17,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.thoughts import begins_thoughts, is_channel, is_mark
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.models.backends.base import Heard
@@ -163,7 +164,9 @@ def read_template(path: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ZooError(f"chat_template: {path} cannot be read ({error}); it is the path of a Jinja file") from error
+        raise ZooError(
+            f"{path} cannot be read ({error})", where="chat_template", try_="give the path of a Jinja file"
+        ) from error
 
 
 @register_agent("parlai_humaneval/causal_lm")
@@ -201,16 +204,16 @@ class CausalLmAgent(HuggingFaceAgent):
         kind, file = opt.get("prompt_format") or "auto", opt.get("chat_template")
         template = read_template(str(file)) if file else own_template(tokenizer)
         if kind == "auto":
-            kind = (
-                "chat" if template else "dialogpt" if _is_dialogpt(str(opt["hf_model"]), self.model.config) else "plain"
-            )
+            names = f"{opt['hf_model']} {getattr(self.model.config, '_name_or_path', '')}".lower()
+            kind = "chat" if template else "dialogpt" if "dialogpt" in names else "plain"
         if kind == "plain":
             return PlainFormat(tokenizer, system)
         if kind == "dialogpt":
             return JoinedFormat(tokenizer, system, separator=_end_of_turn(tokenizer), trailing=True)
         if not template:
-            raise ValueError(
-                "this model has no chat template: name a Jinja file by chat_template, or choose prompt_format plain"
+            raise InvalidValue(
+                "this model has no chat template",
+                try_="name a Jinja file by chat_template, or choose prompt_format plain",
             )
         return ChatFormat(tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs")))
 
@@ -225,10 +228,6 @@ def _switches(given: Any) -> dict[str, Any]:
     if overlap := switches.keys() & WRITTEN_BY_US:
         raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
     return switches
-
-
-def _is_dialogpt(name: str, config: object) -> bool:
-    return "dialogpt" in f"{name} {getattr(config, '_name_or_path', '')}".lower()
 
 
 def _end_of_turn(tokenizer: object) -> str:

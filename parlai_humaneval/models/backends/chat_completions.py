@@ -280,7 +280,6 @@ def _wording(opt: Opt) -> Wording:
 
 
 def _sampling(opt: Opt) -> dict[str, Any]:
-    """Fields of the request that were given, in the client's words."""
     fields: dict[str, Any] = {name: opt[name] for name in NUMBERS if opt.get(name) is not None}
     if opt.get("max_tokens") is not None:
         if int(opt["max_tokens"]) < 1:

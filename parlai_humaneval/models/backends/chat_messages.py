@@ -62,7 +62,6 @@ class Wording:
 
 
 def _joined(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Messages of one role in a row as one, a line each."""
     joined: list[ChatMessage] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:

@@ -38,11 +38,10 @@ class _Words(_Read):
     def thoughts(self) -> str:
         told = next((said for said in (self.reasoning_content, self.reasoning) if isinstance(said, str)), "")
         parts = self.content if isinstance(self.content, list) else []
-        return told or "".join(_flat(part.get("thinking")) for part in parts if part.get("type") == "thinking")
+        return told or "".join(_flat_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
 
 
-def _flat(said: Any) -> str:
-    """A text, or the texts of its parts."""
+def _flat_text(said: Any) -> str:
     if isinstance(said, list):
         return "".join(str(part.get("text") or "") for part in said if isinstance(part, dict))
     return said if isinstance(said, str) else ""

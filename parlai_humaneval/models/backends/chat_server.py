@@ -42,8 +42,8 @@ class HistoryTooLong(OutsideError):
     ``requests``: how many that took.
     """
 
-    def __init__(self, message: str, mend: Mend, said: str, requests: int) -> None:
-        super().__init__(message, final=True, mend=mend)
+    def __init__(self, what: str, mend: Mend, said: str, requests: int) -> None:
+        super().__init__(what, try_=mend.sentence, final=True, mend=mend)
         self.tokens = tokens_told(said)
         self.requests = requests
 
@@ -120,7 +120,7 @@ class ChatServer:
         try:
             raw = create(model=self.server.model, messages=messages, **sampling, **_streaming(stream, counts))
             requests = before + _requests(raw.http_response.request)
-            reply = read_stream(self._pieces(raw.parse())) if stream else read_whole(raw.http_response.content)
+            reply = read_stream(self._timed_pieces(raw.parse())) if stream else read_whole(raw.http_response.content)
             return reply, requests
         except openai.APIStatusError as error:
             requests = before + _requests(error.request)
@@ -163,8 +163,7 @@ class ChatServer:
             return []
         return sorted(names, key=lambda name: -difflib.SequenceMatcher(None, name, self.server.model).ratio())
 
-    def _pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
-        """The pieces, until they take too long."""
+    def _timed_pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
         deadline = time.monotonic() + LONGEST_STREAM * self._timeout_s
         with stream:
             for piece in stream:
@@ -191,7 +190,6 @@ def _streaming(stream: bool, counts: bool) -> dict[str, Any]:
 
 
 def _requests(last: Any) -> int:
-    """How often the client sent a request, by what it notes in the headers of the last."""
     return int(last.headers.get("x-stainless-retry-count", 0)) + 1
 
 
@@ -247,14 +245,14 @@ def told(
     body = str(getattr(error, "body", None) or "")
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
-        answered = f"{server} answered with status {status} and says {server.quote(_said(error))}"
+        answered = f"{server} answered with status {status} and says {server.quote(_server_message(error))}"
         if about_key := _about_key(server, error):
             return OutsideError(f"{answered}{about_key}{asked}", final=True)
         mend = None if status in ABSENT else mend_of(body)
         if mend is not None and (status != TOO_MANY or mend.option == HISTORY):  # one that is too large for any minute
             return refused(f"{answered}{asked}", mend, body, requests)
         if status in FINAL:
-            return OutsideError(f"{answered}{_advice(status)}{asked}", final=True)
+            return OutsideError(f"{answered}{asked}", try_=_advice(status), final=True)
         absence = absence_of(status, error.response.headers.get("Retry-After"))
         return OutsideError(f"{answered}{asked}", final=exhausted, absence=absence)
     if isinstance(error, openai.APITimeoutError):
@@ -264,7 +262,7 @@ def told(
         cause = server.quote(str(error.__cause__ or error))
         message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
         return OutsideError(message, final=exhausted, absence=_unreached(error))
-    said = _said(error) or str(error)
+    said = _server_message(error) or str(error)
     return refused(
         f"{server} broke off and says {server.quote(said)}{asked}", mend_of(body or said), body or said, requests
     )
@@ -274,10 +272,9 @@ def refused(message: str, mend: Mend | None, said: str, requests: int) -> Outsid
     """The error of a server that said so, with the option that mends it, where that is known."""
     if mend is None:
         return OutsideError(message)
-    advised = f"{message}: {mend.sentence}"
     if mend.option == HISTORY:
-        return HistoryTooLong(advised, mend, said, requests)
-    return OutsideError(advised, final=True, mend=mend)
+        return HistoryTooLong(message, mend, said, requests)
+    return OutsideError(message, try_=mend.sentence, final=True, mend=mend)
 
 
 def _unreached(error: openai.OpenAIError) -> Absence:
@@ -290,8 +287,7 @@ def _is_one_of(error: BaseException | None, names: frozenset[str]) -> bool:
     return not names.isdisjoint(kind.__name__ for kind in type(error).__mro__)
 
 
-def _said(error: openai.OpenAIError) -> str:
-    """The server's own words, out of the envelope that most of them use."""
+def _server_message(error: openai.OpenAIError) -> str:
     body = getattr(error, "body", None)
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or body)
@@ -302,7 +298,7 @@ def _about_key(server: Server, error: openai.APIStatusError) -> str:
     """That the key is wrong, or none was sent; empty where something else is wrong."""
     return refused_key(
         error.status_code,
-        _said(error),
+        _server_message(error),
         variable=server.key_variable,
         option="api_key_env",
         sent=bool(server.key),
@@ -311,7 +307,7 @@ def _about_key(server: Server, error: openai.APIStatusError) -> str:
 
 def _advice(status: int) -> str:
     if status == 404:
-        return ": check served_model (GET /models lists what there is) and base_url (most end in /v1)"
+        return "check served_model (GET /models lists what there is) and base_url (most end in /v1)"
     if status in FINAL:
-        return ": check served_model and the options of the request"
+        return "check served_model and the options of the request"
     return ""

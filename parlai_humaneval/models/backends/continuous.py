@@ -45,8 +45,6 @@ class _Row:
 
 @dataclass(eq=False)
 class _Group:
-    """Rows of one batch, padded on their left, the library's cache of them, and the scores of their next words."""
-
     rows: list[_Row]
     mask: torch.Tensor
     cache: Any
@@ -124,19 +122,18 @@ class GrowingReplies:
             groups = [*([self._grown(self._group)] if self._group else []), *self._joined]
             if not groups:
                 return {}
-            group = groups[0] if len(groups) == 1 else _together(groups)
+            group = groups[0] if len(groups) == 1 else _merged_groups(groups)
             self._group, self._joined = group, []
             over = self._take_words(group)
             if over:
                 self._group = _without(group, over)
         rows = [group.rows[place] for place in over]
-        return {row.key: self._say(row.prompt, _without_end(row.new, self._ends)) for row in rows}
+        return {row.key: self._say(row.prompt, row.new[:-1] if row.new[-1] in self._ends else row.new) for row in rows}
 
     def _row(self, key: Any, prompt: Sequence[int], chance: random.Random) -> _Row:
         return _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else ())
 
     def _grown(self, group: _Group) -> _Group:
-        """The group after it has read its last words."""
         import torch
 
         ids = torch.tensor([row.new[-1:] for row in group.rows], device=self._device)
@@ -148,8 +145,7 @@ class GrowingReplies:
         return _Group(rows, mask, cache, scores)
 
     def _take_words(self, group: _Group) -> list[int]:
-        """Choose the next word of each row; places of the rows that are over with it."""
-        scores = self._allowed(group)
+        scores = self._allowed_scores(group)
         for rule in drawing(self._config, [row.chance for row in group.rows]):
             scores = rule(None, scores)
         for row, token in zip(group.rows, scores.argmax(dim=-1).tolist(), strict=True):
@@ -161,8 +157,7 @@ class GrowingReplies:
             return True
         return self._is_over(self._tokenizer.decode(row.new))
 
-    def _allowed(self, group: _Group) -> torch.Tensor:
-        """The scores after the rules of each row, the least length of a reply, and what none begins with."""
+    def _allowed_scores(self, group: _Group) -> torch.Tensor:
         import torch
 
         scores = group.scores
@@ -185,7 +180,6 @@ class GrowingReplies:
         return scores
 
     def _rules_of(self, prompt: Sequence[int]) -> list[Any]:
-        """What the library makes of the settings for a text that begins with this prompt."""
         import torch
 
         self._rules.max_length = len(prompt) + self._longest
@@ -201,12 +195,7 @@ class GrowingReplies:
         )
 
 
-def _without_end(tokens: list[int], ends: Sequence[int]) -> list[int]:
-    return tokens[:-1] if tokens[-1] in ends else tokens
-
-
-def _together(groups: Sequence[_Group]) -> _Group:
-    """One group of all rows, padded to the longest."""
+def _merged_groups(groups: Sequence[_Group]) -> _Group:
     import torch
     from torch.nn.functional import pad
 

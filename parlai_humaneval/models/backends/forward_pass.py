@@ -125,7 +125,6 @@ def _is_usual(layers: Layers, words: int) -> bool:
 
 
 def _probe(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A short text, the same with padding on its left, and the mask of that."""
     import torch
 
     words = model.get_input_embeddings().num_embeddings
@@ -135,7 +134,6 @@ def _probe(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def _next_scores(model: Any, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-    """What ``generate`` chooses the next word by."""
     import torch
     from transformers import GenerationConfig
 

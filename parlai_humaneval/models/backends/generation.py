@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.thoughts import is_mark
 from parlai_humaneval.models.agent.packages import is_transformers_5
 from parlai_humaneval.models.backends.hugging_face import Pretrained
@@ -82,7 +83,9 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
     config.max_length, config.min_length = (None, None) if is_transformers_5() else (UNSET_MAX_LENGTH, 0)
     config.update(**{name: value for name, value in options.items() if value is not None})
     if config.do_sample and config.num_beams > 1:
-        raise ValueError("num_beams searches for the likeliest reply and do_sample draws one: choose one of them")
+        raise InvalidValue(
+            "num_beams searches for the likeliest reply and do_sample draws one", try_="choose one of them"
+        )
     if pretrained.context is not None and config.max_new_tokens >= pretrained.context:
         raise ValueError(f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens")
     config.min_new_tokens = min(config.min_new_tokens, config.max_new_tokens)
@@ -297,9 +300,9 @@ class _AllOver:
     def __call__(self, input_ids: torch.Tensor, scores: Any, **unused: Any) -> bool:
         new = input_ids[:, self._start :].tolist()
         for row, tokens in enumerate(new):
-            if row not in self._over and (tokens[-1] in self._ends or self._says_so(tokens)):
+            if row not in self._over and (
+                tokens[-1] in self._ends
+                or (self._is_over is not None and self._is_over(self._tokenizer.decode(tokens)))
+            ):
                 self._over.add(row)
         return len(self._over) == len(new)
-
-    def _says_so(self, tokens: Sequence[int]) -> bool:
-        return self._is_over is not None and self._is_over(self._tokenizer.decode(tokens))

@@ -21,6 +21,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.models.agent.isolation import quiet_http_log
 from parlai_humaneval.models.backends.addresses import base_of, speaks_chat
 from parlai_humaneval.models.backends.base import CONCURRENCY, GREETING, Absence, Heard, Said, absence_of
@@ -51,7 +52,7 @@ class Endpoint:
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise ValueError("url: expected an address that begins with http:// or https://")
         if trouble := key_in_address(url):
-            raise ValueError(f"url: {trouble}")
+            raise InvalidValue(trouble, where="url")
         self.name = str(self._url.copy_with(query=None, fragment=None))  # a query may hold a key all the same
         self._key = _authorization(authorization_env)
         self._variable = authorization_env
@@ -110,7 +111,7 @@ class Endpoint:
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > MAX_BYTES:
-                raise BadAnswer(f"{self.name}: the answer is longer than {MAX_BYTES:,} bytes")
+                raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes", where=self.name)
             if time.monotonic() > until:
                 raise TimeoutError
         return body
@@ -120,7 +121,7 @@ class Endpoint:
         if status == HTTPStatus.OK:
             return
         if response.has_redirect_location:
-            raise BadAnswer(f"{self.name} sends on to another address (status {status}); give that as the url")
+            raise BadAnswer(f"{self.name} sends on to another address (status {status})", try_="give that as the url")
         said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
         about_key = refused_key(status, said, variable=self._variable, option="authorization_env", sent=bool(self._key))
         raise BadAnswer(
@@ -162,8 +163,10 @@ def _authorization(variable: str) -> str:
         raise ValueError(not_a_name("authorization_env"))  # what was given is not told: it may be a key
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise ValueError(
-            f"authorization_env: the environment has no {variable}; set it to the header, such as “Bearer …”"
+        raise InvalidValue(
+            f"the environment has no {variable}",
+            where="authorization_env",
+            try_="set it to the header, such as “Bearer …”",
         )
     if not (value.isascii() and value.isprintable()):  # httpx would show it in its error
         raise ValueError(f"authorization_env: {variable} holds characters that no header may hold")

@@ -82,7 +82,7 @@ def device_of(opt: Opt) -> str:
         return "cpu"
     gpu, here = int(opt.get("gpu", -1)), torch.cuda.device_count() if torch.cuda.is_available() else 0
     if gpu >= here:
-        raise ZooError(f"gpu {gpu} is not on this machine, which has {here}; choose another, or no_cuda")
+        raise ZooError(f"gpu {gpu} is not on this machine, which has {here}", try_="choose another, or no_cuda")
     return f"cuda:{max(gpu, 0)}" if here else "cpu"
 
 
@@ -118,7 +118,7 @@ def load_pretrained(
         _check_kind(path, kind, bool(config.is_encoder_decoder))
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, trust_remote_code=trust_remote_code)
         if not has_words(tokenizer):
-            raise ZooError(no_tokenizer(path))
+            raise no_tokenizer(path)
         if device_map is None:
             check_memory(path, device)
         auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
@@ -135,7 +135,7 @@ def load_pretrained(
 def _check_kind(path: str, kind: Kind, is_encoder_decoder: bool) -> None:
     if is_encoder_decoder != (kind == "seq2seq"):
         what = "an encoder–decoder" if is_encoder_decoder else "a causal language model"
-        raise ZooError(f"{path} is {what}: use the agent {OTHER_AGENT[kind]} for it")
+        raise ZooError(f"{path} is {what}", try_=f"use the agent {OTHER_AGENT[kind]} for it")
 
 
 def _dtype(dtype: str) -> torch.dtype:
@@ -152,8 +152,8 @@ def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
     absent = set(loading["missing_keys"]) & {name for name, _ in model.named_parameters()}
     if absent:
         raise ZooError(
-            f"{path} lacks {len(absent)} of its model's weights ({min(absent)} …): they would be random. "
-            "It may be a part of a model (an adapter, a body without a head); give the folder of the whole model"
+            f"{path} lacks {len(absent)} of its model's weights ({min(absent)} …): they would be random",
+            try_="give the folder of the whole model: this may be a part of one (an adapter, a body without a head)",
         )
     return model
 

@@ -11,6 +11,7 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.thoughts import parted
 from parlai_humaneval.models.agent.dialogue_agent import (
     DIALOGUE_FIELD,
@@ -99,8 +100,7 @@ class HuggingFaceAgent(DialogueAgent):
         return {**super().share(), "pretrained": self.pretrained}
 
     def _answers(self, observations: Sequence[Message]) -> list[Message]:
-        """One reply for each observation, of whichever clones, by one call of the model."""
-        prompts, chances = zip(*map(self._asked, observations), strict=True)
+        prompts, chances = zip(*map(self._prompt_key, observations), strict=True)
         replies = self._tokens(prompts, chances)
         return [self._message(prompt, tokens) for prompt, tokens in zip(prompts, replies, strict=True)]
 
@@ -109,7 +109,7 @@ class HuggingFaceAgent(DialogueAgent):
         has_own_way = type(self).batch_act is not HuggingFaceAgent.batch_act
         if has_own_way or not can_grow(self.pretrained, self._config):
             return None
-        return GrowingReplies(self.pretrained, self._config, self._is_over, self._asked, self._message)
+        return GrowingReplies(self.pretrained, self._config, self._is_over, self._prompt_key, self._message)
 
     def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
         """The next line after ``dialogue``, by this agent's persona."""
@@ -124,8 +124,7 @@ class HuggingFaceAgent(DialogueAgent):
         both = parted(self._form.begun + text)  # what ends a reply ends no thoughts
         return not both.is_open and self._form.end(both.reply) is not None
 
-    def _asked(self, observation: Message) -> tuple[Prompt, random.Random]:
-        """All that the reply to an observation depends on."""
+    def _prompt_key(self, observation: Message) -> tuple[Prompt, random.Random]:
         return self._prompt(observation), chance_of(observation)
 
     def _message(self, prompt: Prompt, tokens: Sequence[int]) -> Message:
@@ -138,7 +137,7 @@ class HuggingFaceAgent(DialogueAgent):
     def _load(self, opt: Opt) -> Pretrained:
         name = opt.get("hf_model")
         if not name:
-            raise ValueError("hf_model is missing: give the model's folder, or its name on Hugging Face")
+            raise InvalidValue("hf_model is missing", try_="give the model's folder, or its name on Hugging Face")
         return load_pretrained(
             str(name),
             self.KIND,
@@ -152,7 +151,6 @@ class HuggingFaceAgent(DialogueAgent):
         return (type(self), *(repr(opt.get(name)) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
 
     def _prepare(self, opt: Opt) -> tuple[PromptFormat, Any, int | None, int | None]:
-        """Format, search, and most tokens and turns of a prompt."""
         form = self.prompt_format(opt)
         config = search_config(
             self.pretrained, {name: opt.get(name) for name in (*SEARCH_OPTIONS, "do_sample")}, form.turn_ends

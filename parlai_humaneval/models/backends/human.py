@@ -18,7 +18,7 @@ from parlai.core.params import ParlaiParser
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, Said
 from parlai_humaneval.models.backends.human_desk import offered_desk
 from parlai_humaneval.models.zoo.entries import ModelSpec
-from parlai_humaneval.models.zoo.user_code import make_importable
+from parlai_humaneval.models.zoo.files import make_importable
 
 CONCURRENCY = 64
 """Conversations that may wait for people at once; each takes a thread that sleeps."""

@@ -26,7 +26,11 @@ def check_memory(spec: ModelSpec) -> None:
     if spec.memory_gb is not None and spec.memory_gb * GB > free:
         raise ZooError(
             f"{spec.name} cannot be loaded: it takes about {spec.memory_gb:g} GB of memory, and {free / GB:.1f} GB are free "
-            f"{where}. {_CURE} If the figure is wrong, set `memory_gb` in a zoo file of your own that extends {spec.name}."
+            f"{where}",
+            try_=(
+                *_CURE,
+                f"if the figure is wrong, set `memory_gb` in a zoo file of your own that extends {spec.name}",
+            ),
         )
 
 
@@ -41,7 +45,7 @@ def out_of_memory(spec: ModelSpec) -> ZooError:
     where, free = _free_bytes(spec)
     takes = f" (it takes about {spec.memory_gb:g} GB)" if spec.memory_gb else ""
     return ZooError(
-        f"{spec.name} cannot be loaded: memory ran out{takes}; {free / GB:.1f} GB are free {where} now. {_CURE}"
+        f"{spec.name} cannot be loaded: memory ran out{takes}, with {free / GB:.1f} GB free {where} now", try_=_CURE
     )
 
 
@@ -64,8 +68,8 @@ def default_gpu_kept(spec: ModelSpec) -> Iterator[None]:
 
 
 _CURE = (
-    "Close other programs, take a smaller model, give it another device (`device: cuda:1` in the zoo file), or have "
-    "another machine serve it (zoo_configs/endpoints.yaml)."
+    "close other programs, take a smaller model, give it another device (`device: cuda:1` in the zoo file), or have "
+    "another machine serve it (zoo_configs/endpoints.yaml)",
 )
 
 

@@ -41,7 +41,7 @@ from parlai_humaneval.models.backends.json_protocol import (
     shown,
     to_question,
 )
-from parlai_humaneval.models.zoo.user_code import folder_of
+from parlai_humaneval.models.zoo.files import folder_of
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class Program:
         line = b""
         while b"\n" not in line:
             if len(line) > MAX_BYTES:
-                raise BadAnswer(f"{self.name}: the answer is longer than {MAX_BYTES:,} bytes")
+                raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes", where=self.name)
             self._wait(self._stdout, select.POLLIN, until)
             chunk = os.read(self._stdout.fileno(), CHUNK)
             if not chunk:
@@ -178,11 +178,10 @@ class Program:
             line += chunk
         answer, _, more = line.partition(b"\n")
         if more:
-            raise BadAnswer(f"{self.name} said more than one line; after the answer came {shown(more)}")
+            raise BadAnswer(f"{self.name} said more than one line: after the answer came {shown(more)}")
         return answer
 
     def _wait(self, pipe: IO[bytes], event: int, until: float) -> None:
-        """Until ``pipe`` can be used; TimeoutError when that takes too long, EOFError when the process has ended."""
         lives = True
         while not _ready(pipe, event, min(LOOK_S, max(0.0, until - time.monotonic()))):
             if time.monotonic() >= until:
@@ -192,7 +191,6 @@ class Program:
             lives = self._process.poll() is None  # and look once more: its last words may have come just before
 
     def _listen(self) -> None:
-        """Its standard error, line by line, into the log, until it ends or nobody waits for it any more."""
         rest = b""
         with _pipe(self._process.stderr) as stderr:
             while chunk := self._heard(stderr):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.personas import PARTNERS, with_persona
 from parlai_humaneval.display.thoughts import without_thoughts
 from parlai_humaneval.models.agent.dialogue_agent import Line
@@ -56,7 +57,7 @@ class PromptFormat(ABC):
     def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
         self.tokenizer = tokenizer
         self.system_prompt = system_prompt
-        self._controls = _controls(tokenizer)
+        self._control_tokens = _control_tokens(tokenizer)
 
     @property
     def turn_ends(self) -> list[int]:
@@ -83,13 +84,12 @@ class PromptFormat(ABC):
         before = None
         while before != text:  # what remains could form a token anew
             before = text
-            for token in self._controls:
+            for token in self._control_tokens:
                 text = text.replace(token, "")
         return text.strip()
 
 
-def _controls(tokenizer: Any) -> tuple[str, ...]:
-    """The tokens that nobody may write: those that mark turns, ends and padding."""
+def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
     added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
     return tuple(sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True))
 
@@ -154,15 +154,14 @@ def fit(
     prompt = Prompt(tokens(kept))
     prompt.turns_left_out = left_out
     if room is not None and len(prompt) > room:
-        raise ValueError(
-            f"system prompt and persona take {len(prompt)} tokens, where the model reads {room}: shorten them, or lower "
-            "max_new_tokens, which is kept free for the reply"
+        raise InvalidValue(
+            f"system prompt and persona take {len(prompt)} tokens, where the model reads {room}",
+            try_="shorten them, or lower max_new_tokens, which is kept free for the reply",
         )
     return prompt
 
 
 def _end_of_line(line: Line, room: int, tokens: Callable[[Sequence[Line]], list[int]]) -> Line:
-    """The longest end of a line that fits alone, or its last letter."""
     speaker, text = line
     if len(tokens([line])) <= room:
         return line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
@@ -39,9 +39,6 @@ class Seq2SeqLmAgent(HuggingFaceAgent):
         kind = opt.get("prompt_format") or "auto"
         if kind == "lines" or (kind == "auto" and self.model.config.model_type != BLENDERBOT):
             return JoinedFormat(tokenizer, system)
-        return JoinedFormat(tokenizer, system, separator=TWO_SPACES, indent=_indent(tokenizer))
-
-
-def _indent(tokenizer: Any) -> str:
-    """The space before the first word, with which the model's words begin, where the tokenizer adds none."""
-    return "" if getattr(tokenizer, "add_prefix_space", False) else " "
+        return JoinedFormat(
+            tokenizer, system, separator=TWO_SPACES, indent="" if getattr(tokenizer, "add_prefix_space", False) else " "
+        )

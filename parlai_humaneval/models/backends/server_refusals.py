@@ -116,8 +116,7 @@ def _prompt(option: str, place: int) -> Callable[[Sent, re.Match[str]], Mend | N
     return mend
 
 
-def _field(name: str) -> Mend:
-    """What mends the refusal of a field of the request."""
+def _remedy_for_field(name: str) -> Mend:
     if name == "seed":
         return Mend("send_seed", False)
     if name in LIMIT_FIELDS:
@@ -128,7 +127,6 @@ def _field(name: str) -> Mend:
 
 
 def _named(sent: Sent, said: str) -> str | None:
-    """The field of the request that the server names as the one that it does not take, in its spelling or in camel case."""
     for name in sent.fields:
         camel = re.sub(r"_(\w)", lambda letter: letter[1].upper(), name)
         spelled = f"(?:{re.escape(name)}|{re.escape(camel)})"
@@ -142,7 +140,7 @@ def _named(sent: Sent, said: str) -> str | None:
 
 def _refused_field(sent: Sent, match: re.Match[str]) -> Mend | None:
     name = _named(sent, match.string)
-    return None if name is None else _field(name)
+    return None if name is None else _remedy_for_field(name)
 
 
 def _other_value(sent: Sent, match: re.Match[str]) -> Mend | None:

@@ -43,13 +43,14 @@ def check_memory(path: str, device: str) -> None:
     """Before the system ends the process for it, as Linux does."""
     size, free = _size_of_weights(path), free_bytes(device)
     if size > free:
-        raise ZooError(_too_large(path, size, free, device))
+        raise _too_large(path, size, free, device)
 
 
-def _too_large(path: str, size: int, free: float, device: str) -> str:
-    return (
-        f"{path} does not fit into memory: its files have {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free on "
-        f"{device}. Take a smaller model, another device, a smaller dtype (bfloat16), or end what else is loaded"
+def _too_large(path: str, size: int, free: float, device: str) -> ZooError:
+    return ZooError(
+        f"{path} does not fit into memory: its files have {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB "
+        f"are free on {device}",
+        try_="take a smaller model, another device, a smaller dtype (bfloat16), or end what else is loaded",
     )
 
 
@@ -61,10 +62,10 @@ def explained(path: str) -> Iterator[None]:
     except ZooError:
         raise
     except Exception as error:  # a model's files may have them raise anything
-        raise ZooError(_explanation(path, error)) from error
+        raise _explanation(path, error) from error
 
 
-def _explanation(path: str, error: Exception) -> str:
+def _explanation(path: str, error: Exception) -> ZooError:
     import torch
 
     said = " ".join(str(error).split())
@@ -75,32 +76,35 @@ def _explanation(path: str, error: Exception) -> str:
         device = "cuda" if isinstance(error, torch.cuda.OutOfMemoryError) else "cpu"
         return _too_large(path, _size_of_weights(path), free_bytes(device), device)
     if isinstance(error, ImportError):
-        return f"{path} needs a package that is not installed: {said}"
+        return ZooError(f"{path} needs a package that is not installed: {said}")
     if unknown := _unknown_architecture(path):
         return unknown
     if Path(path).is_dir():
         return _of_folder(Path(path), said)
     if is_folder(path):
-        return f"the folder {path} does not exist; hf_model is a model's folder, or its name on Hugging Face"
+        return ZooError(
+            f"the folder {path} does not exist", try_="give hf_model a model's folder, or its name on Hugging Face"
+        )
     if any(word in said.lower() for word in ("gated", "401", "403")):
-        return (
+        return ZooError(
             f"{path} is not open to all, or there is no model of this name: accept its terms on "
             f"https://huggingface.co/{path}, then run `{_hub('login')}` and load it again ({said})"
         )
-    return (
-        f"{path} is not on this machine and cannot be fetched from Hugging Face. Check the name and the connection, or "
-        f"run `{_hub('download')} {path} --local-dir FOLDER` elsewhere and give that folder as hf_model ({said})"
+    return ZooError(
+        f"{path} is not on this machine and cannot be fetched from Hugging Face",
+        try_=f"check the name and the connection, or run `{_hub('download')} {path} --local-dir FOLDER` "
+        f"elsewhere and give that folder as hf_model ({said})",
     )
 
 
-def _of_folder(folder: Path, said: str) -> str:
+def _of_folder(folder: Path, said: str) -> ZooError:
     if not (folder / "config.json").exists():
-        return f"{folder} has no config.json: it is not the folder of a Hugging Face model"
+        return ZooError(f"{folder} has no config.json: it is not the folder of a Hugging Face model")
     if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
-        return f"{folder} has no weights: neither {' nor '.join(WEIGHTS)} is there"
+        return ZooError(f"{folder} has no weights: neither {' nor '.join(WEIGHTS)} is there")
     if not any(folder.glob("*token*")) and not (folder / "vocab.json").exists():
         return no_tokenizer(str(folder))
-    return f"{folder} cannot be loaded: {said}"
+    return ZooError(f"{folder} cannot be loaded: {said}")
 
 
 def has_words(tokenizer: Any) -> bool:
@@ -109,36 +113,35 @@ def has_words(tokenizer: Any) -> bool:
     return any(any(map(str.isalnum, word)) for word in map(str, words))
 
 
-def no_tokenizer(path: str) -> str:
+def no_tokenizer(path: str) -> ZooError:
     """The sentence for a model whose tokenizer was left behind."""
-    return f"{path} has no tokenizer: copy tokenizer.json and tokenizer_config.json there"
+    return ZooError(f"{path} has no tokenizer", try_="copy tokenizer.json and tokenizer_config.json there")
 
 
-def _own_code(path: str) -> str:
+def _own_code(path: str) -> ZooError:
     files = [file for name in CODE_FILES for file in _code_in(path, name)]
     code = f" ({', '.join(dict.fromkeys(files))})" if files else ""
-    return (
-        f"{path} runs Python code that comes with it{code}, and nobody has allowed that. Read the code; if you trust it, "
-        "set trust_remote_code: true in the options of the zoo entry"
+    return ZooError(
+        f"{path} runs Python code that comes with it{code}, and nobody has allowed that",
+        try_="read the code; if you trust it, set trust_remote_code: true in the options of the zoo entry",
     )
 
 
 def _code_in(path: str, name: str) -> list[str]:
-    """The Python files that a JSON file of the model names."""
     named = _read_json(path, name).get("auto_map") or {}
     classes = [each for value in named.values() for each in (value if isinstance(value, list) else [value]) if each]
     return [f"{each.rpartition('.')[0]}.py" for each in map(str, classes)]
 
 
-def _unknown_architecture(path: str) -> str | None:
+def _unknown_architecture(path: str) -> ZooError | None:
     import transformers
 
     kind = _read_json(path, "config.json").get("model_type")
     if kind is None or kind in transformers.CONFIG_MAPPING:
         return None
-    return (
-        f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know: "
-        "install a newer transformers, or choose another model"
+    return ZooError(
+        f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know",
+        try_="install a newer transformers, or choose another model",
     )
 
 
@@ -152,6 +155,5 @@ def _read_json(path: str, name: str) -> dict[str, Any]:
 
 
 def _hub(verb: str) -> str:
-    """A command of the hub's program, which newer versions call ``hf``."""
     renamed = tuple(map(int, version("huggingface_hub").split(".")[:2])) >= (0, 34)
     return f"hf {'auth ' if verb == 'login' else ''}{verb}" if renamed else f"huggingface-cli {verb}"

@@ -22,8 +22,9 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 
 Words = tuple[str, ...]
@@ -32,7 +33,7 @@ LENGTHS = ((3, 1), (5, 2), (8, 3), (15, 4), (29, 5))
 """(most words in the reply, words replaced); longer replies lose a fifth (App. A.1)."""
 
 
-class CannotDistort(ValueError):
+class CannotDistort(HumanevalError, ValueError):
     """The reply has no word, or no other dialogue offers a distinct sequence of the length needed."""
 
 
@@ -103,20 +104,21 @@ class RandomReplies:
         """Read ``path``.
 
         Raises:
-            MaterialError: when the file cannot be used: among others when it has fewer than two dialogues.
+            DataError: when the file cannot be used: among others when it has fewer than two dialogues.
         """
         dialogues = [dialogue.texts for dialogue in load_dialogues(path)]
         if len(dialogues) < 2:
-            raise MaterialError(
-                f"{path}: holds one dialogue only; the words that distort a reply come from another one, so give a file "
-                "with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)"
+            raise DataError(
+                "holds one dialogue only, and the words that distort a reply come from another one",
+                where=path,
+                try_="give a file with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)",
             )
         self.distorter = Distorter(dialogues)
         self.replies = [(number, text) for number, texts in enumerate(dialogues) for text in texts[1:]]
         try:
             self.draw(random.Random(0))
         except CannotDistort as error:
-            raise MaterialError(f"{path}: {error}; give a file whose dialogues differ") from error
+            raise DataError(error, where=path, try_="give a file whose dialogues differ") from error
 
     def draw(self, rng: random.Random) -> str:
         """One distorted reply; one that cannot be distorted gives way to the next.

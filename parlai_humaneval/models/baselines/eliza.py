@@ -32,7 +32,7 @@ class _Rules(Chat):
         for pattern, templates in self._pairs:
             match = pattern.match(text)
             if match:
-                return [_tidy(self._fill(template, match)) for template in templates]
+                return [_tidy_reply(self._fill(template, match)) for template in templates]
         return []
 
     def _fill(self, template: str, match: re.Match[str]) -> str:
@@ -40,8 +40,7 @@ class _Rules(Chat):
         return re.sub(r"%(\d)", lambda slot: str(self._substitute(match.group(int(slot[1])))), template)
 
 
-def _tidy(reply: str) -> str:
-    """Mend what filling in a template leaves: doubled marks, doubled spaces, a small first letter."""
+def _tidy_reply(reply: str) -> str:
     reply = re.sub(r"\s+", " ", reply).strip()
     reply = re.sub(r"[.!?]+\s*([.?])$", r"\1", reply)
     reply = re.sub(r"\bi\b", "I", reply)

@@ -36,6 +36,7 @@ from parlai.core.torch_ranker_agent import TorchRankerAgent
 from torch import nn
 from torch.nn import functional
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.personas import split_persona
 
 FIRST_SHARPNESS = 10.0
@@ -359,9 +360,9 @@ class KvMemnnAgent(TorchRankerAgent):
             return
         self.fixed_candidates = self.memory.candidates()
         if not self.fixed_candidates:
-            raise ValueError(
-                "a memory network that was not trained yet has no replies to choose from: train it with "
-                "--candidates batch --eval-candidates batch, or give --fixed-candidates-path"
+            raise InvalidValue(
+                "a memory network that was not trained yet has no replies to choose from",
+                try_="train it with --candidates batch --eval-candidates batch, or give --fixed-candidates-path",
             )
         self.num_fixed_candidates = len(self.fixed_candidates)
         vectors = self.vectorize_fixed_candidates(self.fixed_candidates)

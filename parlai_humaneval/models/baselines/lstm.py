@@ -175,7 +175,6 @@ class LstmAgent(TorchGeneratorAgent):
         return (loss, output) if return_output else loss
 
     def _loss_of_heard(self, outputs: torch.Tensor, heard: torch.Tensor) -> torch.Tensor:
-        """Sum over the words, each foretold from those before it."""
         scores = self.model.output(outputs)
         return functional.cross_entropy(
             scores.reshape(-1, scores.size(-1)), heard.reshape(-1), ignore_index=self.NULL_IDX, reduction="sum"

@@ -43,7 +43,7 @@ def train_tiny(
     """Train a tiny generator and return its model file, ``folder/model``.
 
     Raises:
-        MaterialError: when the corpus cannot be used.
+        DataError: when the corpus cannot be used.
     """
     # Imported here: ParlAI takes seconds.
     from parlai_humaneval.models.agent.isolation import silent_parlai

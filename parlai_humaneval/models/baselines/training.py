@@ -27,15 +27,15 @@ from parlai.core.opt import Opt
 from parlai.scripts.train_model import TrainLoop, set_seed
 from parlai.utils.io import PathManager
 
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.dialogues.personas import OWN, PARTNERS, persona_line
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.agent.options import UnknownOptions, parse
 from parlai_humaneval.models.pool.loading import device_options
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home
-from parlai_humaneval.models.zoo.user_code import make_importable
+from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home, make_importable
 
 if TYPE_CHECKING:
     from parlai.core.params import ParlaiParser
@@ -56,14 +56,15 @@ def read_folds(prefix: str) -> Folds:
     serves again. ``prefix`` may also be one file, which is then all there is.
 
     Raises:
-        MaterialError: when there is no such file, more than one for a fold, or one that cannot be read.
+        DataError: when there is no such file, more than one for a fold, or one that cannot be read.
     """
     found = {fold: _file(prefix, fold) for fold in FOLDS}
     train = found["train"] or (Path(prefix) if Path(prefix).is_file() else None)
     if train is None:
-        raise MaterialError(
-            f"{prefix}_train.*: there is no such file; expected dialogues to learn from there, and others, "
-            f"if you have them, in {prefix}_valid.* and {prefix}_test.*"
+        raise DataError(
+            f"{prefix}_train.*: there is no such file",
+            try_=f"expected dialogues to learn from there, and others, if you have them, in {prefix}_valid.* and "
+            f"{prefix}_test.*",
         )
     folds = {"train": load_dialogues(train)}
     if found["valid"] is None:
@@ -91,14 +92,14 @@ def _file(prefix: str, fold: str) -> Path | None:
     # A metadata file may stand beside ParlAI's conversations; it holds no dialogues.
     files = [path for path in sorted(stem.parent.glob(f"{stem.name}.*")) if path.suffix != ".metadata"]
     if len(files) > 1:
-        raise MaterialError(f"{stem}.*: expected one file, found {', '.join(path.name for path in files)}")
+        raise DataError(f"{stem}.*: expected one file, found {', '.join(path.name for path in files)}")
     return files[0] if files else None
 
 
 def _hold_out(dialogues: Sequence[Dialogue], source: Path) -> dict[str, list[Dialogue]]:
     if len(dialogues) < 2:
-        raise MaterialError(
-            f"{source}: one dialogue is not enough; expected one to learn from and one to validate with"
+        raise DataError(
+            "one dialogue is not enough", where=source, try_="expected one to learn from and one to validate with"
         )
     kept = [index % HELD_OUT == 0 for index in range(len(dialogues))]
     return {
@@ -136,7 +137,7 @@ CHECKPOINT = ".checkpoint"
 """Ending of the file that an interrupted training goes on from."""
 
 
-class TrainingError(ValueError):
+class TrainingError(HumanevalError, ValueError):
     """A model cannot be trained; the message says what to do."""
 
 
@@ -144,8 +145,9 @@ def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
     """Raises TrainingError where the options name nothing to learn from."""
     if not options.get("task"):
         raise TrainingError(
-            f"{spec.name}: nothing to learn from is named: give --data with dialogues of your own, or "
-            "training.options.task in the zoo file"
+            "nothing to learn from is named",
+            where=spec.name,
+            try_="give --data with dialogues of your own, or training.options.task in the zoo file",
         )
 
 
@@ -171,10 +173,10 @@ def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
             return parse(parser(), options)
     except UnknownOptions as error:
         raise TrainingError(
-            f"{spec.name}: neither ParlAI's training nor the agent has an option called {error}"
+            f"neither ParlAI's training nor the agent has an option called {', '.join(error.names)}", where=spec.name
         ) from error
     except (ValueError, TypeError, ImportError, AttributeError) as error:
-        raise TrainingError(f"{spec.name}: {error}") from error
+        raise TrainingError(error, where=spec.name) from error
 
 
 def _check_tasks(spec: ModelSpec, options: Mapping[str, Any]) -> None:
@@ -189,8 +191,9 @@ def _check_tasks(spec: ModelSpec, options: Mapping[str, Any]) -> None:
                 load_teacher_module(task)
         except (ImportError, AttributeError, RuntimeError) as error:
             raise TrainingError(
-                f"{spec.name}: task: ParlAI finds no task “{task}” ({error}); name one of its tasks, or give dialogues of "
-                "your own with --data"
+                f"ParlAI finds no task “{task}” ({error})",
+                where=f"{spec.name}: task",
+                try_="name one of its tasks, or give dialogues of your own with --data",
             ) from error
 
 
@@ -365,16 +368,18 @@ def plan_training(
     """
     if spec.training is None:
         raise TrainingError(
-            f"{spec.name} has no `training` in its zoo file, so it is not trained here; "
-            f"`parlai-humaneval models check {spec.name}` says how to get it"
+            f"{spec.name} has no `training` in its zoo file, so it is not trained here",
+            try_=f"`parlai-humaneval models check {spec.name}` says how to get it",
         )
     where = spec.options.get("model_file")
     if folder is None and (not isinstance(where, str) or where.startswith(("zoo:", "models:"))):
-        raise TrainingError(f"{spec.name} has no `model_file` of its own; say with --out where to put the model")
+        raise TrainingError(f"{spec.name} has no `model_file` of its own", try_="say with --out where to put the model")
     made = folder / "model" if folder is not None else Path(expand_home(str(where))).expanduser()
     plan = Plan(spec, made.absolute(), data, settings or {})
     if "model" not in plan.options():
-        raise TrainingError(f"{spec.name}: neither options nor training.options name the agent (`model`) to be trained")
+        raise TrainingError(
+            "neither options nor training.options name the agent (`model`) to be trained", where=spec.name
+        )
     return plan
 
 
@@ -383,7 +388,7 @@ def command_line(plan: Plan) -> str:
 
     Raises:
         TrainingError: for an option that the agent does not have, or an ill-typed value.
-        MaterialError: when one's own dialogues cannot be read.
+        DataError: when one's own dialogues cannot be read.
         OSError: when they cannot be written.
     """
 
@@ -410,14 +415,14 @@ def train(
 
     Raises:
         TrainingError: for wrong options, data that is missing, or a model that is there already.
-        MaterialError: when one's own dialogues cannot be read.
+        DataError: when one's own dialogues cannot be read.
         OSError: when the folder cannot be written.
     """
     named_task(plan.spec, plan.options())
     if plan.made.exists():
         raise TrainingError(
-            f"{plan.spec.name} is trained already: {plan.made}. To train it anew, move that folder away or name another "
-            "with --out"
+            f"{plan.spec.name} is trained already: {plan.made}",
+            try_="move that folder away or name another with --out, to train it again",
         )
     # Imported here: ParlAI takes seconds.
 
@@ -425,7 +430,7 @@ def train(
     options = {**_scheduler_begun_with(plan), **plan.options()}
     _there(plan, options)
     opt = parsed(plan.spec, options)
-    resumed = _prepare(plan, options)
+    resumed = _prepare_folder(plan, options)
     if resumed and on_resume:
         on_resume(checkpoint_of(plan) or "")
     if folds is not None:
@@ -453,7 +458,6 @@ def _there(plan: Plan, options: Mapping[str, Any]) -> None:
 
 
 def _exists(path: str) -> bool:
-    """A file, a folder, or what several files' names begin with."""
     return Path(path).exists() or any(Path(path).parent.glob(f"{Path(path).name}*"))
 
 
@@ -503,16 +507,15 @@ def _scheduler_begun_with(plan: Plan) -> dict[str, Any]:
     return {key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}
 
 
-def _prepare(plan: Plan, options: Mapping[str, Any]) -> bool:
-    """Make the folder of the training; whether an interrupted one is there to go on with."""
+def _prepare_folder(plan: Plan, options: Mapping[str, Any]) -> bool:
     settings = json.loads(json.dumps({key: value for key, value in options.items() if key not in LIMITS}))
     settings["data"] = plan.data
     noted = plan.work / SETTINGS
     if begun_with := _interrupted(plan):
         if begun_with != settings:
             raise TrainingError(
-                f"an interrupted training of {plan.spec.name} with other options is in {plan.work}: give the same ones to "
-                "go on with it, or remove that folder to begin anew"
+                f"an interrupted training of {plan.spec.name} with other options is in {plan.work}",
+                try_="give the same ones to go on with it, or remove that folder to begin anew",
             )
         return True
     if noted.exists():  # it ended before anything was learned; its dictionary may be of other data

@@ -67,18 +67,17 @@ def replies_for_evaluation(opt: Opt) -> OtherReplies:
     if not task:
         return others
     try:
-        texts = _first_replies(opt, task, "valid")
+        texts = _sample_replies(opt, task, "valid")
     except Exception as error:  # noqa: BLE001 - a task may raise anything, and some have no such fold
         logging.warning(f"{task} gives no validation data to draw wrong replies from ({error}); fold: {fold}")
         # Without :evalmode, ParlAI's training data have no end.
-        texts = _first_replies(opt, task, "train:evalmode" if fold == "train" else fold)
+        texts = _sample_replies(opt, task, "train:evalmode" if fold == "train" else fold)
     for text in texts:
         others.add(text)
     return others
 
 
-def _first_replies(opt: Opt, task: str, fold: str) -> list[str]:
-    """True replies of a task's fold, different ones, in their order."""
+def _sample_replies(opt: Opt, task: str, fold: str) -> list[str]:
     from parlai.agents.repeat_label.repeat_label import RepeatLabelAgent
     from parlai.core.worlds import create_task
 
@@ -280,7 +279,7 @@ class SpeakerHistory(History):
         start = self._start(knowledge)
         if most is not None:
             start = start[: max(most // 2, most - sum(map(len, turns)))]
-            turns = _latest(turns, most - len(start))
+            turns = _latest_turns(turns, most - len(start))
         return [*start, *(token for turn in turns for token in turn)]
 
     def _start(self, knowledge: str) -> list[int]:
@@ -289,8 +288,7 @@ class SpeakerHistory(History):
         return [*start, self._partner, *self.parse(" ".join(self.partners))] if self.partners else start
 
 
-def _latest(turns: Sequence[list[int]], most: int) -> list[list[int]]:
-    """The last turns in at most ``most`` tokens; the oldest of them keeps its speaker, and loses its beginning."""
+def _latest_turns(turns: Sequence[list[int]], most: int) -> list[list[int]]:
     kept: list[list[int]] = []
     for turn in reversed(turns):
         if len(turn) > most:

@@ -22,6 +22,7 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval.allocation.groups import History, Order, shown_order
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.display.text import is_blank
@@ -185,7 +186,7 @@ class BotSpeakerAgent(Agent):
             ZooError: when ``model`` does not speak here.
         """
         if model not in self._models:
-            raise ZooError(f"“{model}” does not speak in this conversation; {', '.join(self._models)} do")
+            raise ZooError(f"“{model}” does not speak in this conversation, {', '.join(self._models)} do")
         return _lines(self._histories.of_models[self._models.index(model)])
 
     def reset(self) -> None:
@@ -200,7 +201,6 @@ class BotSpeakerAgent(Agent):
         self._prepare(self._seed)
 
     def _prepare(self, seed: int) -> None:
-        """The chances of a dialogue in which nothing has been said."""
         self._begun = False
         self._order = shown_order(self._order_kind, len(self._models), seed)
         self._children = self._pool.children(self._models, seed, self._personas)
@@ -208,7 +208,6 @@ class BotSpeakerAgent(Agent):
         self._side_by_side = self._histories.independent and self._order_kind == "fixed"
 
     def _begin(self) -> None:
-        """Number the dialogue, at its first line. The first one is prepared already."""
         if self._begun:
             return
         if number := next(self._numbers):
@@ -335,7 +334,7 @@ class BotSpeakerAgent(Agent):
         if is_blank(line):
             raise ValueError("a text that continues the dialogue cannot be blank")
         self._begin()
-        replies = self._taken()
+        replies = self._taken_replies()
         if candidate_id is not None and self._histories.independent:
             self._histories.go_on(replies, visible=line)
         else:
@@ -352,7 +351,7 @@ class BotSpeakerAgent(Agent):
             raise ValueError("accept_all() needs independent histories; with a shared one, accept() a candidate")
         if self._pending is None:
             raise ValueError("accept_all() needs replies: call act() first")
-        self._histories.go_on(self._taken(), visible=None)
+        self._histories.go_on(self._taken_replies(), visible=None)
 
     def self_observe(self, message: Mapping[str, Any]) -> None:
         """ParlAI's way to say what continues: its worlds call it for openers and after a batch."""
@@ -376,14 +375,13 @@ class BotSpeakerAgent(Agent):
         chance = random.Random(f"label|{self._seed}|{self.dialogue}")
         line = said_for(self.observation or {}, shown, self._use_reply, chance)
         if line is None:
-            self._taken()
+            self._taken_replies()
         elif line == shown or is_blank(line):
             self.accept(self._chosen or shown_cards(self._candidates)[0].candidate_id)
         else:
             self.accept(text=line)
 
-    def _taken(self) -> list[str]:
-        """Each model's reply in the pending turn, which ends with this."""
+    def _taken_replies(self) -> list[str]:
         replies, self._replies = self._replies, []
         self._pending, self._candidates, self._chosen = None, [], ""
         return replies
@@ -394,7 +392,7 @@ class BotSpeakerAgent(Agent):
         if len(answers) - len(silent) < min(2, len(answers)):
             blank = [answer.info for answer in answers if answer.failed]
             if all(info is not None and info.finish_reason == "length" for info in blank):
-                ran_out = f"its tokens ran out before any text of its reply: {OUT_OF_TOKENS.sentence}"
+                ran_out = Problem("its tokens ran out before any text of its reply", try_=(OUT_OF_TOKENS.sentence,))
                 raise ModelFailed(silent, ran_out, mends=[OUT_OF_TOKENS])
             why = "; ".join(dict.fromkeys(answer.blocked for answer in answers if answer.blocked))
             raise ModelFailed(silent, f"no reply that may be shown: {why}" if why else "no text in any of its replies")

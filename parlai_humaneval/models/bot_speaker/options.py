@@ -8,13 +8,13 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from pydantic import ValidationError
 
+from parlai_humaneval._util.errors import value_problem
 from parlai_humaneval.allocation.groups import History, Order
 from parlai_humaneval.display.appearance import Emoji
 from parlai_humaneval.display.filtering import FilterError
 from parlai_humaneval.display.presenter import Presenter
 from parlai_humaneval.display.settings import AppearanceSetting, Filtering, ReplyLooks, presenter_of
 from parlai_humaneval.display.vocabulary import VocabularyError
-from parlai_humaneval.materials.instructions import in_words
 from parlai_humaneval.models.agent.dialogue_agent import add_use_reply
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loaded import LoadedModels
@@ -109,9 +109,9 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
     except ValidationError as error:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])
-        raise ZooError(f"{place}{in_words(problem)}") from error
+        raise ZooError(value_problem(problem), where=place.removesuffix(": ")) from error
     except (FilterError, VocabularyError) as error:
-        raise ZooError(str(error)) from error
+        raise ZooError(error) from error
 
 
 def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
@@ -123,7 +123,10 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
     names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
     zoo = load_zoo(more=[part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()])
     if not names:
-        raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
+        raise ZooError(
+            "no model is named",
+            try_=f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}",
+        )
     pool = PlacedModels(
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),

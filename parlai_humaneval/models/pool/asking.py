@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
+from parlai_humaneval._util.errors import HumanevalError, Problem
 from parlai_humaneval.display.thoughts import only_thoughts
 from parlai_humaneval.models.backends.base import OutsideError
 from parlai_humaneval.models.backends.server_refusals import Mend
@@ -31,7 +32,7 @@ TOGETHER_S = 0.001
 """Seconds between two replies within which they are taken together."""
 
 
-class ModelFailed(RuntimeError):
+class ModelFailed(HumanevalError, RuntimeError):
     """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept.
 
     ``out_since``: when their servers went (seconds since the epoch), where it is only that they did not come back.
@@ -39,11 +40,15 @@ class ModelFailed(RuntimeError):
     """
 
     def __init__(
-        self, models: Sequence[str], reason: str, out_since: float | None = None, mends: Sequence[Mend] = ()
+        self,
+        models: Sequence[str],
+        reason: str | Problem,
+        out_since: float | None = None,
+        mends: Sequence[Mend] = (),
     ) -> None:
-        super().__init__(f"no reply from {', '.join(models)}: {reason}")
+        self.reason = reason if isinstance(reason, Problem) else Problem(reason)
+        super().__init__([self.reason], where=f"no reply from {', '.join(models)}")
         self.models = list(models)
-        self.reason = reason
         self.out_since = out_since
         self.mends = list(mends)
 
@@ -189,14 +194,17 @@ def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | Non
 def _failure(broken: Sequence[_Question]) -> ModelFailed:
     since = [question.out_since for question in broken if question.out_since is not None]
     reasons = "; ".join(dict.fromkeys(question.trouble for question in broken))
+    advice = dict.fromkeys(advice for question in broken for advice in question.advice)
     mends = [question.mend for question in broken if question.mend is not None]
     return ModelFailed(
-        [q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None, mends
+        [q.child.model for q in broken],
+        Problem(reasons, try_=tuple(advice)),
+        min(since) if len(since) == len(broken) else None,
+        mends,
     )
 
 
 def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -> None:
-    """Return when a future of ``questions`` is done, or the first deadline has passed, or it is time for a word."""
     deadline = min(min(question.deadline, question.notice) for question in questions)
     requests = [request for question in questions for request in question.requests]
     futures: list[Future[Any]] = [request.future for request in requests]
@@ -207,8 +215,6 @@ def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -
 
 
 class _Question:
-    """One model's turn to answer: the requests under way, the tries used, and what went wrong last."""
-
     def __init__(
         self,
         child: Child,
@@ -222,6 +228,7 @@ class _Question:
         self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
+        self.advice: tuple[str, ...] = ()
         self.mend: Mend | None = None
         self.out_since: float | None = None
         self._told_of_outage = False
@@ -255,7 +262,6 @@ class _Question:
         self.deadline = time.monotonic() + self._timeout_s
 
     def news(self) -> str | None:
-        """What the person should be told now, once: a model's server is out, or one with a longer time-out is at it."""
         if self.answer is not None:
             return None
         if not self._told_of_outage and any(request.wait.began.done() for request in self.requests):
@@ -280,7 +286,6 @@ class _Question:
         self._ask()
 
     def look(self) -> bool:
-        """Take the answer if it is there; True when this try has failed or is late."""
         for request in [request for request in self.requests if request.future.done()]:
             error = request.future.exception()
             if error is None:
@@ -313,7 +318,6 @@ class _Question:
         self.child.worker.figures.answered(answer.latency_s, fit=not answer.failed)
 
     def _weigh(self, reply: Reply) -> None:
-        """Take ``reply`` for the answer, or note what is said against it."""
         self._info = in_all(self._info, reply.info)
         answer = Answer(reply.text, reply.ready_at - self._started, info=self._info, withdrawn=self._withdrawn)
         if blocked := self._objections.refuse(reply.text):
@@ -347,8 +351,8 @@ class _Question:
             unfit = Answer("", time.monotonic() - self._started, True, cut, self._info, self._withdrawn)
             self._attempt = self.tries
         self._unfit = unfit
-        said = _said(error)
-        trouble = f"{self.child.model} failed: {said}"
+        fact, self.advice = (error.what, error.try_) if isinstance(error, OutsideError) else (str(error), ())
+        trouble = f"{self.child.model} failed: {_one_line(error, fact)}"
         # One traceback is enough, however often it is tried; what stands outside has none to show.
         trace = None if isinstance(error, OutsideError) or trouble == self._traced else error
         self._traced = trouble
@@ -356,14 +360,20 @@ class _Question:
         if isinstance(error, ModelOut):  # the breaker has said so, once for all
             self.out_since = error.since
         else:
-            logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
+            logger.error(
+                "%s: try %d of %d failed: %s",
+                self.child.model,
+                self.tries,
+                tries,
+                _one_line(error, str(error)),
+                exc_info=trace,
+            )
         self.mend = error.mend if isinstance(error, OutsideError) else None
         if isinstance(error, OutsideError) and error.final:
             self.tries = max(self.tries, self.retries + 1)
         self.trouble = trouble
 
 
-def _said(error: BaseException) -> str:
-    """What went wrong, on one line; the message of an :class:`OutsideError` says all."""
-    said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
-    return " ".join(said.split())
+def _one_line(error: BaseException, text: str) -> str:
+    """The text of an error; of all but an :class:`OutsideError` with its class."""
+    return " ".join((text if isinstance(error, OutsideError) else f"{type(error).__name__}: {text}").split())

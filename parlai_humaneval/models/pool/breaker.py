@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import Absence, OutsideError
 
 logger = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ class Breaker(Generic[R]):
                 self._probe = None
                 self._postpone(outage, absence, str(error))
             elif absence.retry_after_s:
-                outage.next_look = max(outage.next_look, time.monotonic() + self._asked_for(absence))
+                outage.next_look = max(outage.next_look, time.monotonic() + self._requested_pause(absence))
             if request.wait.doubts > DOUBTS:
                 request.wait.end()
                 return False
@@ -248,9 +248,8 @@ class Breaker(Generic[R]):
         self._changed.notify_all()
 
     def _postpone(self, outage: _Outage, absence: Absence, why: str) -> None:
-        """It is still out: the next look comes later."""
         outage.why = why
-        self._lengthen(outage, self._asked_for(absence))
+        self._lengthen(outage, self._requested_pause(absence))
 
     def _lengthen(self, outage: _Outage, at_least: float = 0.0) -> None:
         outage.pause_s = min(2 * outage.pause_s, LONGEST_PAUSE_S)
@@ -261,8 +260,7 @@ class Breaker(Generic[R]):
         outage.next_look = time.monotonic() + seconds
         self._changed.notify_all()
 
-    def _asked_for(self, absence: Absence) -> float:
-        """What the server asks for, but no longer than anybody waits."""
+    def _requested_pause(self, absence: Absence) -> float:
         return min(absence.retry_after_s, self._outage_s)
 
     def _end(self, outage: _Outage) -> None:
@@ -292,7 +290,6 @@ class Breaker(Generic[R]):
             self._fail(request, self._too_long(outage))
 
     def _let_go(self) -> list[R]:
-        """All that are held, from now on no more."""
         held, self._held = list(self._held), {}
         for request in held:
             request.wait.end()
@@ -319,7 +316,6 @@ class Breaker(Generic[R]):
                 threading.Thread(target=self._look, args=[outage], name=f"look-at-{self._model}", daemon=True).start()
 
     def _wait_for_look(self, outage: _Outage) -> bool:
-        """Until it is time to look again; False when the outage is over."""
         with self._changed:
             while self._outage is outage:
                 now = time.monotonic()
@@ -337,7 +333,7 @@ class Breaker(Generic[R]):
         absence, why = None, ""
         try:
             if self._greet is not None:
-                with kept_running():
+                with isolate_model_code():
                     self._greet()
         except OutsideError as error:
             absence, why = error.absence, str(error)
@@ -350,4 +346,4 @@ class Breaker(Generic[R]):
                 self._end(outage)
                 return
             outage.why = why
-            outage.next_look = max(outage.next_look, time.monotonic() + self._asked_for(absence))
+            outage.next_look = max(outage.next_look, time.monotonic() + self._requested_pause(absence))

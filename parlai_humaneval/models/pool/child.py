@@ -18,7 +18,7 @@ from parlai.core.message import Message
 
 from parlai_humaneval.dialogues.personas import with_persona
 from parlai_humaneval.models.agent.dialogue_agent import Speaker
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.pool.worker import ModelWorker, Request
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class Child:
         if hasattr(self.agent, "self_observe"):
             if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
                 self._observe(None, {})
-            with kept_running():
+            with isolate_model_code():
                 self.agent.self_observe(Message({"id": self.agent.id, "text": utterance.text, "episode_done": False}))
         self._observation = None
 
@@ -142,7 +142,7 @@ class Child:
             text, self._knows_persona = with_persona(self._persona, text or ""), True
         # A text of None leaves the history as it is, yet has TorchAgent vectorise it.
         message = Message({**extra, "text": text, "episode_done": False})
-        with kept_running():
+        with isolate_model_code():
             self._observation = self.agent.observe(message)
 
 

@@ -60,7 +60,9 @@ class LoadedModels:
         self.max_batch = max_batch
         self.seed = seed
         self._threads = threads
-        self.torch_threads = torch_threads or max(1, processors() // max(1, _computing(specs)))
+        self.torch_threads = torch_threads or max(
+            1, processors() // max(1, sum(spec.running.copies for spec in specs if spec.running.engine != "ray"))
+        )
         self._workers: dict[str, ModelWorker] = {}
 
     def load(self, progress: Callable[[str], None] | None = None) -> Self:
@@ -129,7 +131,7 @@ class LoadedModels:
             RuntimeError: before :meth:`load` or after :meth:`close`.
         """
         if name not in self.specs:
-            raise ZooError(f"the pool holds no model called “{name}”; it holds {', '.join(self.specs)}")
+            raise ZooError(f"the pool holds no model called “{name}”, but {', '.join(self.specs)}")
         if name not in self._workers:
             raise RuntimeError(f"{name} is not loaded: call ModelPool.load() first")
         return self._workers[name]
@@ -167,8 +169,3 @@ def processors() -> int:
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # further numbers are of nested loops
     return min(bound, int(wanted)) if wanted.isdecimal() and int(wanted) else bound
-
-
-def _computing(specs: Sequence[ModelSpec]) -> int:
-    """How many copies of models compute on this machine."""
-    return sum(spec.running.copies for spec in specs if spec.running.engine != "ray")

@@ -19,15 +19,14 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.installing import check_release, lacking
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.options import UnknownOptions, parse, refusal
 from parlai_humaneval.models.agent.packages import needs_local_packages
 from parlai_humaneval.models.backends.base import OutsideAgent, OutsideError
 from parlai_humaneval.models.backends.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import PATH_OPTIONS, expand_home, missing
+from parlai_humaneval.models.zoo.files import FOLDER_OPTION, PATH_OPTIONS, expand_home, make_importable, missing
 from parlai_humaneval.models.zoo.secrets import key_trouble
-from parlai_humaneval.models.zoo.user_code import FOLDER_OPTION, make_importable
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +62,8 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         ZooError: for an option that the agent does not have, an ill-typed value, those with which it would not speak,
             or a key.
     """
-    if trouble := key_trouble(spec.options):
-        raise ZooError(f"{spec.name}: options.{trouble}")
+    if key := key_trouble(spec.options, "options."):
+        raise ZooError(key, where=spec.name)
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
     try:
@@ -72,20 +71,21 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         opt = _parsed(options, spec)
         trouble = refusal({**opt, **_saved(opt), **opt["override"]})
     except UnknownOptions as error:
-        raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {error}") from error
+        what = f"ParlAI's agent has no option called {', '.join(error.names)}"
+        raise ZooError(what, where=f"{spec.name}: options", misspelt=error.problems[0].misspelt) from error
     except ZooError:
         raise
     except (ValueError, TypeError, ImportError, AttributeError) as error:
-        if isinstance(error, ImportError) and (lacking := needs_local_packages(spec.name)):
-            raise ZooError(lacking) from error
-        raise ZooError(f"{spec.name}: options: {error}") from error
+        if isinstance(error, ImportError) and (packages := needs_local_packages(spec.name)):
+            raise ZooError(packages.what, try_=packages.try_) from error
+        raise ZooError(error, where=f"{spec.name}: options") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
         raise ZooError(
-            f"{spec.name} cannot be fetched: {error}. ParlAI downloads its files at first use, which needs the internet; "
-            f"`parlai-humaneval models check {spec.name}` names them."
+            f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files at first use, by the internet)",
+            try_=f"`parlai-humaneval models check {spec.name}` names them",
         ) from error
     if trouble:
-        raise ZooError(f"{spec.name}: options: {trouble}")
+        raise ZooError(trouble, where=f"{spec.name}: options")
     opt.update(undeclared)
     opt["override"].update(undeclared)
     if spec.folder is not None:
@@ -134,13 +134,17 @@ def load_agent(spec: ModelSpec) -> Agent:
     opt = parlai_opt(spec)
     _let_through(opt, spec)
     try:
-        with default_gpu_kept(spec), kept_running():
+        with default_gpu_kept(spec), isolate_model_code():
             return _with_own_chances(create_agent(opt, requireModelExists=True))
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
             raise out_of_memory(spec) from error
-        said = str(error) if isinstance(error, OutsideError) else lacking(error) or f"{type(error).__name__}: {error}"
-        raise ZooError(f"{spec.name} cannot be loaded: {said}") from error
+        where = f"{spec.name} cannot be loaded"
+        if isinstance(error, OutsideError):
+            raise ZooError(error, where=where) from error
+        if package := lacking(error):
+            raise ZooError(package.what, where=where, try_=package.try_) from error
+        raise ZooError(f"{type(error).__name__}: {error}", where=where) from error
 
 
 def _let_through(opt: Opt, spec: ModelSpec) -> None:
@@ -222,7 +226,8 @@ def _opt_of_twin(spec: ModelSpec, agent: Agent) -> Opt:
     That is: what the zoo file says, else what was saved with the model, else the default.
     """
     asked = parlai_opt(spec)
-    saved = _saved_opt(asked)
+    file = Path(f"{asked.get('model_file') or ''}.opt")
+    saved = Opt.load(str(file)) if file.is_file() else {}
     opt = Opt(agent.opt)
     for key in generation_options(agent):
         for source in (asked["override"], saved, asked):
@@ -231,8 +236,3 @@ def _opt_of_twin(spec: ModelSpec, agent: Agent) -> Opt:
                 break
     opt["override"] = asked["override"]
     return opt
-
-
-def _saved_opt(opt: Opt) -> Mapping[str, object]:
-    file = Path(f"{opt.get('model_file') or ''}.opt")
-    return Opt.load(str(file)) if file.is_file() else {}

@@ -31,7 +31,7 @@ from parlai.utils.strings import normalize_reply
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.models.agent.dialogue_agent import RAW_FIELD
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.schema.records import ReplyInfo
@@ -219,7 +219,7 @@ class ModelWorker:
         # ParlAI notes there where each copy was made, for ever, and copies all these notes into each.
         if isinstance(notes := getattr(getattr(self.agent, "opt", None), "deepcopies", None), list):
             notes.clear()
-        with kept_running():
+        with isolate_model_code():
             return self.agent.clone()
 
     def submit(self, agent: Agent, observation: Any) -> Request:
@@ -236,7 +236,6 @@ class ModelWorker:
             yield
 
     def _send(self, request: Request) -> None:
-        """Have a request answered that was held back."""
         if not self._enqueue(request):
             _fail(request, RuntimeError(CLOSED))
 
@@ -283,7 +282,7 @@ class ModelWorker:
         self.breaker.close()
         if isinstance(self.agent, OutsideAgent):
             try:
-                with kept_running():
+                with isolate_model_code():
                     self.agent.shutdown()
             except Exception:  # an agent may raise anything; the other models are to be closed as well
                 logger.exception("%s could not be shut down", self.name)
@@ -308,7 +307,7 @@ class ModelWorker:
         elif (stream := self._stream(speaker)) is not None:
             self._answer_continuously(thread, speaker, stream)
         else:
-            while not thread.replaced and (batch := self._take(thread, self.max_batch)):
+            while not thread.replaced and (batch := self._take_requests(thread, self.max_batch)):
                 self._answer(speaker, batch)
         with self._changed:
             if thread.replaced:
@@ -320,7 +319,7 @@ class ModelWorker:
             try:
                 return self.clone()
             except Exception as error:  # noqa: BLE001 - an agent may raise anything
-                batch = [] if thread.replaced else self._take(thread, self.max_batch)
+                batch = [] if thread.replaced else self._take_requests(thread, self.max_batch)
                 if not batch:
                     return None
                 for request in batch:
@@ -328,7 +327,7 @@ class ModelWorker:
 
     def _stream(self, speaker: Agent) -> Stream | None:
         try:
-            with kept_running():
+            with isolate_model_code():
                 stream: Stream | None = speaker.continuous() if hasattr(speaker, "continuous") else None
         except Exception:
             logger.exception("%s answers whole batches, as it fails to answer word by word", self.name)
@@ -346,8 +345,7 @@ class ModelWorker:
         if getattr(self.agent, "use_cuda", False) and gpu >= 0:
             torch.cuda.set_device(gpu)
 
-    def _take(self, thread: _Thread, most: int) -> list[Request]:
-        """Wait for requests and take ``most`` of what is there; empty when closed."""
+    def _take_requests(self, thread: _Thread, most: int) -> list[Request]:
         with self._changed:
             while not self._queue and not self._closed:
                 self._changed.wait()
@@ -356,7 +354,6 @@ class ModelWorker:
             return self._take_up(thread, most)
 
     def _take_up(self, thread: _Thread, most: int, beside: int = 0) -> list[Request]:
-        """Of what is there, without waiting, to be answered in one batch with those under way."""
         batch = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
         for request in batch:
             request.taken_by, request.taken_at = thread, time.monotonic()
@@ -367,7 +364,6 @@ class ModelWorker:
         return batch
 
     def _gather(self) -> None:
-        """Let conversations that ask at almost the same moment share a batch."""
         until = time.monotonic() + GATHER_LIMIT_S
         seen = -1
         while seen < len(self._queue) < self.max_batch and time.monotonic() < until and not self._closed:
@@ -389,7 +385,7 @@ class ModelWorker:
             if under_way:
                 joining = self._companions(thread, len(under_way)) if words % JOIN_STEPS == 0 else []
             else:
-                words, joining = 0, [] if thread.replaced else self._take(thread, self.max_batch)
+                words, joining = 0, [] if thread.replaced else self._take_requests(thread, self.max_batch)
             if not under_way and not joining:
                 return
             under_way |= dict.fromkeys(self._joined(stream, joining, speaker))
@@ -410,7 +406,7 @@ class ModelWorker:
         if not joining:
             return []
         try:
-            with kept_running():
+            with isolate_model_code():
                 stream.join({request: request.observation for request in joining})
         except Exception:  # noqa: BLE001 - as in _settle
             if len(joining) > 1:
@@ -424,11 +420,11 @@ class ModelWorker:
         if not under_way:
             return []
         try:
-            with kept_running():
+            with isolate_model_code():
                 messages = _checked(stream.step())
         except Exception:
             logger.exception("%s failed within %d replies; each is asked for alone", self.name, len(under_way))
-            with kept_running():
+            with isolate_model_code():
                 stream.clear()
             for request in under_way:
                 self._settle([request], speaker)
@@ -461,7 +457,7 @@ class ModelWorker:
             _fail(request, error)
 
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
-        text, info = self._text(message), _info(message, request.wait)
+        text, info = self._text(message), _reply_info(message, request.wait)
         if is_blank(text):
             thoughts = info is not None and info.thoughts
             _fail(request, NoReply(ONLY_THOUGHTS if thoughts else "the model answered with no text", info))
@@ -469,7 +465,7 @@ class ModelWorker:
             _succeed(request, Reply(text, ready_at, info))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
-        with kept_running():
+        with isolate_model_code():
             if self._batches:
                 with self._lightly():
                     replies = speaker.batch_act([request.observation for request in batch])
@@ -506,8 +502,7 @@ def _checked(messages: Mapping[K, Any]) -> Mapping[K, Mapping[str, Any]]:
     return messages
 
 
-def _info(message: Mapping[str, Any], wait: Wait) -> ReplyInfo | None:
-    """What a server said of a reply, and how long it was out meanwhile."""
+def _reply_info(message: Mapping[str, Any], wait: Wait) -> ReplyInfo | None:
     info: ReplyInfo | None = message.get(INFO_FIELD)
     if not wait.seconds:
         return info

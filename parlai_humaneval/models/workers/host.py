@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.models.agent.isolation import kept_running
+from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import Absence, OutsideError
 from parlai_humaneval.models.pool.child import Child, Utterance
 from parlai_humaneval.models.pool.loaded import LoadedModels
@@ -75,10 +75,10 @@ class Host:
     def call(self, method: str, arguments: Sequence[Any]) -> tuple[bool, Any]:
         """Whether a method went well, and what it returned or else raised, for those who can only send and receive."""
         try:
-            with kept_running():
+            with isolate_model_code():
                 return True, getattr(self, method)(*arguments)
         except ZooError as error:
-            return False, ZooError(str(error))
+            return False, ZooError(error)
         except Exception as error:  # whoever asks is told, and no exception may be such that it cannot travel
             logger.exception("%s failed", method)
             return False, RuntimeError(f"{type(error).__name__}: {error}")

@@ -170,7 +170,7 @@ class Hosts:
         self._blamed[key] = self._blamed.get(key, 0) + 1
         if self._blamed[key] >= DEADLY:
             del self._blamed[key]
-            raise OutsideError(f"{trouble}; so did {DEADLY} processes at this question", final=True)
+            raise OutsideError(f"so did {DEADLY} processes at this question", final=True, where=trouble)
 
     def close(self) -> None:
         """End the processes; may be called twice."""
@@ -185,7 +185,6 @@ class Hosts:
             thread.join(END_S)
 
     def _settle(self, index: int) -> Mapping[str, Any]:
-        """Start the process of a place, and have it load what is to be answered there."""
         replica, told = self._begun(index)
         self._open(_Place(index, replica))
         return told
@@ -231,7 +230,6 @@ class Hosts:
             return self._free.popleft()
 
     def _open(self, place: _Place) -> None:
-        """There is a process now that serves."""
         with self._changed:
             self._serving += 1
             self._give_back(place)
@@ -242,7 +240,6 @@ class Hosts:
             self._changed.notify()
 
     def _replace(self, place: _Place, why: str) -> None:
-        """Start another process in the place of one that has ended, while the others go on."""
         self._end(place.replica)
         with self._changed:
             self._serving -= 1

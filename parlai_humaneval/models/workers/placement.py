@@ -11,6 +11,7 @@ from parlai.core.agents import Agent
 from parlai.core.loader import load_agent_module
 from pydantic import ValidationError
 
+from parlai_humaneval._util.errors import value_problem
 from parlai_humaneval.models.backends.base import OutsideAgent
 from parlai_humaneval.models.backends.callable import CallableAgent
 from parlai_humaneval.models.backends.human import is_person
@@ -20,7 +21,7 @@ from parlai_humaneval.models.workers.hosts import Hosts, RemoteAgent, Replica, r
 from parlai_humaneval.models.workers.process import HostProcess, device_environment
 from parlai_humaneval.models.workers.ray_actor import RayActor, Room, connect
 from parlai_humaneval.models.zoo.entries import ENGINE_KEYS, Engine, ModelSpec, Running, ZooError
-from parlai_humaneval.models.zoo.user_code import make_importable
+from parlai_humaneval.models.zoo.files import make_importable
 
 
 class _Placed(NamedTuple):
@@ -67,7 +68,6 @@ class PlacedModels(LoadedModels):
 
     @cached_property
     def _leaving(self) -> dict[str | None, Callable[[], None]]:
-        """The address of the cluster that was joined → how to leave it."""
         return {}
 
     @cached_property
@@ -76,7 +76,9 @@ class PlacedModels(LoadedModels):
 
     def _start_elsewhere(self, spec: ModelSpec) -> RemoteAgent:
         if is_person(spec):
-            raise ZooError(f"{spec.name}: running.engine: a person answers at the launch's own page, not elsewhere")
+            raise ZooError(
+                "a person answers at the launch's own page, not elsewhere", where=f"{spec.name}: running.engine"
+            )
         for placed in self._placed:
             if _place_of(placed.spec) == _place_of(spec) and (told := placed.hosts.take(spec)) is not None:
                 return remote_agent(spec.name, placed.hosts, told)
@@ -104,8 +106,8 @@ class PlacedModels(LoadedModels):
         if address not in self._leaving:
             if self._leaving:
                 raise ZooError(
-                    f"{spec.name}: running.address: a launch uses one Ray cluster, and this one is at "
-                    f"{next(iter(self._leaving))} already"
+                    f"a launch uses one Ray cluster, and this one is at {next(iter(self._leaving))} already",
+                    where=f"{spec.name}: running.address",
                 )
             self._leaving[address] = connect(address)
         if spec.device is not None:  # Ray shows it the GPU that it gives it, and none where it gives none
@@ -114,7 +116,6 @@ class PlacedModels(LoadedModels):
 
 
 def _place_of(spec: ModelSpec) -> tuple[object, ...]:
-    """Where a model is loaded: one that shares its weights can be answered there, too, if it is to be there."""
     running = spec.running
     return (spec.device, running.engine, running.copies, running.devices, running.cpus, running.gpus, running.address)
 
@@ -150,18 +151,18 @@ def with_engine(
     try:
         Running.model_validate(given)
     except ValidationError as error:
-        raise ZooError(f"{error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
+        raise ZooError(value_problem(error.errors()[0])) from error
     there = [spec if _asks_elsewhere(spec) else _on_engine(spec, engine, given) for spec in specs]
     if engine != "here" and specs and all(new is spec for new, spec in zip(there, specs, strict=True)):
         raise ZooError(
-            f"engine {engine}: none of the models computes ({', '.join(spec.name for spec in specs)}): servers, programs "
-            "and people are asked from this process. Leave the engine out"
+            f"engine {engine}: none of the models computes ({', '.join(spec.name for spec in specs)}): "
+            "servers, programs and people are asked from this process",
+            try_="leave the engine out",
         )
     return there
 
 
 def _on_engine(spec: ModelSpec, engine: Engine, given: Mapping[str, object]) -> ModelSpec:
-    """What the entry says of other engines is nothing to this one."""
     strange = {name: None for keys in ENGINE_KEYS.values() for name in keys - ENGINE_KEYS[engine]}
     return spec.model_copy(update={"running": spec.running.model_copy(update={**strange, **given})})
 

@@ -85,7 +85,7 @@ class HostProcess:
             self._connection.send((method, arguments))
             went_well, result = self._connection.recv()
         except (EOFError, OSError) as error:
-            raise HostGone(self._why()) from error
+            raise HostGone(self._exit_reason()) from error
         if went_well:
             return result
         raise result
@@ -101,8 +101,7 @@ class HostProcess:
             self._process.wait()
             self._listener.join(END_S)
 
-    def _why(self) -> str:
-        """How it ended, and the last that it wrote."""
+    def _exit_reason(self) -> str:
         try:
             status = self._process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -112,7 +111,6 @@ class HostProcess:
         return f"process {self.pid} {_ended(status)}" + (f"; it last wrote: {last}" if last else "")
 
     def _listen(self) -> None:
-        """What it writes, line by line, into the log."""
         with _stream(self._process.stdout) as lines:
             for line in lines:
                 text = line.decode("utf-8", "replace").rstrip()

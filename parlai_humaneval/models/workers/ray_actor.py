@@ -90,7 +90,7 @@ def connect(address: str | None) -> Callable[[], None]:
         with _own_signals():
             ray.init(address=wanted, log_to_driver=False, logging_level="ERROR", configure_logging=False)
     except Exception as error:  # it raises what it likes; the commonest are told apart by its own words
-        raise ZooError(_refused(wanted, error)) from error
+        raise _refused(wanted, error) from error
     return lambda: ray.shutdown()
 
 
@@ -110,8 +110,9 @@ def _check_reachable(address: str) -> None:
         greeted, trouble = False, error.strerror or str(error)
     if not greeted:
         raise ZooError(
-            f"no Ray cluster answers at {address} ({trouble}). Start one with `ray start --head --port=6379`, or "
-            "name the address of one that runs (`ray status` shows it)"
+            f"no Ray cluster answers at {address} ({trouble})",
+            try_="start one with `ray start --head --port=6379`, or name the address of one that runs (`ray "
+            "status` shows it)",
         )
 
 
@@ -145,18 +146,22 @@ def _check_token(address: str) -> None:
     raise ZooError(f"{cluster} {trouble}")
 
 
-def _refused(address: str, error: Exception) -> str:
+def _refused(address: str, error: Exception) -> ZooError:
     said = " ".join(str(error).split())
     if isinstance(error, ConnectionError) and address == "auto":
-        return (
-            "no Ray cluster runs on this machine. Start one with `ray start --head`, join one "
-            "with `ray start --address=HOST:PORT --num-cpus=0`, or say where it is (--ray-address, or running.address)"
+        return ZooError(
+            "no Ray cluster runs on this machine",
+            try_="start one with `ray start --head`, join one with `ray start --address=HOST:PORT --num-cpus=0`, "
+            "or say where it is (--ray-address, or running.address)",
         )
     if "version mismatch" in said.lower():
-        return f"the Ray cluster at {address} has another version of Ray or Python, and has to have the same: {said}"
-    return (
-        f"the Ray cluster at {address} cannot be joined: {said}. This machine has to be a node of it: `ray start "
-        f"--address={address} --num-cpus=0` makes it one that models are not put on"
+        return ZooError(
+            f"the Ray cluster at {address} has another version of Ray or Python, and has to have the same: {said}"
+        )
+    return ZooError(
+        f"the Ray cluster at {address} cannot be joined: {said}",
+        try_=f"make this machine a node of it: `ray start --address={address} --num-cpus=0` makes it one that models "
+        "are not put on",
     )
 
 
@@ -282,11 +287,9 @@ class RayActor:
             raise self._gone(error) from error
         if went_well:
             return result
-        raise (
-            ZooError(f"on {self.where}, a node of the Ray cluster: {result}")
-            if isinstance(result, ZooError)
-            else result
-        )
+        if isinstance(result, ZooError):
+            raise ZooError(result, where=f"on {self.where}, a node of the Ray cluster")
+        raise result
 
     def end(self) -> None:
         """End the actor."""
@@ -296,7 +299,6 @@ class RayActor:
             self._ray.kill(self._actor)
 
     def _settle(self) -> None:
-        """Wait until the actor is on a node, and see that it fits there."""
         began = time.monotonic()
         until = began + self._room.patience(self._model, self._index)
         said = False
@@ -308,12 +310,13 @@ class RayActor:
                     where, there = self._ray.get(asked, timeout=left if said else min(SAY_S, left))
                 except self._ray.exceptions.GetTimeoutError as error:
                     if time.monotonic() >= until:
-                        raise ZooError(
-                            f"{self._model} cannot be loaded: the Ray cluster has had no room for another copy for "
-                            f"{PLACE_S:g} s. {self._shortage()}"
+                        raise self._no_room(
+                            f"the Ray cluster has had no room for another copy for {PLACE_S:g} s"
                         ) from error
                     said = True
-                    logger.warning("%s waits for room on the Ray cluster. %s", self._model, self._shortage())
+                    logger.warning(
+                        "%s waits for room on the Ray cluster (%s); %s", self._model, self._shortage(), _MORE_ROOM
+                    )
                 except self._ray.exceptions.RayError as error:
                     self._place_anew(error)
                 else:
@@ -329,8 +332,8 @@ class RayActor:
         said = str(error)
         if "No module named" in said:
             raise ZooError(
-                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)}). "
-                f"Install {PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node"
+                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)})",
+                try_=f"install {PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node",
             ) from error
         if "creation task" in said or self._ended.wait(PAUSE_S):
             raise self._gone(error) from error
@@ -341,7 +344,8 @@ class RayActor:
             f"{name} {there[name]} there, {here} here" for name, here in versions().items() if there[name] != here
         ]:
             raise ZooError(
-                f"{self._model} cannot be loaded on {where}: {', '.join(differing)}; all nodes need the same versions"
+                f"{self._model} cannot be loaded on {where}: {', '.join(differing)}",
+                try_="give all nodes the same versions",
             )
 
     def _check_room(self) -> None:
@@ -350,17 +354,15 @@ class RayActor:
         if not any(all(node["Resources"].get(name, 0) >= much for name, much in self._takes.items()) for node in nodes):
             have = "; ".join(f"{node['NodeManagerAddress']}: {_in_words(node['Resources'])}" for node in nodes)
             raise ZooError(
-                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there are "
-                f"{have}). Change running.cpus, running.gpus or memory_gb, or add a node"
+                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there "
+                f"are {have})",
+                try_="change running.cpus, running.gpus or memory_gb, or add a node",
             )
         if not self._room.was_placed(self._model, self._index) and not any(
             self._fits(address, [one["Resources"] for one in nodes if one["NodeManagerAddress"] == address])
             for address in {node["NodeManagerAddress"] for node in nodes}
         ):
-            raise ZooError(
-                f"{self._model} cannot be loaded: the models of this launch have taken all that the Ray cluster has. "
-                f"{self._shortage()}"
-            )
+            raise self._no_room("the models of this launch have taken all that the Ray cluster has")
 
     def _fits(self, address: str, there: Sequence[dict[str, float]]) -> bool:
         """Whether the nodes at an address could hold it, were there nobody else than this launch."""
@@ -371,14 +373,14 @@ class RayActor:
             for name, much in self._takes.items()
         )
 
+    def _no_room(self, why: str) -> ZooError:
+        return ZooError(f"{self._model} cannot be loaded: {why} ({self._shortage()})", try_=_MORE_ROOM)
+
     def _shortage(self) -> str:
-        """What is asked for, what this launch holds, what there is and what is free: sentences that say what to do."""
         held = self._room.in_words()
-        ours = f" This launch holds {held}." if held else ""
         return (
-            f"It asks for {_in_words(self._takes)}.{ours} The cluster has {_in_words(self._ray.cluster_resources())}, of "
-            f"which {_in_words(self._ray.available_resources())} are free. Ask for fewer replicas or less for each, end "
-            "what else runs there, or add a node"
+            f"it asks for {_in_words(self._takes)}, {f'this launch holds {held}, ' if held else ''}the cluster has "
+            f"{_in_words(self._ray.cluster_resources())}, of which {_in_words(self._ray.available_resources())} are free"
         )
 
     def _gone(self, error: Exception) -> HostGone:
@@ -388,6 +390,9 @@ class RayActor:
 def _in_words(resources: dict[str, float]) -> str:
     cpus, gpus, memory = (resources.get(name, 0) for name in ("CPU", "GPU", "memory"))
     return f"{cpus:g} CPU(s), {gpus:g} GPU(s)" + (f", {memory / 1e9:.1f} GB" if memory else "")
+
+
+_MORE_ROOM = "ask for fewer replicas or less for each, end what else runs there, or add a node"
 
 
 def _last_line(error: Exception) -> str:

@@ -25,6 +25,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,6 +33,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from yaml.composer import ComposerError
 
+from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, Problem, misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.models.zoo.secrets import key_trouble
 
@@ -41,7 +44,7 @@ FEW = 5
 DEVICE = r"^(cpu|cuda:\d+)$"
 
 
-class ZooError(ValueError):
+class ZooError(HumanevalError, ValueError):
     """A zoo file or a model name is wrong; the message names the file, the key and what was expected."""
 
 
@@ -203,7 +206,11 @@ def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] 
         for typed, entry in _read(file).models.items():
             name = clean_label(typed)
             if name in entries:
-                raise ZooError(f"{file}: models.{name}: this name is already taken by {origin[name]}; choose another")
+                raise ZooError(
+                    f"this name is already taken by {origin[name]}",
+                    where=f"{file}: models.{name}",
+                    try_="choose another",
+                )
             entries[name], origin[name] = entry, file
     return {name: _finish(name, entries, origin) for name in entries}
 
@@ -221,50 +228,47 @@ def _look_up(name: str, zoo: Mapping[str, ModelSpec]) -> ModelSpec:
     typed = name if name in zoo else clean_label(name)
     if typed in zoo:
         return zoo[typed]
-    raise ZooError(_no_such(name, zoo))
+    raise _no_such(name, zoo)
 
 
-def _no_such(name: str, names: Iterable[str]) -> str:
-    """That no model is called so, and what may have been meant: those like it, or where to find all."""
+def _no_such(name: str, names: Iterable[str]) -> ZooError:
+    """No model is called so; it may be one of those like it, or all are listed elsewhere."""
     known = list(names)
     near = (
         difflib.get_close_matches(name, known, n=3, cutoff=0.6)
         or [one for one in known if name and one.startswith(name)][:3]
     )
     shown = near or (known if len(known) <= FEW else [])
-    if shown:
-        return (
-            f"no model is called “{name}”; did you mean {' or '.join(shown)}? `parlai-humaneval models list` shows all"
-        )
-    return f"no model is called “{name}”; `parlai-humaneval models list` shows the {len(known)} that there are"
+    count = "all" if shown else f"the {len(known)} that there are"
+    return ZooError(
+        f"no model is called “{name}”",
+        misspelt=Misspelt(name, tuple(shown)),
+        try_=f"`parlai-humaneval models list` shows {count}",
+    )
 
 
 def _read(file: Path) -> _File:
-    try:
-        data = yaml.load(file.read_text(encoding="utf-8"), _UniqueKeys)
-    except OSError as error:
-        raise ZooError(f"{file}: cannot be read ({error.strerror}); expected a YAML file of models") from error
-    except ComposerError as error:
-        raise ZooError(f"{file}: {error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ZooError(f"{file}: is not YAML: {error}") from error
+    data = read_yaml(file, "expected a YAML file of models", ZooError, _UniqueKeys)
     try:
         return _File.model_validate(data)
     except ValidationError as error:
-        raise ZooError("\n".join(_say(file, problem) for problem in error.errors())) from error
+        raise ZooError(_entry_problem(file, problem) for problem in error.errors()) from error
 
 
-def _say(file: Path, problem: Any) -> str:
-    """One pydantic problem as “file: key: what was expected”."""
-    place, kind, got = problem["loc"], problem["type"], problem["input"]
+def _entry_problem(file: Path, error: Any) -> Problem:
+    place, kind, got = error["loc"], error["type"], error["input"]
     where = f"{file}: {'.'.join(str(part) for part in place) or '(the whole file)'}"
     if kind == "extra_forbidden":
-        return f"{where}: unknown key{_near(str(place[-1]), _allowed(place))}; expected one of {', '.join(_allowed(place))}"
+        known, name = _allowed(place), str(place[-1])
+        return Problem("unknown key", where, (f"expected one of {', '.join(known)}",), misspelt(name, known, most=2))
     if kind == "model_type":
-        return f"{where}: expected a mapping, got {got!r}"
+        return Problem(f"expected a mapping, got {got!r}", where)
     if kind == "string_pattern_mismatch":
-        return f"{where}: expected cpu, or cuda:0, cuda:1 …, got {got!r}"
-    return f"{where}: {problem['msg'].removeprefix('Value error, ')}, got {got!r}"
+        return Problem(f"expected cpu, or cuda:0, cuda:1 …, got {got!r}", where)
+    if isinstance(raised := error.get("ctx", {}).get("error"), HumanevalError):
+        problem = raised.problems[0]
+        return replace(problem, what=f"{problem.what}, got {got!r}").within(where)
+    return Problem(f"{error['msg'].removeprefix('Value error, ')}, got {got!r}", where)
 
 
 def _allowed(place: Sequence[int | str]) -> list[str]:
@@ -275,12 +279,6 @@ def _allowed(place: Sequence[int | str]) -> list[str]:
     return list((block or _Entry).model_fields)
 
 
-def _near(name: str, names: Iterable[str]) -> str:
-    """“ (did you mean x?)”, where a name is much like one of ``names``."""
-    near = difflib.get_close_matches(name, list(names), n=2, cutoff=0.6)
-    return f" (did you mean {' or '.join(near)}?)" if near else ""
-
-
 def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]) -> ModelSpec:
     where = f"{origin[name]}: models.{name}"
     chain = _chain(name, entries, where)
@@ -289,15 +287,18 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
         _merge(merged, entry.model_dump(exclude={"extends"}, exclude_none=True, exclude_unset=True))
     options = merged.setdefault("options", {})
     if "model" not in options and "model_file" not in options:
-        raise ZooError(f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither")
+        raise ZooError(
+            "expected `model` (an agent) or `model_file` (a trained one), found neither", where=f"{where}.options"
+        )
     for block in ("options", "training"):
-        if trouble := key_trouble(merged.get(block) or {}):
-            raise ZooError(f"{where}.{block}.{trouble}")
+        if trouble := key_trouble(merged.get(block) or {}, f"{where}.{block}."):
+            raise ZooError(trouble)
     try:
         return ModelSpec(name=name, folder=origin[name].parent.resolve(), **merged)
     except ValidationError as error:  # each entry is right, but not what one makes of the other
         problem = error.errors()[0]
-        raise ZooError(_say(origin[name], {**problem, "loc": ("models", name, *problem["loc"])})) from error
+        place = ("models", name, *problem["loc"])
+        raise ZooError(_entry_problem(origin[name], {**problem, "loc": place})) from error
 
 
 def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
@@ -311,14 +312,13 @@ def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
 
 
 def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:
-    """The entry, the one it extends, and so on."""
     chain = [entries[name]]
     seen = [name]
     while (parent := chain[-1].extends) is not None:
         if parent not in entries:
-            raise ZooError(f"{where}.extends: {_no_such(parent, entries)}")
+            raise ZooError(_no_such(parent, entries), where=f"{where}.extends")
         if parent in seen:
-            raise ZooError(f"{where}.extends: leads in a circle ({' → '.join([*seen, parent])})")
+            raise ZooError(f"leads in a circle ({' → '.join([*seen, parent])})", where=f"{where}.extends")
         seen.append(parent)
         chain.append(entries[parent])
     return chain
@@ -366,11 +366,10 @@ def is_chat_llm(spec: ModelSpec) -> bool:
     if form != "auto":
         return bool(form == "chat")
     told = spec.options.get("system_prompt") or spec.options.get("chat_template")
-    return bool(told) or _has_template(Path(str(spec.options.get("hf_model", ""))).expanduser())
+    return bool(told) or _has_chat_template(Path(str(spec.options.get("hf_model", ""))).expanduser())
 
 
-def _has_template(folder: Path) -> bool:
-    """Whether a folder of weights comes with a chat template."""
+def _has_chat_template(folder: Path) -> bool:
     if (folder / "chat_template.jinja").is_file():
         return True
     try:

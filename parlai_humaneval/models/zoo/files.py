@@ -1,25 +1,55 @@
 """The files, agents and downloads that a model needs, and which of them this machine lacks. Nothing is loaded here.
 
-Where this package keeps what it makes on the user's machine: trained models.
-
-ParlAI's presets of options (``-o gen/blenderbot``), which its wheel leaves out: they come with this package.
-
-Whether a model's weights are made on this machine, and how. Nothing heavy is imported: a command asks this first.
+Also: where code of the user's is found, where trained models are kept, and ParlAI's presets of options
+(``-o gen/blenderbot``), which its wheel leaves out and this package brings.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.models.agent.options import as_sentence
 from parlai_humaneval.models.agent.packages import needs_local_packages
 from parlai_humaneval.models.zoo.entries import PACKAGE, ModelSpec, ZooError
-from parlai_humaneval.models.zoo.user_code import Lacks, make_importable, mistaken
+
+FOLDER_OPTION = "zoo_folder"
+"""Where an agent's options name the folder of its zoo file. It is no option of the zoo file itself."""
+Lacks = Callable[[Mapping[str, Any], Path], list[str]]
+"""What a class of agents may offer as ``lacks``: from a model's options and the folder of its zoo file to what this machine
+lacks for it, as sentences. It loads nothing and asks nobody."""
+
+
+def make_importable(folder: Path | None) -> None:
+    """From now on, modules in ``folder`` and in the current one can be imported.
+
+    They come after all that is installed, so that no file there takes a library's place.
+    """
+    for place in (folder, Path.cwd()):
+        if place is not None and str(place) not in sys.path:
+            sys.path.append(str(place))
+
+
+def mistaken(model: str, folder: Path | None) -> list[str]:
+    """Python imports one module of a name: says so where that is not the one beside the zoo file."""
+    module = model.partition(":")[0].split(".")[0]
+    beside = None if folder is None else folder / f"{module}.py"
+    taken = getattr(sys.modules.get(module), "__file__", None)
+    if beside is None or taken is None or not beside.is_file() or Path(taken).resolve() == beside.resolve():
+        return []
+    return [f"The agent {model} is taken from {taken}, not from {beside}: give that file another name."]
+
+
+def folder_of(options: Mapping[str, Any]) -> Path:
+    """The folder of the zoo file that an agent comes from; the current one, where it comes from the command line."""
+    return Path(options.get(FOLDER_OPTION) or Path.cwd())
+
 
 HOME_VARIABLE = "PARLAI_HUMANEVAL_HOME"
 HOME_PREFIX = "home:"
@@ -99,16 +129,11 @@ def check_trained(specs: Sequence[ModelSpec]) -> None:
                 else ""
             )
             how = f"`parlai-humaneval models train {spec.name}`" if spec.training else _list(spec.needs)
-            raise ZooError(f"{spec.name} has not been trained on this machine yet ({where}){first}; run {how}")
+            raise ZooError(f"{spec.name} has not been trained on this machine yet ({where}){first}", try_=f"run {how}")
 
 
 def _list(sentences: Sequence[str]) -> str:
-    return "; ".join(_with_paths(sentence) for sentence in sentences)
-
-
-def _with_paths(sentence: str) -> str:
-    """A sentence of a zoo file names files below ``home:``; here it says where they are on this machine."""
-    return sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/")
+    return "; ".join(sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/") for sentence in sentences)
 
 
 PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
@@ -131,7 +156,7 @@ def missing(spec: ModelSpec) -> list[str]:
     """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
     found = _missing_agent(spec)
     if spec.options.get("hf_model") and (lacking := needs_local_packages(spec.name)):
-        found = [as_sentence(lacking)]
+        found = [as_sentence(str(lacking))]
     for key in PATH_OPTIONS:
         value = spec.options.get(key)
         if isinstance(value, str):
@@ -166,7 +191,6 @@ def _hugging_face_names(spec: ModelSpec) -> list[str]:
 
 
 def _is_path(name: str) -> bool:
-    """Whether a model of Hugging Face is named by its folder rather than by its name there."""
     return name.startswith((HOME_PREFIX, "/", "~", "./", "../"))
 
 
@@ -201,7 +225,7 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         if isinstance(error, ImportError) and (needed := needs_local_packages(spec.name)):
-            return [as_sentence(needed)]
+            return [as_sentence(str(needed))]
         return [
             as_sentence(
                 f"The agent {model} cannot be imported: {lacking(error, model.partition(':')[0]) or _first_line(error)}"
@@ -212,7 +236,6 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
 
 
 def _first_line(error: Exception) -> str:
-    """What is wrong, without the pages that some libraries write about it."""
     lines = (line.strip(" *") for line in str(error).splitlines())
     return next((line.rstrip(".") for line in lines if line), type(error).__name__)
 

@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
+from parlai_humaneval._util.errors import Problem
+
 NAME_OPTION = "_env"
 """Ending of the options that hold the NAME of an environment variable."""
 LONGEST_NAME = 40
@@ -44,9 +46,12 @@ SHORTEST_KEY = 8
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def key_trouble(options: Mapping[str, Any]) -> str | None:
-    """What is wrong with options that hold a key, at any depth; None where nothing is. The key is not repeated."""
-    return next(_troubles(options, ""), None)
+def key_trouble(options: Mapping[str, Any], above: str = "") -> Problem | None:
+    """What is wrong with options that hold a key, at any depth; None where nothing is. The key is not repeated.
+
+    ``above``: stands before the names of options.
+    """
+    return next(_troubles(options, above), None)
 
 
 def is_variable_name(value: str) -> bool:
@@ -100,7 +105,7 @@ def refused_key(status: int, said: str, *, variable: str, option: str, sent: boo
     return f": the key in {variable} is wrong"
 
 
-def key_in_address(address: str) -> str | None:
+def key_in_address(address: str) -> Problem | None:
     """What is wrong with an address that holds a key or password; None where nothing is. The key is not repeated."""
     if "://" not in address:
         return None
@@ -109,20 +114,21 @@ def key_in_address(address: str) -> str | None:
     except ValueError:
         return None
     if "@" in parts.netloc:
-        return f"the address holds a name or password, which would be recorded with every dialogue; {_CURE}"
+        return Problem("the address holds a name or password, which would be recorded with every dialogue", try_=_CURE)
     named = (name for text in (parts.query, parts.fragment) for name, value in parse_qsl(text) if value)
     found = next((name for name in named if _KEY_PARAMETER.fullmatch(name)), None)
     if found is None:
         return None
-    return f"“{found}” in the address looks like a key, which would be recorded with every dialogue; {_CURE}"
+    what = f"“{found}” in the address looks like a key, which would be recorded with every dialogue"
+    return Problem(what, try_=_CURE)
 
 
 _CURE = (
-    "put it into an environment variable and name that in authorization_env (or api_key_env, where a model has that)"
+    "put it into an environment variable and name that in authorization_env (or api_key_env, where a model has that)",
 )
 
 
-def _troubles(options: Mapping[str, Any], above: str) -> Iterator[str]:
+def _troubles(options: Mapping[str, Any], above: str) -> Iterator[Problem]:
     for name, value in options.items():
         option = f"{above}{name}"
         if isinstance(value, Mapping):
@@ -131,17 +137,14 @@ def _troubles(options: Mapping[str, Any], above: str) -> Iterator[str]:
             continue
         elif str(name).endswith(NAME_OPTION):
             if not is_variable_name(str(value).strip()):
-                yield not_a_name(option)
+                yield Problem(not_a_name(option))
         elif _KEY_OPTION.fullmatch(str(name).replace("-", "_")):
-            yield (
-                f"{option}: keys do not belong in zoo files: put it in an environment variable and name that in "
-                "api_key_env (or authorization_env, where a model has that)"
-            )
+            yield Problem("keys do not belong in zoo files", where=option, try_=_CURE)
         else:
             yield from _troubles_within(value, option)
 
 
-def _troubles_within(value: Any, option: str) -> Iterator[str]:
+def _troubles_within(value: Any, option: str) -> Iterator[Problem]:
     """Of a value that is no mapping itself: a list, an address, a JSON object as text, or words with a key among them."""
     if isinstance(value, list | tuple):
         for number, part in enumerate(value):
@@ -149,14 +152,12 @@ def _troubles_within(value: Any, option: str) -> Iterator[str]:
     if not isinstance(value, str):
         return
     if trouble := key_in_address(value):
-        yield f"{option}: {trouble}"
+        yield trouble.within(option)
     elif value.lstrip().startswith("{"):
         yield from _troubles(_mapping(value), f"{option}.")
     if _KEY_VALUE.search(value):
-        yield (
-            f"{option}: something in it looks like a key, and keys do not belong in zoo files: put it in an environment "
-            "variable"
-        )
+        what = "something in it looks like a key, and keys do not belong in zoo files"
+        yield Problem(what, where=option, try_=("put it in an environment variable",))
 
 
 def _mapping(text: str) -> Mapping[str, Any]:

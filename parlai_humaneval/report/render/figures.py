@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import warnings
 from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
+from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.report.render.palette import PAGE, PRINT, Colours, heat_colour
-from parlai_humaneval.report.render.svg import inline_svg
+from parlai_humaneval.report.render.palette import PAGE, PRINT, Colours, heat_colour, to_css
 from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure, IntervalPoint
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     MINUS,
+    format_range,
     p_cell,
     percent,
-    percent_range,
     points_range,
     signed,
     signed_points,
@@ -30,6 +31,48 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
     from matplotlib.typing import RcKeyType
+
+
+_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_LEFT_OUT = ("metadata", "style")
+"""Elements: who made it, and a style sheet that would hold for the whole page."""
+_COLOURED = ("style", "fill", "stroke")
+_TO_ID = re.compile(r"url\(#")
+
+
+def inline_svg(svg: str, key: str, title: str, description: str) -> str:
+    """The bare ``<svg>`` element: ids that no other figure has, colours and size left to the page, words for readers.
+
+    Works on the parsed tree, so that what models are called stays text.
+    """
+    prefix = f"fig-{re.sub(r'[^A-Za-z0-9_-]', '-', key)}-"
+    root = ElementTree.fromstring(svg)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in {f"{{{_SVG}}}{name}" for name in _LEFT_OUT}:
+                parent.remove(child)
+        _with_own_ids(parent, prefix)
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.attrib |= {"role": "img", "aria-labelledby": f"{prefix}title {prefix}desc"}
+    for place, (name, words) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(f"{{{_SVG}}}{name}", {"id": f"{prefix}{name}"})
+        element.text = words
+        root.insert(place, element)
+    ElementTree.register_namespace("", _SVG)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _with_own_ids(element: ElementTree.Element, prefix: str) -> None:
+    attributes = element.attrib
+    link = attributes.pop(f"{{{_XLINK}}}href", None)
+    if link is not None:
+        attributes["href"] = f"#{prefix}{link.removeprefix('#')}"
+    if "id" in attributes:
+        attributes["id"] = prefix + attributes["id"]
+    for name, value in attributes.items():
+        attributes[name] = _TO_ID.sub(f"url(#{prefix}", to_css(value) if name in _COLOURED else value)
+
 
 WIDTH = 6.2
 """Inches; on the page a figure is as wide as its column."""
@@ -104,7 +147,7 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"],
         drawing = Drawing(layout="constrained")
         FigureCanvasAgg(drawing)
         if isinstance(figure, IntervalFigure):
-            (_intervals_below_labels if figure.labels_above else _intervals)(drawing, figure, colours)
+            (_intervals_below_labels if figure.labels_above else _interval_rows)(drawing, figure, colours)
         elif isinstance(figure, CurveFigure):
             _curves(drawing, figure, colours)
         else:
@@ -144,8 +187,7 @@ def _value(value: float, figure: IntervalFigure) -> str:
     return words(value)
 
 
-def _short(label: str, width: int = LABEL_WIDTH) -> str:
-    """Long names are cut in the middle: those of a family differ at the end."""
+def _shortened(label: str, width: int = LABEL_WIDTH) -> str:
     head, tail = (width - 1) // 2, width // 2
     return label if len(label) <= width else f"{label[:head]}…{label[-tail:]}"
 
@@ -173,8 +215,7 @@ def _row_labels(axes: Axes, places: npt.NDArray[np.float64], labels: Sequence[st
             )
 
 
-def _intervals(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
-    """A row each, its name beside it."""
+def _interval_rows(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
     labels = [point.label for point in figure.points]
     drawing.set_size_inches(WIDTH, 0.9 + sum(0.14 + 0.17 * len(_lines(label)) for label in labels))
     axes = drawing.add_subplot()
@@ -184,7 +225,6 @@ def _intervals(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> No
 
 
 def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
-    """A row each, above it its name and its value: as narrow as a phone."""
     label = textwrap.fill(figure.x_label, int(AXIS_LABEL * NARROW))
     drawing.set_size_inches(NARROW, 0.65 + LINE_HEIGHT * label.count("\n") + 0.42 * len(figure.points))
     axes = drawing.add_subplot()
@@ -193,7 +233,10 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     for place, point in enumerate(figure.points):
-        for text, x, side in ((_short(point.label, NARROW_LABEL), 0, "left"), (_in_words(point, figure), 1, "right")):
+        for text, x, side in (
+            (_shortened(point.label, NARROW_LABEL), 0, "left"),
+            (_in_words(point, figure), 1, "right"),
+        ):
             axes.annotate(
                 text,
                 (x, place),
@@ -210,13 +253,12 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
 
 def _in_words(point: IntervalPoint, figure: IntervalFigure) -> str:
     """“52 % (36–68 %)”, “33 (−5 to 61)” in points, “0.41 (0.32 to 0.50)”."""
-    words = points_range if figure.in_points else percent_range if figure.share else signed_range
+    words = points_range if figure.in_points else format_range if figure.share else signed_range
     interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
     return f"{_value(point.estimate, figure)}{interval}".replace("-", "−")
 
 
 def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
-    """Estimates and intervals, one below the other, and the axis of their values."""
     places = np.arange(len(figure.points), dtype=float)
     colour = colours.lines[0]
     _reference(axes, figure.reference, colours, vertical=True)
@@ -256,7 +298,7 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
     axes.grid(axis="y", color=colours.muted, alpha=0.25, linewidth=0.6)
     axes.locator_params(axis="x", integer=all(float(x).is_integer() for curve in figure.curves for x in curve.x))
     if figure.share:
-        shown = _ends(figure)
+        shown = _all_ends(figure)
         if shown and min(shown) >= 0 and max(shown) <= 1:
             axes.set_ylim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
         _percent(axes.yaxis)
@@ -264,15 +306,14 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
         handles, labels = axes.get_legend_handles_labels()
         drawing.legend(
             handles[:CURVES_NAMED],
-            [_short(label) for label in labels[:CURVES_NAMED]],
+            [_shortened(label) for label in labels[:CURVES_NAMED]],
             loc="outside lower center",
             ncols=min(2, len(figure.curves)),
             frameon=False,
         )
 
 
-def _ends(figure: CurveFigure) -> list[float]:
-    """All heights of lines and bands."""
+def _all_ends(figure: CurveFigure) -> list[float]:
     heights = (height for curve in figure.curves for side in (curve.y, curve.low, curve.high) for height in side)
     return [height for height in heights if height is not None]
 
@@ -288,7 +329,6 @@ def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
 
 
 def _whole_numbers(axes: Axes, low: float, high: float) -> None:
-    """Ranks have nothing between them."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(low - 0.5, high + 0.5)
@@ -326,7 +366,7 @@ def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
     slanted = max(map(len, figure.columns), default=0) > 8
     axes.set_xticks(
         np.arange(n_columns) + 0.5,
-        [_short(name, 20) for name in figure.columns],
+        [_shortened(name, 20) for name in figure.columns],
         rotation=35 if slanted else 0,
         ha="right" if slanted else "center",
     )

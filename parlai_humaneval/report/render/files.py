@@ -9,6 +9,7 @@ from typing import get_args
 
 import pandas as pd
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.facts_text import excluded_table, facts_tables
 from parlai_humaneval.report.render.figures import to_file
@@ -17,10 +18,10 @@ from parlai_humaneval.report.render.latex import to_latex
 from parlai_humaneval.report.summary import answer_tables, figure_of, leaders_table, leading, superiority_table
 from parlai_humaneval.report.views import DataTable
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import TableError, TableName
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
 from parlai_humaneval.tables.files import write_csv as write_csv
-from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS
+from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TableName
 
 PAGE_ENDINGS = (".html", ".htm")
 NUMBERS, README = "report.json", "README.md"
@@ -28,7 +29,7 @@ FILES = "files"
 """Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
 
 
-class OutputError(ValueError):
+class OutputError(HumanevalError, ValueError):
     """A place where nothing can be written; the message says why, and what to do."""
 
 
@@ -47,24 +48,26 @@ def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None
     """
     folder = folder_of(page)
     if page.suffix.lower() not in PAGE_ENDINGS:
-        raise OutputError(f"{page} does not end in .html. Name the page, such as report.html.")
+        raise OutputError(f"{page} does not end in .html", try_="name the page, such as report.html")
     if page.is_dir():
-        raise OutputError(f"{page} is a folder. Name another page.")
+        raise OutputError(f"{page} is a folder", try_="name another page")
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is in the way: a folder of that name is to hold the tables. Name another page.")
+        raise OutputError(
+            f"{folder} is in the way: a folder of that name is to hold the tables", try_="name another page"
+        )
     if tables is not None and folder.resolve() == tables.resolve():
         raise OutputError(
-            f"{folder} holds the tables that the report is made from. Name another page than {page.name}."
+            f"{folder} holds the tables that the report is made from", try_=f"name another page than {page.name}"
         )
     ours = _written_before(folder)
     others = sorted(path.name for path in folder.iterdir() if path.name not in ours) if folder.is_dir() else []
     if others:
         named = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
-        raise OutputError(f"{folder} holds files that no report has written ({named}). Name another page.")
+        raise OutputError(f"{folder} holds files that no report has written ({named})", try_="name another page")
     present = [str(path) for path in (page, folder) if path.exists()]
     if present and not force:
         raise OutputError(
-            f"{' and '.join(present)} stand there already. Name another page, or replace them with --force."
+            f"{' and '.join(present)} stand there already", try_="name another page, or replace them with --force"
         )
 
 
@@ -86,7 +89,7 @@ def write_document(
     data: dict[TableName, pd.DataFrame] = {} if tables is None else _with_rows(tables)
     clash = sorted({f"{name}.csv" for name in data} & texts.keys())
     if clash:
-        raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}.")
+        raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}")
     note = _in_figure(document.facts.rater_kinds.kind)
     drawn = (
         {}
@@ -117,12 +120,10 @@ def write_document(
 
 
 def _in_figure(kind: str) -> str:
-    """What the figure itself says of simulated raters, as it goes into papers without its page."""
     return "simulated raters" if kind == "simulated" else kind and f"raters: {kind}"
 
 
 def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
-    """Name → content, of each table as CSV and LaTeX, and of the BibTeX of the methods."""
     facts = document.facts
     for key, table in _tables(document).items():
         yield f"{key}.csv", _frame(table, facts.rater_kinds.kind)
@@ -158,11 +159,10 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
 
 
 def _tables(document: Document) -> dict[str, DataTable]:
-    """Key → table, of facts and of all sections."""
     found: dict[str, DataTable] = {}
     for table in _all_tables(document):
         if table.key in found:
-            raise TableError(f"two tables of the report are called {table.key!r}.")
+            raise TableError(f"two tables of the report are called {table.key!r}")
         found[table.key] = table
     return found
 

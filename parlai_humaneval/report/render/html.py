@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,6 @@ from parlai_humaneval.report.facts_text import (
     raters_line,
     raters_words,
 )
-from parlai_humaneval.report.references import Reference, references_in
 from parlai_humaneval.report.render.figures import to_svg
 from parlai_humaneval.report.rows import origin_of, origin_of_answer
 from parlai_humaneval.report.section import Section, Summary
@@ -39,6 +38,54 @@ from parlai_humaneval.report.summary import (
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.schema import TableName
+
+_FILE = Path(__file__).with_name("references.bib")
+_ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),\n(?P<fields>.*?)^\}\n", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``bibtex``: the entry as it stands in the file; ``text``: “S. Holm. A Simple … Journal 6(2), 1979.”"""
+
+    first_author: str
+    year: str
+    text: str
+    bibtex: str
+
+
+def references_in(texts: Iterable[str]) -> list[Reference]:
+    """References that ``texts`` name, as “Smith et al. 2022, §4.1” or “Zhao–Sun (2004)” do; sorted by their text."""
+    whole = "\n".join(texts)
+    return [reference for reference in all_references() if _named(whole, reference.first_author, reference.year)]
+
+
+@lru_cache(maxsize=1)
+def all_references() -> tuple[Reference, ...]:
+    """All references, sorted by their text."""
+    return tuple(sorted(_read(), key=lambda reference: reference.text))
+
+
+def _read() -> tuple[Reference, ...]:
+    return tuple(_reference(entry) for entry in _ENTRY.finditer(_FILE.read_text(encoding="utf-8")))
+
+
+def _reference(entry: re.Match[str]) -> Reference:
+    fields = dict(_FIELD.findall(entry["fields"]))
+    authors = [name.split(", ") for name in fields["author"].split(" and ")]
+    people = ", ".join(f"{first} {family}" for family, first in authors)
+    number = f"({fields['number']})" if "number" in fields else ""
+    volume = f" {fields['volume']}{number}" if "volume" in fields else ""
+    edition = f", {fields['edition']} edition" if "edition" in fields else ""
+    where = ", ".join(fields[name] for name in ("journal", "booktitle", "publisher") if name in fields)
+    text = f"{people}. {fields['title'].strip('{}')}{edition}. {where}{volume}, {fields['year']}.".replace(r"\&", "&")
+    return Reference(authors[0][0], fields["year"], text, entry[0].strip())
+
+
+def _named(text: str, name: str, year: str) -> bool:
+    # The year follows the first author, and no other year or reference stands between. “Zhao & Sun 2004” is not Sun's.
+    return re.search(rf"(?<!& )(?<!–)\b{name}\b[^\d;\n]{{0,60}}\(?{year}\b", text) is not None
+
 
 ROWS_NAMED = 24
 """As many filters of rows are named below a table; the others only where the pointer is."""
@@ -240,14 +287,13 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: Mapping[str, Callable[..., Any]] = {"counted": counted, "in_words": _in_words, "joined": joined}
+    filters: Mapping[str, Callable[..., Any]] = {
+        "counted": counted,
+        "in_words": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+        "joined": joined,
+    }
     templates.filters.update(filters)
     return templates
-
-
-def _in_words(value: Any) -> str:
-    """A value of a setting: texts as they are, the rest as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _answer(answer: Summary, draw: Drawing) -> AnswerView:
@@ -259,19 +305,17 @@ def _answer(answer: Summary, draw: Drawing) -> AnswerView:
 
 
 def _folds(document: Document, draw: Drawing) -> Iterator[tuple[str, list[SectionView]]]:
-    """Technique → its sections. Of several techniques, what is of all of them together stands at the end."""
     techniques = document.facts.techniques
     if len(techniques) > 1:
         for technique in techniques:
-            sections = [_of_technique(key, one, technique, draw) for key, one in document.sections.items()]
+            sections = [_technique_rows(key, one, technique, draw) for key, one in document.sections.items()]
             yield technique, [section for section in sections if section.tables]
     title = "All techniques together" if len(techniques) > 1 else "".join(techniques)
     shared = [_shared(key, section, len(techniques) > 1, draw) for key, section in document.sections.items()]
     yield title, shared
 
 
-def _of_technique(key: str, section: Section, technique: str, draw: Drawing) -> SectionView:
-    """The rows of one technique."""
+def _technique_rows(key: str, section: Section, technique: str, draw: Drawing) -> SectionView:
     tables = []
     for table in section.data_tables():
         rows = tuple(row for row in table.rows if row.get("technique") == technique)

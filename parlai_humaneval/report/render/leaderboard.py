@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.report.leaderboard import RANKS_SOURCE, Board, Leaderboard, how_ranked
-from parlai_humaneval.report.references import references_in
 from parlai_humaneval.report.render.files import PAGE_ENDINGS, OutputError
-from parlai_humaneval.report.render.html import Drawing, FigureView, Files, TableView, environment
+from parlai_humaneval.report.render.html import Drawing, FigureView, Files, TableView, environment, references_in
 from parlai_humaneval.report.summary import figure_of, models_table
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 
@@ -49,11 +48,13 @@ def check_leaderboard(page: Path, *, force: bool) -> None:
         OutputError: a wrong ending, no such folder, or a place that is taken.
     """
     if page.suffix.lower() not in PAGE_ENDINGS:
-        raise OutputError(f"{page} does not end in .html. Name the page, such as leaderboard.html.")
+        raise OutputError(f"{page} does not end in .html", try_="name the page, such as leaderboard.html")
     if not page.absolute().parent.is_dir():
-        raise OutputError(f"{page.absolute().parent}: there is no such folder. Make it first, or name another page.")
+        raise OutputError(
+            "there is no such folder", where=f"{page.absolute().parent}", try_="make it first, or name another page"
+        )
     if page.is_dir() or (page.exists() and not force):
-        raise OutputError(f"{page} stands there already. Name another page, or replace it with --force.")
+        raise OutputError(f"{page} stands there already", try_="name another page, or replace it with --force")
 
 
 def write_leaderboard(board: Leaderboard, page: Path) -> None:

@@ -74,7 +74,6 @@ def _between(start: Rgb, end: Rgb, depth: float) -> Rgb:
 
 
 def _luminance(colour: Rgb) -> float:
-    """Relative luminance (WCAG 2)."""
     red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

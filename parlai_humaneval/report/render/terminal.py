@@ -33,7 +33,7 @@ _GAP, _EDGES = 3, 2
 """Letters between two columns, and at both ends of a row."""
 
 
-def print_summary(document: Document, console: Console) -> None:
+def print_report_summary(document: Document, console: Console) -> None:
     """One screen: the answer, the models, the pairs, what qualifies it, and where to read more."""
     answers = leading(document.summaries())
     _print_title(document, console)
@@ -80,7 +80,6 @@ def _print_tables(answer: Summary, console: Console) -> None:
 
 
 def _print_block(answer: Summary, console: Console) -> None:
-    """An answer among several: its verdict, and the models in a line."""
     kind: CellKind = "share" if all(line.share for line in answer.models) else "number"
     models = [f"{line.model} {cell_text(line.estimate, kind)}" for line in answer.models[:MODELS]]
     console.print()
@@ -91,7 +90,6 @@ def _print_block(answer: Summary, console: Console) -> None:
 
 
 def _print_superiority(answers: Sequence[Summary], console: Console, most: int = ROWS, *, more: str = "--out") -> None:
-    """The same models in several techniques, and how to read it."""
     table = superiority_table(answers)
     if table.rows:
         console.print()

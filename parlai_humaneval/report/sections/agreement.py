@@ -13,23 +13,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.report.figures import interval_figures
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     counted,
-    p_words,
+    format_p,
+    format_range,
     percent,
-    percent_range,
     signed,
     signed_range,
 )
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_mean
-from parlai_humaneval.statistics.preference.pairs import oriented
+from parlai_humaneval.statistics.preference.pairs import orient_pairs
 from parlai_humaneval.statistics.raters.agreement import (
     cohen_kappa,
     fleiss_kappa,
@@ -43,7 +43,6 @@ from parlai_humaneval.tables.filters import finished, is_set, nobody_won
 
 Source = Literal["turns", "comparisons", "ratings", "segments"]
 Scale = Literal["nominal", "ordinal", "interval"]
-Objects = npt.NDArray[np.object_]
 
 CHOSEN = "chosen"
 LABELS = {"bot": 0.0, "unsure": 1.0, "human": 2.0}
@@ -86,7 +85,15 @@ class Judged:
 def questions(tables: Tables) -> Iterator[Judged]:
     """All questions that were answered, with all answers."""
     yield from _turns(tables.turns)
-    yield from _comparisons(tables)
+    # Who won: B, a tie or A, which is the first in the alphabet.
+    rows = tables.comparisons
+    rows = orient_pairs(rows[finished(rows) & ~is_set(rows, "automatic")])
+    own = rows["own_winner"]
+    lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
+    known = np.where(own.notna(), lead, np.nan)
+    things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
+    said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)
+    yield from _by_group("comparisons", said, "winner", "ordinal")
     yield from _ratings(tables.ratings)
     yield from _segments(tables.segments)
 
@@ -125,20 +132,8 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
         yield from _by_group("turns", ticks[ticked & could], name, "nominal")
 
 
-def _has(ticks: pd.Series[str], name: str) -> npt.NDArray[np.float64]:
+def _has(ticks: pd.Series[str], name: str) -> Floats:
     return np.array([float(name in str(text).split(";")) for text in ticks.fillna("")], dtype=float)
-
-
-def _comparisons(tables: Tables) -> Iterator[Judged]:
-    """Who won: B, a tie or A, which is the first in the alphabet."""
-    rows = tables.comparisons
-    rows = oriented(rows[finished(rows) & ~is_set(rows, "automatic")])
-    own = rows["own_winner"]
-    lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
-    known = np.where(own.notna(), lead, np.nan)
-    things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
-    said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)
-    yield from _by_group("comparisons", said, "winner", "ordinal")
 
 
 def _ratings(ratings: pd.DataFrame) -> Iterator[Judged]:
@@ -312,18 +307,21 @@ class Agreement(Section):
 def build(tables: Tables, options: Options) -> Agreement | None:
     """Of everything that two people judged; None where nothing was judged twice."""
     questions = list(judged(tables))
-    rows = [row for question in questions for row in (*_own(question, options), *_several(question, options))]
+    rows = [
+        row
+        for question in questions
+        for row in (*_own_and_other_raters(question, options), *_several(question, options))
+    ]
     if not rows:
         return None
     by_turn = [row for question in questions for row in _by_turn(question, options)]
     section = Agreement(rows=rows, by_turn=by_turn, seed=options.seed, draws=options.draws)
     section.headline = _headline(max(rows, key=lambda row: row.n))
-    section.remarks = [*_notes(rows), *_differences(rows)]
+    section.remarks = [*_notes(rows), *_mean_differences(rows)]
     return section
 
 
-def _own(question: Judged, options: Options) -> Iterator[AgreementRow]:
-    """Of the dialogue's own rater and those who rated it once more."""
+def _own_and_other_raters(question: Judged, options: Options) -> Iterator[AgreementRow]:
     rows = question.again
     if rows.empty:
         return
@@ -431,18 +429,16 @@ def name_of(row: AgreementRow) -> str:
 
 
 def _headline(row: AgreementRow) -> str:
-    """Of the question on which most was judged twice."""
     same, alpha = row.same, row.alpha
-    interval = percent_range(same.ci_low, same.ci_high)
+    interval = format_range(same.ci_low, same.ci_high)
     sure = "" if interval == ABSENT else f" ({percent(same.level)} interval {interval})"
     limits = signed_range(alpha.ci_low, alpha.ci_high)
     beyond_chance = f", Krippendorff's α {signed(alpha.estimate)}{'' if limits == ABSENT else f' ({limits})'}"
     told = "" if alpha.estimate is None else beyond_chance
-    return f"{name_of(row)}: {percent(same.estimate)}{sure} of {_things(row)} agree{told}."
+    return f"{name_of(row)}: {percent(same.estimate)}{sure} of {_double_answers(row)} agree{told}."
 
 
-def _things(row: AgreementRow) -> str:
-    """Of two answers each, or of the pairs of more."""
+def _double_answers(row: AgreementRow) -> str:
     if abs(row.per_thing - 2) < 1e-9:
         return counted(row.n, "doubly judged answer")
     times = f"{row.per_thing:.3g} people" if row.per_thing.is_integer() else f"{row.per_thing:.1f} people on average"
@@ -464,13 +460,12 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:NAMED]) + more
 
 
-def _differences(rows: Sequence[AgreementRow]) -> Iterator[str]:
-    """Where a third party rates higher or lower than those who talked."""
+def _mean_differences(rows: Sequence[AgreementRow]) -> Iterator[str]:
     for row in rows:
         gap = row.difference
         if gap is not None and gap.p_value is not None and gap.estimate is not None and gap.p_value < ALPHA:
             way = "higher" if gap.estimate > 0 else "lower"
-            by = f"{way} by {signed(abs(gap.estimate))} on average ({p_words(gap.p_value)})"
+            by = f"{way} by {signed(abs(gap.estimate))} on average ({format_p(gap.p_value)})"
             yield f"Who rated once more rates {row.what} {by} than the dialogue's own rater."
 
 

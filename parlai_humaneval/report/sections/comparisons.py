@@ -25,7 +25,6 @@ from parlai_humaneval.report.conclusions import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.figures import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ModelLine,
@@ -34,22 +33,22 @@ from parlai_humaneval.report.section import (
     Summary,
     results_disagree,
 )
-from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.statistics.core.formatting import counted, p_words, percent
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, with_note
+from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
+    SOURCE,
     PairWins,
     counted_comparisons,
     first_shown,
     model_wins,
-    oriented,
+    orient_pairs,
     wins_of_pairs,
 )
-from parlai_humaneval.statistics.preference.position_bias import SOURCE
-from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, oriented_strengths
+from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
+from parlai_humaneval.statistics.ranking.from_tables import oriented_strengths
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
@@ -252,7 +251,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
     rows = counted_comparisons(tables)
     if rows.empty:
         return None
-    rows = oriented(rows)
+    rows = orient_pairs(rows)
     section = Comparisons(pairs=[], models=[], first_shown=[], reuse=[], told_elsewhere=_turns_of(tables))
     for key, of_group in rows.groupby(list(GROUP), sort=True):
         group = dict(zip(GROUP, map(str, key), strict=True))
@@ -282,7 +281,6 @@ def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:
 
 
 def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str], options: Options) -> None:
-    """Of more than two models; by strength, and else by how often they won."""
     standings = model_wins(rows, level=options.level)
     if len(standings) < 3:
         return
@@ -336,7 +334,6 @@ def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame, order: ModelO
 
 
 def _faced(model: str, rows: pd.DataFrame, strengths: Mapping[str, float]) -> float:
-    """Mean strength of the models that ``model`` was compared with."""
     a, b = rows["model_a"], rows["model_b"]
     return float(pd.concat([b[a == model], a[b == model]]).map(strengths).mean())
 
@@ -382,7 +379,6 @@ def group_words(row: ComparedRow) -> str:
 
 
 def _headline(section: Comparisons) -> str:
-    """The answer over all groups; where turns were told already, that these are the same."""
     told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
     titles = dict.fromkeys(
         "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
@@ -391,13 +387,11 @@ def _headline(section: Comparisons) -> str:
 
 
 def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:
-    """By :func:`clearness`; None where all are tied."""
     decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
     return min(decided, key=lambda pair: clearness(pair.line()), default=None)
 
 
 def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> str:
-    """Who wins, in which order, and which pairs differ."""
     clearest = _clearest(pairs)
     if clearest is None:
         return f"All {counted(sum(pair.n for pair in pairs), 'comparison')} are ties: nothing tells the models apart."
@@ -416,7 +410,6 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
 
 
 def _named(pairs: Sequence[ComparedPair]) -> str:
-    """“a from b, c from b”, the winner first."""
     names = ", ".join(f"{pair.leader} from {pair.other}" for pair in pairs[:NAMED])
     return names + (f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else "")
 
@@ -442,7 +435,6 @@ def _model_lines(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel])
 
 
 def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iterator[str]:
-    """What a reader must know of one group."""
     where = group_words(pairs[0])
     for pair in pairs:
         told = None if pair.adjusted else results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
@@ -473,8 +465,8 @@ def _by_worker_alone(pair: ComparedPair) -> str | None:
         return None
     return (
         f"{pair.names()}, {group_words(pair)}: significant of these very dialogues, when only the answers of a worker are "
-        f"taken together ({p_words(by_worker)}), but not when those on the same dialogue are too ({p_words(by_both)}): with "
-        "other dialogues of the same models it might come out differently."
+        f"taken together ({format_p(by_worker)}), but not when those on the same dialogue are too ({format_p(by_both)}): "
+        "with other dialogues of the same models it might come out differently."
     )
 
 
@@ -489,7 +481,7 @@ def _habit(row: FirstShown, adjusted: Sequence[str]) -> str | None:
     )
     return (
         f"{group_words(row)}: the one shown first won {percent(row.result.estimate)} of decided comparisons "
-        f"({p_words(row.result.p_value)}); {then}."
+        f"({format_p(row.result.p_value)}); {then}."
     )
 
 
@@ -505,7 +497,6 @@ def _left_out(comparisons: int) -> list[str]:
 def _figures(
     all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair], place: int, *, of_several: bool
 ) -> Iterator[Figure]:
-    """Of one group; captions name it where it is one ``of_several``."""
     title = f", {group_words(pairs[0])}" if of_several else ""
     rates = [(f"{pair.model_a} over {pair.model_b}", pair.win_rate) for pair in pairs]
     estimated = sum(rate.estimate is not None for _, rate in rates)

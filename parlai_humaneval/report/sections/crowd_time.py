@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.figures import interval_figures
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.views import (
@@ -16,6 +16,7 @@ from parlai_humaneval.report.views import (
     DataTable,
     Figure,
     Method,
+    interval_figures,
 )
 from parlai_humaneval.statistics.core.formatting import counted, hours_words, seconds_words
 from parlai_humaneval.statistics.core.means import t_test
@@ -24,7 +25,7 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
-from parlai_humaneval.statistics.raters.time import Floats, TimedAnswers, answers_in_time, time_spent
+from parlai_humaneval.statistics.raters.time import TimedAnswers, time_spent, timed_answers
 from parlai_humaneval.statistics.raters.time_to_significance import (
     CHUNK_MINUTES,
     TimeToSignificance,
@@ -147,7 +148,15 @@ class CrowdTime(Section):
     pairs: list[PairTime] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
-        return _data_tables(self)
+        notes = (
+            "Hours until the paper's test was below .05: at the first look, and from which on it stayed there; and of a "
+            "p-value that may be looked at after every answer. A dash: never within the time spent.",
+        )
+        found = [
+            part_table("crowd_time_spent", "Time that raters spent", _SPENT, self.spent),
+            part_table("crowd_time_pairs", "Rater hours to tell two models apart", _PAIRS, self.pairs, notes),
+        ]
+        return [table for table in found if table.rows]
 
     def figures(self) -> list[Figure]:
         return _figures(self)
@@ -159,7 +168,7 @@ class CrowdTime(Section):
 def build(tables: Tables, options: Options) -> CrowdTime | None:
     """Time spent, and time to significance of every two models; None where no table has times."""
     spent = [SpentTime(**spent._asdict()) for spent in time_spent(tables, level=options.level)]
-    pairs = [_pair(answers, options) for answers in answers_in_time(tables)]
+    pairs = [_pair(answers, options) for answers in timed_answers(tables)]
     if not spent and not pairs:
         return None
     section = CrowdTime(spent=spent, pairs=pairs)
@@ -250,7 +259,6 @@ def _chunk_rates(answers: TimedAnswers) -> list[float | None]:
 
 
 def _thinned(times: Floats, found: TimeToSignificance) -> tuple[list[float], list[float]]:
-    """Looks at even distances, the last one among them."""
     if not found.n:
         return [], []
     places = np.unique(np.linspace(0, found.n - 1, min(found.n, _CURVE_POINTS)).round().astype(int))
@@ -288,7 +296,6 @@ def _medians(section: CrowdTime) -> str:
 
 
 def _cut(section: CrowdTime) -> list[str]:
-    """How many times are taken for those of pages that were left open, and what is done about them."""
     n = sum(one.n_cut for one in section.spent)
     if not n:
         return []
@@ -309,10 +316,6 @@ def _allowed(pair: PairTime) -> str:
     return f"and after {hours_words(pair.anytime_hours)} by the p-value that allows for looking after every answer"
 
 
-def _reuse(most: int | None) -> str:
-    return "" if most is None else f" and none is judged more than {counted(most, 'time')}"
-
-
 def _remarks(section: CrowdTime, options: Options) -> list[str]:
     found = _cut(section)
     if section.pairs:
@@ -328,9 +331,10 @@ def _remarks(section: CrowdTime, options: Options) -> list[str]:
             "tables and does not count."
         )
     if any(pair.collection == "counted" for pair in section.pairs):
+        reuse = "" if options.reuse is None else f" and none is judged more than {counted(options.reuse, 'time')}"
         found.append(
             "Collecting the dialogues that were judged counts: as many of each model as are needed when no two are "
-            f"paired twice{_reuse(options.reuse)}."
+            f"paired twice{reuse}."
         )
     flipped = [p for p in section.pairs if p.first_hours is not None and p.sustained_hours is None]
     if flipped:
@@ -341,20 +345,7 @@ def _remarks(section: CrowdTime, options: Options) -> list[str]:
     return found
 
 
-def _data_tables(section: CrowdTime) -> list[DataTable]:
-    notes = (
-        "Hours until the paper's test was below .05: at the first look, and from which on it stayed there; and of a "
-        "p-value that may be looked at after every answer. A dash: never within the time spent.",
-    )
-    found = [
-        part_table("crowd_time_spent", "Time that raters spent", _SPENT, section.spent),
-        part_table("crowd_time_pairs", "Rater hours to tell two models apart", _PAIRS, section.pairs, notes),
-    ]
-    return [table for table in found if table.rows]
-
-
 def _figures(section: CrowdTime) -> list[Figure]:
-    """Seconds a unit; and p over rater hours, a figure for each technique, kind and metric."""
     of_units = [(_unit(spent), spent.trimmed) for spent in section.spent]
     found: list[Figure] = [
         *interval_figures(
@@ -390,7 +381,6 @@ def _figures(section: CrowdTime) -> list[Figure]:
 
 
 def _group_words(pair: PairTime) -> str:
-    """“preference (pw_dialog, self_chat, dialogue)”."""
     return f"{pair.metric} ({', '.join(text for text in (pair.technique, pair.setting, pair.kind) if text)})"
 
 

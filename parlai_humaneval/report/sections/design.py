@@ -8,10 +8,19 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.figures import interval_figures
+from parlai_humaneval._util.arrays import Objects
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import (
+    Curve,
+    CurveFigure,
+    DataTable,
+    Figure,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+    interval_figures,
+)
 from parlai_humaneval.statistics.core.clustered import FEW_CLUSTERS, MIN_CLUSTERS
 from parlai_humaneval.statistics.core.clustering_effects import (
     design_effect,
@@ -30,7 +39,6 @@ from parlai_humaneval.statistics.ratings.correlations import (
     Alike,
     GapData,
     Measure,
-    Objects,
     Source,
     Unit,
     measures_of,
@@ -321,7 +329,9 @@ def _groups(measures: Sequence[Measure]) -> list[str]:
 
 def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: float) -> MeasureRow:
     alike = measure.alike
-    by_worker, by_dialogue = (_icc(alike, of, name, level) for of, name in _clusters(alike))
+    by_worker, by_dialogue = (
+        _icc(alike, of, name, level) for of, name in [(alike.workers, "worker"), (alike.dialogues, "dialogue")]
+    )
     effect, effect_dialogue = (_effect(result) for result in (by_worker, by_dialogue))
     row = MeasureRow(
         source=measure.source,
@@ -342,7 +352,7 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
         effective_n=_effective(alike.n, by_worker),
         levels=alike.levels,
         variance_ratio=_median(gap.variance_ratio for gap in gaps),
-        **_planning_medians(gaps),
+        **{name: _median(gap[name] for gap in gaps) for name in GapRow.FROM if "icc_for_planning" in name},
         effective_workers=_median(gap.effective_workers for gap in gaps),
         judged_both=_median(gap.judged_both for gap in gaps),
         detectable_gap=_median(gap.detectable_gap for gap in gaps),
@@ -357,14 +367,6 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
 def _median(values: Iterable[Score]) -> Score:
     known = [value for value in values if value is not None]
     return float(np.median(known)) if known else None
-
-
-def _planning_medians(gaps: Sequence[GapRow]) -> dict[str, Score]:
-    return {name: _median(gap[name] for gap in gaps) for name in GapRow.FROM if "icc_for_planning" in name}
-
-
-def _clusters(alike: Alike) -> list[tuple[Objects, str]]:
-    return [(alike.workers, "worker"), (alike.dialogues, "dialogue")]
 
 
 def _icc(alike: Alike, clusters: Objects, name: str, level: float) -> Result:
@@ -403,7 +405,6 @@ def _gap_rows(measure: Measure, level: float) -> list[GapRow]:
 
 
 def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: float) -> GapRow:
-    """``planned``: the same pair as a plan counts it."""
     name = f"gap of {gap.model_a} and {gap.model_b}"
     n = gap.values.size
     clustered = by_both(
@@ -453,7 +454,6 @@ _AS_GOOD_AS_ONE = 0.05
 
 
 def _sentence(row: MeasureRow, noun: str) -> str:
-    """What the row says, for a reader who plans or weighs a study: first what likeness does to a comparison."""
     return f"{_name_of(row)}: {_comparison_words(row, noun)}; {_likeness_words(row, noun)}; {_gap_words(row)}."
 
 
@@ -476,7 +476,6 @@ def _comparison_words(row: MeasureRow, noun: str) -> str:
 
 
 def _likeness_words(row: MeasureRow, noun: str) -> str:
-    """No more than the interval says. Of models judged one at a time it is about levels."""
     of = f"single {noun}s" if row.levels else "answers"
     if row.by_worker.estimate is None:
         return f"how alike {of} of one worker are cannot be estimated"
@@ -510,7 +509,6 @@ def _in_words(gap: float, unit: Unit) -> str:
 
 
 def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
-    """All that is to be said besides the _sentence of ``told``."""
     found = [row.sentence for row in rows if row is not told] if len(rows) <= NAMED else []
     found += [*_planning(rows), *_negative(rows)]
     if any(row.n_workers < MIN_CLUSTERS for row in rows):
@@ -535,7 +533,6 @@ def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
 
 
 def _planning(rows: Sequence[MeasureRow]) -> list[str]:
-    """Which ICC a plan should have, and not that of levels."""
     known = [(row, row.icc_for_planning) for row in rows if row.icc_for_planning is not None]
     if not known or len(rows) > NAMED:
         return []
@@ -553,7 +550,6 @@ def _icc_words(icc: float) -> str:
 
 
 def _upper_words(row: MeasureRow) -> str:
-    """How alike they may be all the same, by the interval."""
     high = row.icc_for_planning_high
     return "" if high is None else f" (up to {max(high, LEAST_ICC):.3f})"
 
@@ -599,7 +595,6 @@ _GAPS_OF: dict[Unit, str] = {"share": "true gap of win rates", "z": "true gap in
 
 
 def _power_figures(pairs: Sequence[GapRow], alpha: float) -> list[CurveFigure]:
-    """A figure for each unit of gaps, a curve for each question: of its pair with the median standard error."""
     by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
     for row in pairs:
         if row.standard_error and row.detectable_gap is not None and row.df >= 1:

@@ -19,7 +19,6 @@ from parlai_humaneval.report.conclusions import (
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.figures import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
     Labels,
@@ -38,6 +37,7 @@ from parlai_humaneval.report.section import (
     PairLine,
     Part,
     Section,
+    SectionLeftOut,
     Summary,
     results_disagree,
 )
@@ -49,14 +49,16 @@ from parlai_humaneval.report.views import (
     Figure,
     IntervalFigure,
     Method,
+    interval_figures,
+    square,
 )
 from parlai_humaneval.statistics.core.correlation import criteria_correlations, rater_pairs
-from parlai_humaneval.statistics.core.formatting import ABSENT, counted, listed, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_p, listed, percent, signed, signed_range
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE, crossed_mean, is_by_both
 from parlai_humaneval.statistics.ranking.order import EQUAL
-from parlai_humaneval.statistics.raters.time import left_open
+from parlai_humaneval.statistics.raters.time import idle_answers
 from parlai_humaneval.statistics.ratings.replications import replication, same_conclusions
 from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE, Assessed, assessed, is_reversed
 from parlai_humaneval.statistics.ratings.standardised import ScoreGap, SystemScore, score_gaps, system_scores
@@ -316,6 +318,18 @@ class DirectAssessment(Section):
     settings: list[SettingRow]
     checks: list[WorkerCheck]
 
+    def left_out(self) -> SectionLeftOut | None:
+        return (
+            SectionLeftOut(
+                section=self.TITLE,
+                why="did not rate the degraded model, which is bad on purpose, lower than the others",
+                workers=self.workers.left_out,
+                of=self.workers.total,
+            )
+            if self.workers.left_out
+            else None
+        )
+
     def summary(self) -> list[Summary]:
         lines = [
             ModelLine.of(row.model, row.overall, "dialogues", share=False, n=row.n_dialogues) for row in self.models
@@ -396,7 +410,12 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
     scores = sorted(system_scores(data.counted, criteria, level=options.level), key=_place)
     family = Family(TECHNIQUE, setting, metric, OVERALL)
     gaps = score_gaps(data.counted, [score.model for score in scores], family=family, level=options.level)
-    timed = _with_dialogues(data, tables.dialogues)
+    # A row per rated dialogue, the degraded model's too, with seconds and opinion where they are known.
+    # left_open: whether the page was, rather than that somebody worked so long.
+    rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
+    known = tables.dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
+    timed: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
+    timed["left_open"] = idle_answers(timed["seconds"].to_numpy(dtype=float, na_value=np.nan))
     section = DirectAssessment(
         basis=Basis(
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
@@ -460,7 +479,6 @@ def _ranks(values: Sequence[float | None]) -> list[int | None]:
 
 
 def _settings(ratings: pd.DataFrame, criteria: Sequence[str], level: float) -> Iterator[SettingRow]:
-    """Of each setting by itself, where there are several; the best first."""
     if ratings["setting"].nunique() < 2:
         return
     for setting, rows in ratings.groupby("setting", sort=True):
@@ -496,18 +514,6 @@ def _left_out(data: Assessed) -> list[str]:
         return []
     failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
     return sorted(map(str, failed.unique()))
-
-
-def _with_dialogues(data: Assessed, dialogues: pd.DataFrame) -> pd.DataFrame:
-    """A row per rated dialogue, the degraded model's too, with ``seconds`` and ``opinion`` where they are known.
-
-    ``left_open``: whether the page was, rather than that somebody worked so long.
-    """
-    rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
-    known = dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
-    whole: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
-    whole["left_open"] = left_open(whole["seconds"].to_numpy(dtype=float, na_value=np.nan))
-    return whole
 
 
 def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:
@@ -594,7 +600,6 @@ def _rater_pairs(data: Assessed) -> Iterator[RaterPairsRow]:
 
 
 def _replications(data: Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
-    """Of each two runs."""
     run = _runs(data.counted, dialogues)
     runs = {name: data.counted[run.eq(name).to_numpy(dtype=bool)] for name in unique(run)}
     if len(runs) < 2:
@@ -645,7 +650,6 @@ def _one_sided(ratings: pd.DataFrame, models: Sequence[str]) -> dict[tuple[str, 
 
 
 def _headline(section: DirectAssessment) -> str:
-    """The best model with its interval, the others, and which of them differ."""
     if not section.models:
         return "Only the degraded model has been rated, so nothing can be said about the others."
     if section.basis.too_few_to_check:
@@ -684,7 +688,6 @@ def _headline(section: DirectAssessment) -> str:
 
 
 def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
-    """How many pairs differ; of one pair, whether it does."""
     tested = [pair for pair in pairs if pair.differs is not None]
     if not pairs:
         return ""
@@ -698,7 +701,7 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
         return f"no pair of {len(tested)} differs ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
-    named = ", ".join(f"{_apart(pair)} ({p_words(pair.line().p_decides)})" for pair in apart[:NAMED])
+    named = ", ".join(f"{_apart(pair)} ({format_p(pair.line().p_decides)})" for pair in apart[:NAMED])
     more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
     return f"{len(apart)} of {len(tested)} pairs {verb} ({clusters}, Holm's correction): {named}{more}"
 
@@ -709,14 +712,22 @@ def _clusters(tested: Sequence[PairRow]) -> str:
 
 
 def _apart(pair: PairRow) -> str:
-    """“better from worse”."""
     names = (pair.model_a, pair.model_b)
     return " from ".join(names if (pair.difference.estimate or 0.0) >= 0 else names[::-1])
 
 
 def _remarks(section: DirectAssessment) -> Iterator[str]:
-    """What a reader must know before using the scores."""
-    yield from _about_workers(section)
+    workers = section.workers
+    if workers.passed is None:
+        yield "There was no degraded model, so that no worker could be checked: everybody counts."
+    else:
+        share = percent(workers.passed / workers.total)
+        yield f"{workers.passed:,} of {counted(workers.total, 'worker')} ({share}) passed the check."
+    if section.basis.who == "nobody_passed":
+        yield "The scores shown are those of everyone."
+    if workers.constant:
+        n = counted(workers.constant, "worker")
+        yield f"{n} gave one and the same rating throughout: that has no z, and does not pass a check."
     yield from _about_models(section)
     disagreeing = [
         text
@@ -732,20 +743,6 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
     yield from about_dialogues(pair.difference for pair in section.pairs)
     told = (note for result in results if result.n for note in result.notes if not note.startswith(ABOUT_THESE))
     yield from sorted({f"{note[:1].upper()}{note[1:]}." for note in told})
-
-
-def _about_workers(section: DirectAssessment) -> Iterator[str]:
-    workers = section.workers
-    if workers.passed is None:
-        yield "There was no degraded model, so that no worker could be checked: everybody counts."
-    else:
-        share = percent(workers.passed / workers.total)
-        yield f"{workers.passed:,} of {counted(workers.total, 'worker')} ({share}) passed the check."
-    if section.basis.who == "nobody_passed":
-        yield "The scores shown are those of everyone."
-    if workers.constant:
-        n = counted(workers.constant, "worker")
-        yield f"{n} gave one and the same rating throughout: that has no z, and does not pass a check."
 
 
 def _about_models(section: DirectAssessment) -> Iterator[str]:

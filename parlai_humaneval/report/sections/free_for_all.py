@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field
 
 from parlai_humaneval.report.conclusions import best_of_pairs, clearness, holm_methods, pair_p, to_cite, winner_words
-from parlai_humaneval.report.figures import interval_figures, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -21,17 +20,20 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     IntervalPoint,
     Method,
+    interval_figures,
+    with_note,
 )
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
-from parlai_humaneval.statistics.core.formatting import counted, listed, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.core.formatting import counted, format_p, listed, percent, signed, signed_range
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
+from parlai_humaneval.statistics.ranking.from_tables import strength_tests
 from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ranking.stability import (
     MEMORY,
     SOURCE,
@@ -41,7 +43,6 @@ from parlai_humaneval.statistics.ranking.stability import (
     score_ranges,
     stability_curves,
 )
-from parlai_humaneval.statistics.ranking.told import strength_tests
 from parlai_humaneval.statistics.ranking.trueskill import Skill, free_for_all_ratings
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues
@@ -260,7 +261,6 @@ def build(tables: Tables, options: Options) -> FreeForAllSection | None:
 
 
 def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None:
-    """Put a group into the section."""
     where = {"setting": group.setting, "metric": group.metric}
     mu, sigma = free_for_all_ratings(group.points, tolerance=TOLERANCE)
     skills = [Skill(float(m), float(s)) for m, s in zip(mu[0], sigma[0], strict=True)]
@@ -408,7 +408,6 @@ def _model_line(row: ModelRow, by_strength: bool) -> ModelLine:
 
 
 def _of_strengths(models: Sequence[ModelRow]) -> str:
-    """Why models that did not all meet are ordered by strengths, and whom TrueSkill puts first."""
     by_score = max(models, key=lambda row: row.ranges.middle).model
     first = f"; it puts {by_score} first" if by_score != models[0].model else ""
     return (
@@ -418,7 +417,6 @@ def _of_strengths(models: Sequence[ModelRow]) -> str:
 
 
 def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], order: ModelOrder) -> str:
-    """Who leads by TrueSkill (by strength if models are ranked so), and by how much the strongest differs from the next."""
     basis = f"{counted(group.n_dialogues, 'dialogue')} ({counted(group.n_turns, 'turn')})"
     first = models[0]
     over = f"Over {basis} by {counted(group.n_workers, 'worker')}, "
@@ -440,7 +438,6 @@ def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
 
 
 def _by_order(first: ModelRow, order: ModelOrder) -> str:
-    """Who leads where models are ranked by strength, or why nobody does."""
     tops = order.first(order.names)
     if order.unordered(tops):
         return f"no model leads: {not_compared(order.unordered(tops))}"
@@ -510,8 +507,14 @@ def _remarks(
     first: ScoreRange,
     curves: Sequence[StabilityPoint],
 ) -> Iterator[str]:
-    """What a reader must know before using the numbers."""
-    yield from _left_out(group)
+    if group.automatic_turns:
+        yield f"{counted(group.automatic_turns, 'turn')} with equal replies only were not asked and do not count."
+    if group.failed_replies:
+        yield f"{counted(group.failed_replies, 'reply')} failed and could not be chosen.".replace("replys", "replies")
+    if group.unfinished_dialogues:
+        yield f"{counted(group.unfinished_dialogues, 'unfinished dialogue')} do not count."
+    if not group.started_known:
+        yield "It is not known when each dialogue began; TrueSkill takes them in the order of the table."
     if row.tied_dialogues:
         yield f"Several models share the first rank in {counted(row.tied_dialogues, 'dialogue')}."
     yield from strengths.notes
@@ -520,7 +523,7 @@ def _remarks(
     moved = row.no_position_effect
     if moved is not None and moved.p_value is not None and moved.p_value < ALPHA:
         yield (
-            f"Where a reply stood mattered ({p_words(moved.p_value)}); the strengths are free of it, points and TrueSkill "
+            f"Where a reply stood mattered ({format_p(moved.p_value)}); the strengths are free of it, points and TrueSkill "
             "are not."
         )
     yield from (f"Bootstrap of TrueSkill: {note}." for note in first.notes)
@@ -532,17 +535,6 @@ def _remarks(
             f"Of random samples of {counted(whole[-1].dialogues, 'dialogue')} in random order, "
             f"{percent(whole[-1].same)} give the same ranking as all dialogues in their order."
         )
-
-
-def _left_out(group: Dialogues) -> Iterator[str]:
-    if group.automatic_turns:
-        yield f"{counted(group.automatic_turns, 'turn')} with equal replies only were not asked and do not count."
-    if group.failed_replies:
-        yield f"{counted(group.failed_replies, 'reply')} failed and could not be chosen.".replace("replys", "replies")
-    if group.unfinished_dialogues:
-        yield f"{counted(group.unfinished_dialogues, 'unfinished dialogue')} do not count."
-    if not group.started_known:
-        yield "It is not known when each dialogue began; TrueSkill takes them in the order of the table."
 
 
 METHODS = [
@@ -623,7 +615,6 @@ STABILITY = "dialogues turns same tau_b samples"
 
 
 def _table(key: str, title: str, names: str, rows: Sequence[Row], *notes: str) -> DataTable:
-    """Setting and metric stand first where they tell rows apart."""
     listed = columns(f"setting metric {names}", LABELS)
     return part_table(key, title, listed, rows, notes, telling=("setting", "metric"))
 

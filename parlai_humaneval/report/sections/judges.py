@@ -13,13 +13,12 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.sections.agreement import Judged, Scale, Source, questions
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.core.formatting import ABSENT, counted, percent, percent_range, signed
+from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_range, percent, signed
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
@@ -238,7 +237,7 @@ class Judges(Section):
 
     def in_short(self) -> list[str]:
         """A line for each judge: that it is one, and how far it agrees."""
-        return [line for judge in self.judges for line in _in_short(self, judge)]
+        return [line for judge in self.judges for line in _key_findings(self, judge)]
 
 
 def build(tables: Tables, options: Options) -> Judges | None:
@@ -293,11 +292,11 @@ class Matched:
 
 def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:
     together = Tables(
-        turns=_both(people.turns, judges.turns),
+        turns=_people_and_judges(people.turns, judges.turns),
         dialogues=people.dialogues,
-        comparisons=_both(people.comparisons, judges.comparisons),
-        ratings=_both(people.ratings, judges.ratings),
-        segments=_both(people.segments, judges.segments),
+        comparisons=_people_and_judges(people.comparisons, judges.comparisons),
+        ratings=_people_and_judges(people.ratings, judges.ratings),
+        segments=_people_and_judges(people.segments, judges.segments),
     )
     for question in questions(together):
         is_judge = question.rows["worker"].str.startswith(_JUDGE).astype(bool)
@@ -310,8 +309,7 @@ def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:
                 )
 
 
-def _both(people: pd.DataFrame, judges: pd.DataFrame) -> pd.DataFrame:
-    """Rows of people and of judges, in the columns of the former; no worker is called as a judge is here."""
+def _people_and_judges(people: pd.DataFrame, judges: pd.DataFrame) -> pd.DataFrame:
     judges = judges.assign(worker_id=_JUDGE + judges["worker_id"])
     rows: pd.DataFrame = pd.concat(
         [people, judges[list(people.columns.intersection(judges.columns))]], ignore_index=True
@@ -347,12 +345,11 @@ def _agreement(one: Matched, options: Options) -> AgreementRow:
         difference=clustered_mean(apart, dialogues, name=name, null=0.0, level=options.level, cluster="dialogue")
         if question.scale == "interval"
         else None,
-        **_of_people(one, options),
+        **_agreement_of_people(one, options),
     )
 
 
-def _of_people(one: Matched, options: Options) -> dict[str, object]:
-    """How far people agree with each other about what the judge answered."""
+def _agreement_of_people(one: Matched, options: Options) -> dict[str, object]:
     rows = one.by_people
     twice = rows[rows["thing"].duplicated(keep=False).to_numpy(dtype=bool)]
     if twice.empty:
@@ -389,7 +386,6 @@ def _alpha(things: object, labels: pd.Series[float], dialogues: object, scale: S
 
 
 def _pairs(one: Matched, options: Options) -> Iterator[PairRow]:
-    """Of each two models, where people chose between two."""
     if one.question.source != "comparisons":
         return
     things, pairs = one.things, one.pairs
@@ -414,7 +410,6 @@ def _pairs(one: Matched, options: Options) -> Iterator[PairRow]:
 def _rates(
     things: pd.DataFrame, by_judge: pd.Series[float], by_people: pd.Series[float], name: str, options: Options
 ) -> dict[str, Result]:
-    """Shares that are won by the judge and by people, each thing once, and the difference, thing by thing."""
     ones, dialogues = np.ones(len(things)), things["dialogue"].to_numpy(dtype=object)
 
     def share(won: pd.Series[float], of: str) -> Result:
@@ -466,7 +461,6 @@ def _bias(key: Choice, rows: pd.DataFrame, people: pd.DataFrame, options: Option
 
 
 def _family(judge: str, family: set[str], matched: Sequence[Matched], options: Options) -> Iterator[FamilyRow]:
-    """Of comparisons in which one of the two models is of the judge's own house."""
     for one in matched:
         if one.question.source != "comparisons" or not family:
             continue
@@ -518,8 +512,7 @@ def _listed(cells: pd.Series[str]) -> str:
     return ", ".join(sorted({str(cell) for cell in cells.dropna()}))
 
 
-def _in_short(section: Judges, judge: JudgeRow) -> Iterator[str]:
-    """That the judge is one, and how far it agrees on the question of which most was judged."""
+def _key_findings(section: Judges, judge: JudgeRow) -> Iterator[str]:
     rows = [row for row in section.agreement if row.judge == judge.judge]
     told = f"Judge {judge.judge} is a model, and in no number of people's"
     if not rows:
@@ -539,7 +532,7 @@ def _in_short(section: Judges, judge: JudgeRow) -> Iterator[str]:
 
 
 def _interval(result: Result) -> str:
-    interval = percent_range(result.ci_low, result.ci_high)
+    interval = format_range(result.ci_low, result.ci_high)
     return "" if interval == ABSENT else f" ({interval})"
 
 
@@ -623,7 +616,6 @@ _LABELS: Labels = {
 
 
 def _ends_of(*estimates: str) -> Labels:
-    """Words for ends of intervals that stand apart from their estimates: each says of what it is."""
     return {
         f"{name}_{end}": (f"{word}, {_LABELS[name][0]}", _LABELS[name][1])
         for name in estimates

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Options, Part, Section
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.formatting import counted, percent
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.reasons import (

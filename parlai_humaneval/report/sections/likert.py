@@ -19,7 +19,6 @@ from parlai_humaneval.report.conclusions import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.figures import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
@@ -29,8 +28,10 @@ from parlai_humaneval.report.views import (
     Figure,
     IntervalFigure,
     Method,
+    curve_of,
+    interval_figures,
 )
-from parlai_humaneval.statistics.core.formatting import counted, listed, number_words, percent
+from parlai_humaneval.statistics.core.formatting import counted, format_number, listed, percent
 from parlai_humaneval.statistics.core.means import clustered_difference, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
@@ -45,10 +46,10 @@ from parlai_humaneval.statistics.ratings.likert import (
     mean_rating,
     rated_pairs,
 )
-from parlai_humaneval.statistics.ratings.regression import single_groups, weigh_turns
+from parlai_humaneval.statistics.ratings.regression import single_groups, turn_weights
 from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE as DIRECT_ASSESSMENT
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.choices import ChoiceGroup
+from parlai_humaneval.tables.choices import ComparisonGroup
 
 
 class LikertRow(Row):
@@ -261,7 +262,6 @@ def build(tables: Tables, options: Options) -> Likert | None:
 
 
 def _where(group: RatedCriterion) -> dict[str, Any]:
-    """The fields that say where a row belongs."""
     return {name: getattr(group, name) for name in (*RATED_GROUP, "reversed")}
 
 
@@ -294,14 +294,14 @@ def _pairs(group: RatedCriterion, level: float) -> list[LikertPair]:
 
 
 def _add_regression(
-    section: Likert, turns: Sequence[ChoiceGroup], groups: Sequence[RatedCriterion], level: float
+    section: Likert, turns: Sequence[ComparisonGroup], groups: Sequence[RatedCriterion], level: float
 ) -> int:
     """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
     left_out = 0
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
-        fits = weigh_turns(here, [group for group in groups if group.setting in ("", setting)], level=level)
+        fits = turn_weights(here, [group for group in groups if group.setting in ("", setting)], level=level)
         section.regression += [
             TurnTerm(technique=here[0].technique, setting=setting, model=fit.model, clustered=clustered, paper=paper)
             for fit in fits
@@ -311,8 +311,7 @@ def _add_regression(
     return left_out
 
 
-def _combos(turns: Sequence[ChoiceGroup], rated: Sequence[RatedCriterion], level: float) -> Iterator[LikertCombo]:
-    """A row per question of turns, criterion, weights and pair of models; none without conversations that have both."""
+def _combos(turns: Sequence[ComparisonGroup], rated: Sequence[RatedCriterion], level: float) -> Iterator[LikertCombo]:
     asked = {group.metric for group in turns}
     for group in turns:
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
@@ -324,7 +323,7 @@ def _combos(turns: Sequence[ChoiceGroup], rated: Sequence[RatedCriterion], level
 
 
 def _combos_of(
-    group: ChoiceGroup, rated: RatedCriterion, weights: tuple[float, float], level: float
+    group: ComparisonGroup, rated: RatedCriterion, weights: tuple[float, float], level: float
 ) -> Iterator[LikertCombo]:
     for a, b in combinations(single_combos(group, rated, *weights), 2):
         yield LikertCombo(
@@ -350,7 +349,6 @@ def _combos_of(
 
 
 def _summary(section: Likert, family: Family, level: float) -> Summary:
-    """The answer on one criterion; models from the highest mean to the lowest, or the other way where more is worse."""
     models = [row for row in section.models if row.family == family]
     pairs = [row for row in section.pairs if row.family == family]
     worse = models[0].reversed
@@ -378,15 +376,13 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
 
 
 def _headline(section: Likert, level: float) -> str:
-    """The answer over all criteria."""
     return _verdict(section.models, section.pairs, level)
 
 
 def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: float) -> str:
-    """Of one criterion or several: how many pairs differ, and the clearest of them."""
     if not pairs:
         alone = models[0]
-        rated = f"{alone.model} was rated {number_words(alone.mean.estimate)} on {alone.criterion} on average"
+        rated = f"{alone.model} was rated {format_number(alone.mean.estimate)} on {alone.criterion} on average"
         return f"{rated}{_interval(alone.mean.ci_low, alone.mean.ci_high, level)}."
     clearest = min(pairs, key=lambda pair: clearness(pair.line))
     if all(not pair.gap.estimate for pair in pairs):
@@ -414,7 +410,7 @@ def _sentence(pair: LikertPair, level: float) -> str:
         return f"{line.first} and {line.second} were rated exactly alike on {pair.criterion} on average, {pair_p(line)}"
     points, which = ("(reversed: more is worse) ", "lower") if pair.reversed else ("", "higher")
     return (
-        f"{line.first} was rated {number_words(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"
+        f"{line.first} was rated {format_number(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"
         f"on average{_interval(line.low, line.high, level)}, {pair_p(line)}"
         f"{'; they are statistically tied' if line.differs is False else ''}"
     )
@@ -423,11 +419,10 @@ def _sentence(pair: LikertPair, level: float) -> str:
 def _interval(low: float | None, high: float | None, level: float) -> str:
     if low is None or high is None:
         return " (no interval can be given)"
-    return f" ({percent(level)} interval {number_words(low)} to {number_words(high)})"
+    return f" ({percent(level)} interval {format_number(low)} to {format_number(high)})"
 
 
 def _disagreements(pairs: Sequence[LikertPair]) -> list[str]:
-    """Pairs on which the paper's test and the clustered one say otherwise."""
     said = [
         results_disagree(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper, pair.gap)
         for pair in pairs
@@ -535,7 +530,6 @@ COMBOS = (
 
 
 def _mean_figure(number: int, models: Sequence[LikertModel]) -> list[IntervalFigure]:
-    """Of the models of one criterion."""
     first = models[0]
     known = ", ".join(text for text in (first.technique, first.setting, first.metric) if text)
     return interval_figures(
@@ -547,7 +541,6 @@ def _mean_figure(number: int, models: Sequence[LikertModel]) -> list[IntervalFig
 
 
 def _curves(terms: Sequence[TurnTerm]) -> Iterator[Curve]:
-    """A line for each model; that of all together has its band."""
     turns = [row for row in terms if row.clustered.name.startswith("turn ") and row.clustered.estimate is not None]
     several = len({(row.technique, row.setting) for row in turns}) > 1
     for (_, setting, model), rows in groupby(turns, key=lambda row: (row.technique, row.setting, row.model)):

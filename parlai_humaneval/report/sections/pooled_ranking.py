@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.report.conclusions import (
     apart_words,
     below_words,
@@ -27,15 +27,14 @@ from parlai_humaneval.report.conclusions import (
 from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
 from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
-from parlai_humaneval.statistics.core.formatting import counted, listed, percent, percent_range
+from parlai_humaneval.statistics.core.formatting import counted, format_range, listed, percent
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.ranking.from_tables import Strengths
+from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.ranking.from_tables import strength_tests
 from parlai_humaneval.statistics.ranking.order import EQUAL
-from parlai_humaneval.statistics.ranking.told import strength_tests
-from parlai_humaneval.tables.choices import ChoiceGroup, merged
+from parlai_humaneval.tables.choices import ComparisonGroup, merged
 
-Floats = npt.NDArray[np.float64]
 AXIS = "chance of being chosen over the average model (Plackett–Luce)"
 
 
@@ -175,7 +174,7 @@ class PooledAnswer:
         if line.gap is None or line.gap < EQUAL:
             return f"{told}: {apart}{', as their strengths are equal' if line.gap is not None else ''}."
         chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
-        known = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
+        known = f"{percent(level)} interval {format_range(chances[1], chances[2])}"
         interval = known if line.low is not None and line.high is not None else "no interval can be given"
         return (
             f"{told}: {apart}; the clearest: next to {line.second} alone, {line.first} would "
@@ -199,12 +198,12 @@ class PooledAnswer:
         yield from self.notes
 
 
-def pooled_answer(groups: Sequence[ChoiceGroup], strengths: Strengths | None, level: float) -> PooledAnswer | None:
+def pooled_answer(groups: Sequence[ComparisonGroup], strengths: Strengths | None, level: float) -> PooledAnswer | None:
     """The one ranking by a question's strengths; None where a model may be the best whose strength is not finite."""
     return None if strengths is None or strengths.best is None else _answer(merged(groups), strengths, level)
 
 
-def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAnswer:
+def _answer(group: ComparisonGroup, strengths: Strengths, level: float) -> PooledAnswer:
     names, of_all = group.models, strengths.best
     assert of_all is not None
     chosen = group.turns.chosen
@@ -246,12 +245,12 @@ def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAns
     )
 
 
-def _where(group: ChoiceGroup) -> dict[str, str]:
+def _where(group: ComparisonGroup) -> dict[str, str]:
     return dict(zip(("technique", "setting", "metric"), group.family, strict=True))
 
 
 def _pairs(
-    group: ChoiceGroup,
+    group: ComparisonGroup,
     strengths: Strengths,
     together: Floats,
     simultaneous: Mapping[tuple[int, int], Result],

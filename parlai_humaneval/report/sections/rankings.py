@@ -20,16 +20,15 @@ from parlai_humaneval.report.conclusions import (
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.figures import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
 from parlai_humaneval.statistics.core.correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.formatting import counted, signed, signed_range
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_mean, crossed_share
-from parlai_humaneval.statistics.preference.pairs import oriented, wins_of_pairs
+from parlai_humaneval.statistics.preference.pairs import orient_pairs, wins_of_pairs
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, nobody_won
@@ -163,7 +162,7 @@ def build(tables: Tables, options: Options) -> Rankings | None:
     for key, rows in turns.groupby(_GROUP, sort=True):
         group = dict(zip(_GROUP, map(str, key), strict=True))
         of_group = np.logical_and.reduce([pairs[name].eq(value).to_numpy(dtype=bool) for name, value in group.items()])
-        compared = oriented(pairs[of_group])
+        compared = orient_pairs(pairs[of_group])
         models, of_models = _models(rows, group, options.level), _pairs(compared, group, options)
         order = _order(models, of_models)
         if order is not None and len(order.groups) > 1:
@@ -246,7 +245,6 @@ def _where(ranking: Ranking) -> str:
 
 
 def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> str:
-    """The order of the models, which of them differ, and how the rankings agree with the own raters' picks."""
     order = ", ".join(f"{row.model} {signed(row.mean_rank.estimate)}" for row in models)
     told = f"Mean place in {counted(ranking.n_rankings, 'ranking')} ({_where(ranking)}): {order}."
     tested = [pair for pair in pairs if pair.differs is not None]

@@ -109,13 +109,32 @@ class Replies(Section):
         return [*([self.headline] if told else self.remarks), *_in_short(self.models)]
 
     def data_tables(self) -> list[DataTable]:
-        return _data_tables(self.models)
+        # What raters saw, and what the models took; the second only where something of it is known.
+        tables = [part_table("replies_shown", "What did raters see of the models?", _SHOWN, self.models)]
+        known = [one for one in self.models if one.latency_median is not None or one.completion_tokens is not None]
+        if known:
+            tables.append(part_table("replies_served", "What did the models take?", _SERVED, known))
+        return tables
 
     def figures(self) -> list[Figure]:
         return []
 
     def methods(self) -> list[Method]:
-        return _methods()
+        return [
+            Method(
+                name="Give-aways",
+                text="Names of models and makers, and talk of being an AI, found in replies as they were shown, in raters' "
+                "messages and in their reasons, by the same patterns that hide them. Replies in which they were "
+                "hidden are not counted as give-aways.",
+                source="own",
+            ),
+            Method(
+                name="Tokens and cost",
+                text="As each server reported them for every reply that was asked for, chosen or not; requests that failed "
+                "are not in it. Cost is tokens times the prices in the zoo file.",
+                source="own",
+            ),
+        ]
 
 
 def build(tables: Tables, options: Options) -> Replies | None:
@@ -147,7 +166,6 @@ def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
 
 
 def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    """Row → whether its text, as shown, gives a model away."""
     from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
 
     texts = rows["text"].fillna("")
@@ -156,7 +174,6 @@ def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:
-    """Dialogues in which the rater's messages or reasons name a model or a maker."""
     from parlai_humaneval.display.masking import giveaways
 
     found: set[str] = set()
@@ -283,15 +300,6 @@ def _remarks_on(one: ModelReplies) -> list[str]:
     return [f"{one.model}: {remark}" for remark in found]
 
 
-def _data_tables(models: Sequence[ModelReplies]) -> list[DataTable]:
-    """What raters saw, and what the models took; the second only where something of it is known."""
-    tables = [part_table("replies_shown", "What did raters see of the models?", _SHOWN, models)]
-    known = [one for one in models if one.latency_median is not None or one.completion_tokens is not None]
-    if known:
-        tables.append(part_table("replies_served", "What did the models take?", _SERVED, known))
-    return tables
-
-
 def _in_short(models: Sequence[ModelReplies]) -> list[str]:
     """What each model took, a line each: “my_server: 2,100 tokens read, 42 written, 0.00034 USD”; often nothing."""
     return [f"{one.model}: {', '.join(parts)}" for one in models if (parts := list(_taken(one)))]
@@ -308,22 +316,3 @@ def _taken(one: ModelReplies) -> Iterator[str]:
         )
     if one.cost is not None:
         yield f"{money_words(one.cost)} {one.currency or ''}".rstrip()
-
-
-def _methods() -> list[Method]:
-    """How give-aways and costs are counted."""
-    return [
-        Method(
-            name="Give-aways",
-            text="Names of models and makers, and talk of being an AI, found in replies as they were shown, in raters' "
-            "messages and in their reasons, by the same patterns that hide them. Replies in which they were "
-            "hidden are not counted as give-aways.",
-            source="own",
-        ),
-        Method(
-            name="Tokens and cost",
-            text="As each server reported them for every reply that was asked for, chosen or not; requests that failed are "
-            "not in it. Cost is tokens times the prices in the zoo file.",
-            source="own",
-        ),
-    ]

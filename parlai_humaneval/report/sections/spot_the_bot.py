@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from parlai_humaneval._util.arrays import Ints
 from parlai_humaneval.report.conclusions import (
     BY_WORKER,
     WonPair,
@@ -26,7 +27,6 @@ from parlai_humaneval.report.conclusions import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.figures import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
     Labels,
@@ -49,13 +49,14 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     IntervalPoint,
     Method,
+    p_matrix,
 )
 from parlai_humaneval.schema.records import HUMAN
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
-from parlai_humaneval.statistics.core.formatting import counted, listed, percent, percent_range
+from parlai_humaneval.statistics.core.formatting import counted, format_range, listed, percent
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
-from parlai_humaneval.statistics.core.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
+from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder, not_compared
 from parlai_humaneval.statistics.raters.agreement import label_agreement, rating_counts
@@ -71,8 +72,8 @@ from parlai_humaneval.statistics.survival.spotting import (
     contest_share,
     contest_wins,
     equal_weights,
-    judged_segments,
     ranking_stability,
+    spot_the_bot_segments,
 )
 from parlai_humaneval.statistics.survival.tests import (
     clustered_score_test,
@@ -332,7 +333,6 @@ class SegmentsSection(Analysis, Section):
     level: float
 
     def _parts(self) -> Iterator[tuple[Analysis, str, str]]:
-        """Each analysis, with what ends its keys and its titles."""
         yield self, "", f", {len(self.settings)} settings pooled" if self.settings else ""
         taken: set[str] = set()
         for place, part in enumerate(self.settings, start=1):
@@ -403,7 +403,7 @@ def build(tables: Tables, options: Options) -> SegmentsSection | None:
 def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     """The analysis of all rows that count; ``rows`` may hold unfinished ones, which are counted."""
     labelled = rows[finished(rows)]
-    contests = bot_contests(judged_segments(labelled))
+    contests = bot_contests(spot_the_bot_segments(labelled))
     people = labelled[(labelled["model"] == HUMAN).to_numpy(dtype=bool)]
     segments = labelled.drop_duplicates(list(SEGMENT))
     technique, setting, metric = (" and ".join(unique(labelled[name])) for name in ("technique", "setting", "metric"))
@@ -493,12 +493,8 @@ def model_rows(rows: pd.DataFrame, contests: pd.DataFrame, options: Options) -> 
         if row.model in of_workers:
             row.rank_low_workers, row.rank_high_workers, row.cluster_workers = of_workers[row.model]
             row.rank = int(np.floor(np.median(by_worker[:, playing.index(row.model)])))
-    return sorted(models, key=_best_first), len(by_segment)
-
-
-def _best_first(row: ModelRow) -> tuple[float, float, float, str]:
-    """By cluster and win rate, those who met nobody by survival at last, then by name."""
-    return (row.cluster or np.inf, -_rate_of(row), -row.not_spotted, row.model)
+    models = sorted(models, key=lambda row: (row.cluster or np.inf, -_rate_of(row), -row.not_spotted, row.model))
+    return models, len(by_segment)
 
 
 def _rate_of(row: ModelRow) -> float:
@@ -506,7 +502,6 @@ def _rate_of(row: ModelRow) -> float:
 
 
 def _with_record(speaker: SpeakerRow, contests: pd.DataFrame, options: Options) -> ModelRow:
-    """With wins, losses and ties against all other bots."""
     is_a, is_b = ((contests[name] == speaker.model).to_numpy(dtype=bool) for name in ("model_a", "model_b"))
     met = contests[is_a | is_b]
     lead = np.where(is_a, 1, -1)[is_a | is_b] * met["lead_a"].to_numpy(dtype=np.int64)
@@ -712,7 +707,6 @@ def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) ->
 
 
 def _headline(analysis: Analysis) -> str:
-    """Who wins, and who cannot be told apart; of one bot, how long it passes for a person."""
     ranked = [row for row in analysis.models if row.win_rate is not None and row.win_rate.estimate is not None]
     if ranked:
         return _of_ranking(analysis, ranked)
@@ -774,7 +768,6 @@ def _of_two(analysis: Analysis) -> str:
 
 
 def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:
-    """Models by cluster, best first; by resamples of workers or of segments."""
     by_cluster: dict[int, list[str]] = {}
     for row in models:
         cluster = row.cluster_workers if workers else row.cluster
@@ -784,7 +777,6 @@ def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:
 
 
 def _pooled(settings: Sequence[str]) -> list[str]:
-    """That settings are pooled, if there are several."""
     if not settings:
         return []
     return [
@@ -797,13 +789,24 @@ def _remarks(analysis: Analysis) -> Iterator[str]:
     """What a reader must know before using the numbers."""
     yield from _of_data(analysis)
     yield from _of_ranks(analysis)
-    yield from _disagreements(analysis)
+    of_wins = [(f"Wins of {pair.names()}", pair.paper, pair.win_rate) for pair in analysis.pairs]
+    of_survival = [(f"Survival of {' and '.join(test.models)}", test.score, test.clustered) for test in analysis.tests]
+    of_features = [
+        (f"Effect of {row.feature} on how long {row.model} passes", row.paper, row.clustered)
+        for row in analysis.features
+    ]
+    for kind in (of_wins, of_survival, of_features):
+        told = (results_disagree(what, paper, clustered) for what, paper, clustered in kind)
+        sentences = list(filter(None, told))
+        yield from sentences[:NAMED]
+        if len(sentences) > NAMED:
+            yield f"{len(sentences) - NAMED} more disagree in the same way; the tables have both p-values."
     yield from _of_features(analysis)
 
 
 def _of_data(analysis: Analysis) -> Iterator[str]:
     if analysis.n_workers < MIN_CLUSTERS:
-        yield f"{counted(analysis.n_workers, 'worker')}: {too_few()}."
+        yield f"{counted(analysis.n_workers, 'worker')}: {too_few_clusters()}."
     yield from rough_guides(pair.win_rate for pair in analysis.pairs)
     yield from counted_once(pair.win_rate for pair in analysis.pairs)
     yield from counted_once(test.clustered for test in analysis.tests)
@@ -853,21 +856,6 @@ def _of_ranks(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _disagreements(analysis: Analysis) -> Iterator[str]:
-    of_wins = [(f"Wins of {pair.names()}", pair.paper, pair.win_rate) for pair in analysis.pairs]
-    of_survival = [(f"Survival of {' and '.join(test.models)}", test.score, test.clustered) for test in analysis.tests]
-    of_features = [
-        (f"Effect of {row.feature} on how long {row.model} passes", row.paper, row.clustered)
-        for row in analysis.features
-    ]
-    for kind in (of_wins, of_survival, of_features):
-        told = (results_disagree(what, paper, clustered) for what, paper, clustered in kind)
-        sentences = list(filter(None, told))
-        yield from sentences[:NAMED]
-        if len(sentences) > NAMED:
-            yield f"{len(sentences) - NAMED} more disagree in the same way; the tables have both p-values."
-
-
 def _of_features(analysis: Analysis) -> Iterator[str]:
     lost = [
         f"{row.feature} of {row.model} ({row.clustered.notes[0]})"
@@ -882,7 +870,7 @@ def _of_features(analysis: Analysis) -> Iterator[str]:
 def _share(result: Result | None) -> str:
     if result is None or result.ci_low is None:
         return f"{percent(None if result is None else result.estimate)} (no interval)"
-    return f"{percent(result.estimate)} ({percent_range(result.ci_low, result.ci_high)})"
+    return f"{percent(result.estimate)} ({format_range(result.ci_low, result.ci_high)})"
 
 
 _LABELS: Labels = {
@@ -960,7 +948,6 @@ _SECONDS = columns("kind k n median_seconds", {**_LABELS, "k": ("Exchanges", "te
 
 
 def _tables(analysis: Analysis) -> Iterator[DataTable]:
-    """The tables that the paper prints, and more; some may have no rows."""
     note = (
         "Win rate: of decided segments against each other bot, then the mean over these opponents (the paper's); pooled: of "
         "all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not corrected."
@@ -1062,7 +1049,6 @@ def _labels_table(analysis: Analysis) -> DataTable:
 
 
 def _playing(analysis: Analysis) -> list[str]:
-    """Bots that met another, best first."""
     return [row.model for row in analysis.models if row.wins + row.losses + row.ties]
 
 
@@ -1146,7 +1132,6 @@ def _stability(analysis: Analysis) -> Iterator[Figure]:
 
 
 def _methods(section: SegmentsSection) -> Iterator[Method]:
-    """Of what is shown, and of nothing else."""
     yield Method(
         name="Win rate",
         text="Wins / (wins + losses) over segments of two different bots (Eq. 1): the better label wins, human > "

@@ -13,10 +13,9 @@ from pydantic import Field, ValidationError
 
 from parlai_humaneval.report.conclusions import DECIDED, best_of_pairs
 from parlai_humaneval.report.facts import settings_of
-from parlai_humaneval.report.figures import points_label
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, points_label
 from parlai_humaneval.statistics.core.formatting import counted, percent, sentence
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING_SOURCE
@@ -43,7 +42,6 @@ NOT_OVER = (
 )
 """The same, before its end."""
 OWN_DIALOGUES = "Intervals are of dialogues of the two models alone, and each holds at all times together."
-WITHOUT_RULE = "What testing after every worker would have said"
 NO_LOG = "its log of decisions is not among these tables, so that nothing can be said of what was decided"
 CHANGED = (
     "its log does not lead to the decisions that stand in it ({why}). It was changed, or is not whole: nothing is said here "
@@ -290,7 +288,6 @@ def _named(words: str, study: DecidedStudy, named: bool) -> str:
 
 
 def _tell(found: Stopping, log: StoppingLog) -> None:
-    """Add all that a log says; where it says nothing, that it does not."""
     try:
         study = replay(read_log(log.events), cut_off=True)
     except ValidationError:
@@ -320,14 +317,12 @@ def _untold(study: str, design: Design, trouble: str) -> DecidedStudy:
 
 
 def _design_of(log: StoppingLog) -> Design:
-    """What was asked, as far as the first event can be read."""
     first = log.events[0] if log.events else {}
     technique, setting, metric = (str(first.get(name) or "") for name in ("technique", "setting", "metric"))
     return technique, setting, metric
 
 
 def _stopped_by_settings(tables: Tables) -> list[Design]:
-    """What was asked in studies that were launched so, by the settings that stand with their answers."""
     return sorted(
         {
             (fact.technique, fact.setting, str(fact.values.get("metric", "")))
@@ -366,7 +361,6 @@ def _study(names: Mapping[str, str], study: SequentialStudy, standing: Standing)
 
 
 def _claimed_after(study: SequentialStudy) -> dict[frozenset[str], int]:
-    """Two models → dialogues that had been counted when they were decided."""
     after: dict[frozenset[str], int] = {}
     for event in study.log:
         if isinstance(event, Claimed):
@@ -409,7 +403,6 @@ def _peeked(names: Mapping[str, str], peek: Peek) -> PeekedPair:
 
 
 def _gap(share: float | None) -> float | None:
-    """Of two shares that sum to one, the difference."""
     return None if share is None else 2 * share - 1
 
 
@@ -443,7 +436,6 @@ def _best(study: DecidedStudy, lines: Sequence[PairLine]) -> Best | None:
 
 
 def _label(study: DecidedStudy) -> str:
-    """What other answers to the question of a study say of themselves."""
     if study.trouble:
         return f"Estimates {AFTER}. {NOTE} Neither is known here: {study.trouble}."
     return NOT_OVER if study.ended is None else AFTER_STOPPING
@@ -492,7 +484,6 @@ def _remarks(found: Stopping, study: DecidedStudy) -> Iterator[str]:
 
 
 def _told_of(found: Stopping, study: DecidedStudy) -> Iterator[str]:
-    """What to do next, by which rule it ended and what that took, and what would have been said without one."""
     if study.next_step:
         yield study.next_step
     yield _rule_words(study)
@@ -502,7 +493,6 @@ def _told_of(found: Stopping, study: DecidedStudy) -> Iterator[str]:
 
 
 def _rule_words(study: DecidedStudy) -> str:
-    """What was fixed before the first answer, and what it took."""
     return (
         f"Two models are equal where their win rates are less than {100 * (study.margin or 0):g} points apart. The chance "
         f"of any false claim is {percent(study.alpha)} at most, however often one looks. The cap is {study.max_dialogues:,} "
@@ -543,7 +533,6 @@ def _dialogues_words(dialogues: int, evidence: int, workers: int) -> str:
 
 
 def _peek_words(peeks: Sequence[PeekedPair], alpha: float) -> str:
-    """What a fixed analysis would have said by peeking, and where that is wrong by what was decided."""
     said = [
         f"{peek.better} is better than {peek.model_b if peek.better == peek.model_a else peek.model_a} after "
         f"{counted(peek.after or 0, 'worker')}{_IN_FACT[peek.wrongly]}"

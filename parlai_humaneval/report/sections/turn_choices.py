@@ -8,10 +8,10 @@ from itertools import combinations, groupby
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.report.conclusions import (
     BY_WORKER,
     apart_words,
@@ -25,7 +25,6 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
     winner_words,
 )
-from parlai_humaneval.report.figures import curve_of, interval_figures, p_matrix, with_note
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, every_worker_once, part_table, published, whole
 from parlai_humaneval.report.section import (
     ModelLine,
@@ -50,6 +49,10 @@ from parlai_humaneval.report.views import (
     HeatFigure,
     IntervalFigure,
     Method,
+    curve_of,
+    interval_figures,
+    p_matrix,
+    with_note,
 )
 from parlai_humaneval.statistics.core.clustered import (
     MIN_CLUSTERS,
@@ -61,9 +64,9 @@ from parlai_humaneval.statistics.core.clustered import (
 from parlai_humaneval.statistics.core.effect_sizes import complement, paired_superiority, superiority_of_difference
 from parlai_humaneval.statistics.core.formatting import (
     counted,
-    p_words,
+    format_p,
+    format_range,
     percent,
-    percent_range,
     points_range,
     points_words,
 )
@@ -72,10 +75,15 @@ from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, holm
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_test, wald_interval, wilson_interval
-from parlai_humaneval.statistics.preference.data_checks import oddities
+from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.statistics.preference.leave_one_out import LeftOut, leave_one_out
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented
-from parlai_humaneval.statistics.preference.position_bias import SOURCE, place_balanced, place_outweighs
+from parlai_humaneval.statistics.preference.pairs import (
+    SOURCE,
+    counted_comparisons,
+    orient_pairs,
+    place_outweighs,
+    position_balanced,
+)
 from parlai_humaneval.statistics.preference.tests import (
     BASELINE,
     TurnTest,
@@ -92,24 +100,20 @@ from parlai_humaneval.statistics.preference.turn_dependence import (
 from parlai_humaneval.statistics.preference.turn_families import family_tests, place_effect, places_alike
 from parlai_humaneval.statistics.preference.win_rates import (
     effective_win_test,
-    lin,
+    linear_win_rate,
     sm_wta_scores,
     sqr_scores,
     wta_scores,
 )
 from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import turn_strengths
+from parlai_humaneval.statistics.ranking.from_tables import pooled_strengths, turn_strengths
 from parlai_humaneval.statistics.ranking.order import ModelOrder
-from parlai_humaneval.statistics.ranking.told import pooled_strengths
 from parlai_humaneval.statistics.ratings.combined import PAIR_SOURCE, PAIR_TURNS, pair_combo
 from parlai_humaneval.statistics.ratings.regression import turn_rates
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.choices import ChoiceGroup, Kind, choice_groups, merged, self_comparisons
+from parlai_humaneval.tables.choices import ComparisonGroup, Kind, choice_groups, merged, self_comparisons
 from parlai_humaneval.tables.filters import taken_as_finished
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
-
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 
 LATER = 2
 """First turns are left out by Liu et al. 2023: nothing was said before them."""
@@ -567,7 +571,6 @@ class TurnsSection(Section):
         return [table for table in tables if table.rows]
 
     def _cited(self) -> Iterator[str]:
-        """Which p-values of pairs to cite: of each question one."""
         pooled = {row.family for row in self.pooled}
         pairs = [row for row in self.tests if row.test.of_pair]
         own = [row for row in pairs if row.family not in pooled and row.technique != FREE_FOR_ALL]
@@ -582,7 +585,6 @@ class TurnsSection(Section):
         yield from to_cite(list(map(_line, own)), alike=any(row.adjusted for row in own)) if own else ()
 
     def _by_rank(self) -> list[ModelRow]:
-        """The models of each group, best first."""
         groups = list(dict.fromkeys(row.where for row in self.models))
         return sorted(self.models, key=lambda row: (groups.index(row.where), row.rank, row.model))
 
@@ -612,7 +614,7 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         TableError: as reading the tables.
     """
     groups = choice_groups(tables)
-    odd = oddities(tables.turns)
+    odd = data_warnings(tables.turns)
     if not groups and not odd:
         return None
     answered = [group for group in groups if len(group.turns.turns)]
@@ -661,8 +663,7 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
     return section
 
 
-def _of_group(group: ChoiceGroup) -> dict[str, Any]:
-    """The fields that say where a row belongs."""
+def _of_group(group: ComparisonGroup) -> dict[str, Any]:
     return {
         "technique": group.technique,
         "setting": group.setting,
@@ -682,7 +683,9 @@ def _share(values: Floats, workers: Objects, level: float, counts: Floats | None
 # Models: win rates, ranks, dialogues won.
 
 
-def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tuple[int, float]]) -> Iterator[ModelRow]:
+def _model_rows(
+    group: ComparisonGroup, options: Options, unfinished: dict[Any, tuple[int, float]]
+) -> Iterator[ModelRow]:
     """A row a model: selected / turns in which it was shown (Liu et al. 2023), with the intervals of :class:`ModelRow`."""
     turns, level, single = group.turns, options.level, group.kind == "single"
     rates = [_share(chosen, turns.workers, level) for chosen in turns.chosen.T]
@@ -716,7 +719,7 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
         )
 
 
-def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -> list[Result | None]:
+def _rates_by_place(group: ComparisonGroup, rates: Sequence[Result], level: float) -> list[Result | None]:
     """The win rates with all places counting alike, where the effect of the place outweighs a difference of two models."""
     nothing: list[Result | None] = [None] * len(rates)
     estimates = [rate.estimate for rate in rates if rate.estimate is not None]
@@ -725,7 +728,7 @@ def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -
     if effect is None or not gaps or not place_outweighs(effect, effect.estimate, min(map(abs, gaps))):
         return nothing
     columns = zip(group.turns.chosen.T, group.positions.T, strict=True)
-    balanced = [place_balanced(chosen, places) for chosen, places in columns]
+    balanced = [position_balanced(chosen, places) for chosen, places in columns]
     if any(values is None for values in balanced):
         return nothing
     return [
@@ -741,8 +744,7 @@ def _ranks(rates: Sequence[Result], *, fewest_first: bool = False) -> list[int]:
     return [int(rank) for rank in ranks_of([estimates])[0]]
 
 
-def _with_unfinished(groups: Sequence[ChoiceGroup], tables: Tables) -> dict[Any, tuple[int, float]]:
-    """Turns and win rate of each model with the turns of unfinished dialogues, of the groups that have such turns."""
+def _with_unfinished(groups: Sequence[ComparisonGroup], tables: Tables) -> dict[Any, tuple[int, float]]:
     left = {(*group.family, *group.models) for group in groups if group.unfinished_turns}
     whole = choice_groups(taken_as_finished(tables)) if left else []
     return {
@@ -755,13 +757,12 @@ def _with_unfinished(groups: Sequence[ChoiceGroup], tables: Tables) -> dict[Any,
 
 
 def _bootstrapped(numerators: Floats, denominators: Floats, workers: Objects, options: Options) -> Interval:
-    """Interval over resampled workers."""
     sums = cluster_sums(numerators, denominators, workers)
     drawn = cluster_bootstrap(sums, seed=options.seed, draws=options.draws, level=options.level)
     return Interval(*(drawn or ()))
 
 
-def _ranking(family: Sequence[ChoiceGroup], level: float, order: ModelOrder | None) -> list[RankRow]:
+def _ranking(family: Sequence[ComparisonGroup], level: float, order: ModelOrder | None) -> list[RankRow]:
     """The models of several groups, best first, over all turns in which each was shown; ``order``: None: by their rates."""
     models = sorted({model for group in family for model in group.models})
     parts = {model: [group for group in family if model in group.models] for model in models}
@@ -792,7 +793,7 @@ def _ranking(family: Sequence[ChoiceGroup], level: float, order: ModelOrder | No
     return sorted(rows, key=lambda row: (row.rank, order.names.index(row.model) if order is not None else 0))
 
 
-def _dialogue_scores(group: ChoiceGroup, model: str, first: int) -> tuple[Floats, Floats, Objects]:
+def _dialogue_scores(group: ComparisonGroup, model: str, first: int) -> tuple[Floats, Floats, Objects]:
     """Of each dialogue of a single model: its share of good turns, whether at least half are, and its worker."""
     turns = group.turns
     chosen = group.good[:, group.models.index(model)]
@@ -803,20 +804,18 @@ def _dialogue_scores(group: ChoiceGroup, model: str, first: int) -> tuple[Floats
     return good / n, sm_wta_scores(good, n), _workers_of(codes, turns.workers[rows], len(names))
 
 
-def _workers_of(codes: npt.NDArray[np.int64], workers: Objects, size: int) -> Objects:
-    """The worker of each of ``size`` dialogues."""
+def _workers_of(codes: Ints, workers: Objects, size: int) -> Objects:
     of_dialogue = np.full(size, "", dtype=object)
     of_dialogue[codes] = workers
     return of_dialogue
 
 
-def _dialogues_won(group: ChoiceGroup, model: str, first: int, level: float) -> Result:
+def _dialogues_won(group: ComparisonGroup, model: str, first: int, level: float) -> Result:
     _, won, workers = _dialogue_scores(group, model, first)
     return _share(won, workers, level)
 
 
-def _effective_rows(group: ChoiceGroup, level: float) -> Iterator[EffectiveRow]:
-    """Of single models: by dialogues' shares of good turns, and by winner-takes-all; from turns 1 and 3 on."""
+def _effective_rows(group: ComparisonGroup, level: float) -> Iterator[EffectiveRow]:
     if group.kind != "single":
         return
     for first in (1, LATER_SINGLE):
@@ -835,8 +834,7 @@ def _effective_rows(group: ChoiceGroup, level: float) -> Iterator[EffectiveRow]:
                 )
 
 
-def _nothing_ticked(groups: Sequence[ChoiceGroup], level: float) -> Iterator[NothingRow]:
-    """Of each technique and setting with several criteria, per model, in all turns and in those from 3 on."""
+def _nothing_ticked(groups: Sequence[ComparisonGroup], level: float) -> Iterator[NothingRow]:
     singles = [group for group in groups if group.kind == "single"]
     for (technique, setting), found in groupby(singles, key=lambda group: group.family[:2]):
         criteria = list(found)
@@ -875,14 +873,13 @@ def _nothing_ticked(groups: Sequence[ChoiceGroup], level: float) -> Iterator[Not
 # Turns, places and ranges of turns.
 
 
-def _cell(group: ChoiceGroup, column: int, rows: npt.NDArray[np.bool_], level: float) -> dict[str, Any]:
-    """Counts, rate and (of two models) Lin of one model in some turns."""
+def _cell(group: ComparisonGroup, column: int, rows: Flags, level: float) -> dict[str, Any]:
     chosen, workers = group.turns.chosen[rows], group.turns.workers[rows]
     own = chosen[:, column]
     pair_lin = None
     if len(group.models) == 2 and group.kind != "single":
         gaps = own - chosen[:, 1 - column]
-        pair_lin = lin(float((gaps > 0).sum()), float((gaps < 0).sum()))
+        pair_lin = linear_win_rate(float((gaps > 0).sum()), float((gaps < 0).sum()))
     return {**_counts(own), "rate": _share(own, workers, level), "lin": pair_lin}
 
 
@@ -890,8 +887,7 @@ def _counts(chosen: Floats) -> dict[str, int]:
     return {"n": int((~np.isnan(chosen)).sum()), "selected": int(np.nansum(chosen))}
 
 
-def _by_turn(group: ChoiceGroup, level: float) -> Iterator[TurnRow]:
-    """A row a turn and model, clustered by worker; models that were not shown in a turn have none there."""
+def _by_turn(group: ComparisonGroup, level: float) -> Iterator[TurnRow]:
     numbers = group.turns.turns
     for number in np.unique(numbers):
         for column, model in enumerate(group.models):
@@ -900,8 +896,7 @@ def _by_turn(group: ChoiceGroup, level: float) -> Iterator[TurnRow]:
                 yield TurnRow(**_of_group(group), turn=int(number), model=model, **values)
 
 
-def _by_position(group: ChoiceGroup, level: float) -> Iterator[PositionRow]:
-    """Each place for any model, then each model at each place."""
+def _by_position(group: ComparisonGroup, level: float) -> Iterator[PositionRow]:
     places = group.turns.by_position
     for place, chosen in enumerate(places.T, start=1):
         rate = _share(chosen, group.turns.workers, level)
@@ -912,7 +907,7 @@ def _by_position(group: ChoiceGroup, level: float) -> Iterator[PositionRow]:
             yield PositionRow(**_of_group(group), position=place, model=model, **values)
 
 
-def _range_rows(group: ChoiceGroup, first: int, level: float) -> Iterator[RangeRow]:
+def _range_rows(group: ComparisonGroup, first: int, level: float) -> Iterator[RangeRow]:
     """Ties of all models of the group from turn ``first`` on; none of single replies, or where there is no such turn."""
     turns = group.at_turns(first).turns
     if group.kind == "single" or not len(turns.turns):
@@ -935,8 +930,7 @@ def _range_rows(group: ChoiceGroup, first: int, level: float) -> Iterator[RangeR
 # Pairs of models.
 
 
-def _pair_rows(group: ChoiceGroup, first: int, options: Options) -> Iterator[PairRow]:
-    """Each two models that stood side by side, from turn ``first`` on; none where there is no such turn."""
+def _pair_rows(group: ComparisonGroup, first: int, options: Options) -> Iterator[PairRow]:
     if group.kind == "single":
         return
     part = group.at_turns(first)
@@ -979,9 +973,8 @@ def _pair_counts(x: Floats, y: Floats) -> dict[str, Any]:
 
 
 def _pair_rates(
-    x: Floats, y: Floats, dialogues: npt.NDArray[np.int64], workers: Objects, options: Options
+    x: Floats, y: Floats, dialogues: Ints, workers: Objects, options: Options
 ) -> dict[str, Result | Interval]:
-    """Lin, Sqr and WTA of A, from the turns that each won alone in each dialogue, with their bootstrap intervals."""
     size = len(workers)
     wins = np.bincount(dialogues, weights=x > y, minlength=size).astype(float)
     losses = np.bincount(dialogues, weights=x < y, minlength=size).astype(float)
@@ -997,14 +990,13 @@ def _pair_rates(
     return values
 
 
-def _combo_rows(groups: Sequence[ChoiceGroup], tables: Tables, level: float) -> Iterator[ComboRow]:
-    """Of each two models of which one of two replies was picked turn by turn, and whole dialogues were compared."""
+def _combo_rows(groups: Sequence[ComparisonGroup], tables: Tables, level: float) -> Iterator[ComboRow]:
     picked = [g for g in groups if g.kind == "one" and len(g.models) == 2 and g.technique != FREE_FOR_ALL]
     rows = counted_comparisons(tables)
     rows = rows[(rows["dialogue_a"] != rows["dialogue_b"]).to_numpy(dtype=bool)]
     if not picked or rows.empty:
         return
-    rows = oriented(rows)
+    rows = orient_pairs(rows)
     rows = rows[((rows["outcome"] != 0) & rows["setting"].isin(SELF_CHATS)).to_numpy(dtype=bool)]
     of_pair = {tuple(map(str, key)): part for key, part in rows.groupby(["metric", "model_a", "model_b", "setting"])}
     for group in picked:
@@ -1037,7 +1029,7 @@ def _combo_rows(groups: Sequence[ChoiceGroup], tables: Tables, level: float) -> 
 # Tests.
 
 
-def _test_rows(families: Sequence[Sequence[ChoiceGroup]], level: float, first: int = 1) -> list[TestRow]:
+def _test_rows(families: Sequence[Sequence[ComparisonGroup]], level: float, first: int = 1) -> list[TestRow]:
     """Tests of turns ``first`` on, group by group; Holm's correction is over the pairs of all groups of a family."""
     questions = Counter(family[0].family[:2] for family in families)
     rows: list[TestRow] = []
@@ -1059,8 +1051,7 @@ def _superiority(row: TestRow) -> Result:
     return complement(superiority) if row.problem else superiority
 
 
-def _superiorities(groups: Sequence[ChoiceGroup], level: float) -> dict[tuple[str, str], Result]:
-    """Of every two models that met in any of ``groups``, over all turns that showed both."""
+def _superiorities(groups: Sequence[ComparisonGroup], level: float) -> dict[tuple[str, str], Result]:
     together = merged(groups)
     chosen, workers = together.turns.chosen, together.turns.workers
     return {
@@ -1069,7 +1060,7 @@ def _superiorities(groups: Sequence[ChoiceGroup], level: float) -> dict[tuple[st
     }
 
 
-def _left_out_rows(group: ChoiceGroup) -> list[LeftOutRow]:
+def _left_out_rows(group: ComparisonGroup) -> list[LeftOutRow]:
     if group.kind == "single" or len(group.models) < 3:
         return []
     turns, one_pick = group.turns, group.kind == "one"
@@ -1078,7 +1069,7 @@ def _left_out_rows(group: ChoiceGroup) -> list[LeftOutRow]:
     return [LeftOutRow(**_of_group(group), without=left) for left in without]
 
 
-def _patterns(groups: Sequence[ChoiceGroup], level: float) -> Patterns:
+def _patterns(groups: Sequence[ComparisonGroup], level: float) -> Patterns:
     patterns = Patterns()
     for group in groups:
         where = _of_group(group)
@@ -1096,7 +1087,7 @@ def _patterns(groups: Sequence[ChoiceGroup], level: float) -> Patterns:
     return patterns
 
 
-def _anchoring(group: ChoiceGroup, level: float) -> list[Result]:
+def _anchoring(group: ComparisonGroup, level: float) -> list[Result]:
     """The first place against the others; all places at once, as the papers test models, and clustered."""
     places = group.turns.by_position
     known = ~np.isnan(places).any(axis=1)
@@ -1106,8 +1097,7 @@ def _anchoring(group: ChoiceGroup, level: float) -> list[Result]:
     return [first_place(group.turns, level=level), *(test.but(name=ALL_PLACES) for test in both)]
 
 
-def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: float) -> None:
-    """Of each group with several candidates; free-for-alls have them in their own section."""
+def _add_strengths(section: TurnsSection, groups: Sequence[ComparisonGroup], level: float) -> None:
     for group in groups:
         fitted = None if group.technique == FREE_FOR_ALL else turn_strengths(group, level=level)
         if fitted is None:
@@ -1140,12 +1130,11 @@ def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: 
 
 def _summaries(
     section: TurnsSection,
-    groups: Sequence[ChoiceGroup],
+    groups: Sequence[ComparisonGroup],
     pooled: Mapping[Family, PooledAnswer],
     orders: Mapping[Family, ModelOrder],
     level: float,
 ) -> list[Summary]:
-    """An answer for each question, those with most turns first."""
     answers = []
     for family, rows in groupby(section.models, key=lambda row: row.family):
         models = list(rows)
@@ -1206,7 +1195,6 @@ def _summary(
 
 
 def _of_pooled(answer: PooledAnswer, level: float) -> Summary:
-    """The answer where not all models stood side by side; more remarks are still to come."""
     return Summary(
         section="turns",
         **answer.family._asdict(),
@@ -1234,7 +1222,6 @@ def _axis(row: OfQuestion) -> str:
 
 
 def _headline(summaries: Sequence[Summary]) -> str:
-    """What was found for each question, most turns first."""
     if not summaries:
         return "No turn that counts has been answered yet, so nothing can be said about the models."
     named = len(summaries) > 1
@@ -1243,13 +1230,11 @@ def _headline(summaries: Sequence[Summary]) -> str:
     return " ".join(sentences) + (f" {counted(more, 'more comparison')}: see the tables." if more > 0 else "")
 
 
-def _title(row: OfGroup | ChoiceGroup | Summary) -> str:
-    """“sata, sata_user, preference”."""
+def _title(row: OfGroup | ComparisonGroup | Summary) -> str:
     return ", ".join(part for part in (row.technique, row.setting, row.metric) if part)
 
 
 def _one_group(rows: Sequence[ModelRow], pairs: Sequence[TestRow], level: float) -> str:
-    """Of models that all stood side by side: how often each was chosen, and which differ."""
     best, *others = sorted(rows, key=lambda row: (row.rank, row.model))
     verb = f"marked as {best.metric}" if best.problem else "found good" if best.kind == "single" else "chosen"
     first = (
@@ -1263,7 +1248,6 @@ def _one_group(rows: Sequence[ModelRow], pairs: Sequence[TestRow], level: float)
 
 
 def _as_counted(rows: Sequence[ModelRow]) -> str:
-    """Where the rates told are adjusted, that they are, and the others."""
     if not any(row.adjusted for row in rows):
         return ""
     rates = ", ".join(f"{row.model} {percent(row.rate.estimate)}" for row in rows)
@@ -1273,7 +1257,7 @@ def _as_counted(rows: Sequence[ModelRow]) -> str:
 def _interval(row: ModelRow, level: float) -> str:
     if row.told.ci_low is None:
         return f"{counted(row.n_workers, 'worker')}: too few for an interval, at least {MIN_CLUSTERS} are needed"
-    interval = f"{percent(level)} interval {percent_range(row.told.ci_low, row.told.ci_high)}"
+    interval = f"{percent(level)} interval {format_range(row.told.ci_low, row.told.ci_high)}"
     return f"{interval}, clustered by {counted(row.n_workers, 'worker')}"
 
 
@@ -1287,7 +1271,7 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
         return f"they {'differ' if line.differs else 'are statistically tied'} ({pair_p(line)})"
     lines = sorted(map(_line, made), key=lambda line: -(line.gap or 0.0))
     apart = [f"{line.first} from {line.second}" for line in lines if line.differs]
-    smallest = p_words(min(line.p_decides or 0.0 for line in lines))
+    smallest = format_p(min(line.p_decides or 0.0 for line in lines))
     if not apart:
         return f"no pair of {len(made)} differs (Holm's correction, smallest {smallest})"
     more = len(apart) - NAMED_PAIRS
@@ -1299,7 +1283,6 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
 
 
 def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
-    """Of models that met in several groups: how many pairs differ, and the clearest of them with its interval."""
     made = [row for row in pairs if row.test.clustered.p_holm is not None]
     if not made:
         return "Whether the models differ cannot be tested."
@@ -1337,7 +1320,7 @@ def _line(row: TestRow) -> PairLine:
 
 def _remarks(
     section: TurnsSection,
-    groups: Sequence[ChoiceGroup],
+    groups: Sequence[ComparisonGroup],
     odd: Sequence[str],
     own_rival: int,
     of_ranking: Mapping[Family, Sequence[str]],
@@ -1359,8 +1342,7 @@ def _remarks(
     return list(dict.fromkeys([*odd, *alone, *partial, *of_families]))
 
 
-def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[ChoiceGroup]) -> Iterator[str]:
-    """What qualifies the answer to one question."""
+def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     if any(group.problem for group in groups):
         yield "what was marked is a problem of a reply: fewer is better, and the model with the lowest rate is the first."
     for group in groups:
@@ -1406,7 +1388,7 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
             yield from (f"PW combo of {combo.group}: {note}." for note in combo.notes)
 
 
-def _left_out(group: ChoiceGroup, models: Sequence[ModelRow]) -> Iterator[str]:
+def _left_out(group: ComparisonGroup, models: Sequence[ModelRow]) -> Iterator[str]:
     if group.unfinished_turns:
         turns, dialogues = counted(group.unfinished_turns, "turn"), counted(group.unfinished_dialogues, "dialogue")
         rates = ", ".join(f"{row.model} {percent(row.win_rate_with_unfinished)}" for row in models)
@@ -1428,7 +1410,6 @@ def _left_out(group: ChoiceGroup, models: Sequence[ModelRow]) -> Iterator[str]:
 
 
 def _pattern_remarks(patterns: Patterns, family: Family) -> Iterator[str]:
-    """What raters did in some group of models; each kind of test is corrected over the groups of the question."""
     places = [row for row in patterns.anchoring if row.family == family and row.test.name != ALL_PLACES]
     for group, bias, p in _seen([(row.group, row.test) for row in places]):
         more = "more" if (bias.estimate or 0.0) > 0 else "less"
@@ -1446,7 +1427,6 @@ def _pattern_remarks(patterns: Patterns, family: Family) -> Iterator[str]:
 
 
 def _seen(tests: Sequence[tuple[str, Result]]) -> Iterator[tuple[str, Result, str]]:
-    """Of a test in each group those that are significant after Holm's correction: where, the test, and its p in words."""
     made = [(group, test) for group, test in tests if test.n]
     for (group, test), p in zip(made, holm([test.p_value for _, test in made]), strict=True):
         if p is not None and p < ALPHA:
@@ -1684,7 +1664,6 @@ def _papers_tests(tests: Sequence[TestRow]) -> list[str]:
 
 
 def _captions(models: Sequence[ModelRow]) -> dict[tuple[Family, str], str]:
-    """How the captions of a group's figures end: with the question where there are several, and the group likewise."""
     groups: dict[Family, set[str]] = {}
     for row in models:
         groups.setdefault(row.family, set()).add(row.group)
@@ -1709,7 +1688,6 @@ def _win_rate_figure(number: int, of: str, models: Sequence[ModelRow]) -> list[I
 
 
 def _turn_curves(number: int, of: str, rows: Sequence[TurnRow]) -> Iterator[CurveFigure]:
-    """A line a model, where there are several turns."""
     if len({row.turn for row in rows}) < 2:
         return
     by_model = {model: [row for row in rows if row.model == model] for model in sorted({row.model for row in rows})}
@@ -1728,14 +1706,12 @@ def _turn_curves(number: int, of: str, rows: Sequence[TurnRow]) -> Iterator[Curv
 
 
 def _p_matrix(number: int, of: str, models: Sequence[ModelRow], tests: Sequence[TestRow]) -> HeatFigure:
-    """Clustered p of each pair after Holm's correction."""
     title = f"p of each pair, clustered by worker, Holm's correction{of}"
     p_values = {_two(row.test): row.test.clustered.p_holm for row in tests if row.test.of_pair}
     return p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
 
 
 def _strength_figure(number: int, of: str, rows: Sequence[StrengthRow]) -> list[IntervalFigure]:
-    """Of more than two models, the strongest first."""
     known = [row for row in rows if row.strength.estimate is not None]
     known.sort(key=lambda row: -(row.strength.estimate or 0.0))
     return interval_figures(

@@ -38,12 +38,11 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtr, stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Floats, Objects
 from parlai_humaneval.statistics.core import proportions as extreme_rates
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.proportions import ClusteredRate, DeviationTest, share_test
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
-
-Floats = npt.NDArray[np.float64]
 
 MIN_CLUSTERS = 3
 """Below it there is no clustered interval and no p-value."""
@@ -67,7 +66,7 @@ Limits = tuple[float, float] | None
 CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
 
 
-def too_few(cluster: str = "worker") -> str:
+def too_few_clusters(cluster: str = "worker") -> str:
     """Said in place of an interval and a p-value."""
     return f"too few {cluster}s for an interval and a p-value (at least {MIN_CLUSTERS} are needed)"
 
@@ -165,7 +164,7 @@ def clustered_share(
     share = float(sums.numerators.sum()) / total
     base = base.but(estimate=share)
     if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster),))
+        return base.but(notes=(too_few_clusters(cluster),))
     observed = Deviations(share, (sums.numerators - share * sums.denominators) / total, sums.denominators / total)
     of_rates = bool((sums.numerators >= 0).all() and (sums.numerators <= sums.denominators + 1e-9).all())
     counts = ClusteredRate.of(np.minimum(sums.numerators, sums.denominators), sums.denominators) if of_rates else None
@@ -187,7 +186,7 @@ def _as_share(by_signs: Result, observed: Deviations, counts: ClusteredRate, nul
         p_value=tested.p_value,
         method=f"{by_signs.method}; near 0 and 1 {BINOMIAL}",
         source=f"{by_signs.source}; {extreme_rates.SOURCE}",
-        notes=few_notes(len(observed.parts), cluster, observed.weights),
+        notes=small_sample_notes(len(observed.parts), cluster, observed.weights),
     )
 
 
@@ -313,7 +312,11 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
     ``limits``: between which the estimate must lie. ``statistic`` and ``standard_error`` are those of the CR1 variance.
     """
     if not observed.varies:
-        return _of_agreeing(base, observed, null, cluster)
+        # All clusters say the same: no interval can be estimated, but their signs can be flipped.
+        agreed = base.but(notes=(*base.notes, f"all {cluster}s {AGREE}"))
+        if null is None:
+            return agreed
+        return agreed.but(p_value=observed.p_value(null), method=base.method.replace(FLIPPED, EXACT_FLIPS))
     groups, error = len(observed.parts), standard_error(observed.parts)
     p, low, high = observed.test(null, base.level)
     unbounded = limits is None and not np.isfinite([low, high]).all()
@@ -327,17 +330,9 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
         ci_high=None if unbounded else high,
         statistic=None if null is None else (observed.estimate - null) / error,
         p_value=p,
-        notes=(*base.notes, *few_notes(groups, cluster, observed.weights), *notes, *cut),
+        notes=(*base.notes, *small_sample_notes(groups, cluster, observed.weights), *notes, *cut),
         details={**base.details, "standard_error": error, **by_t},
     )
-
-
-def _of_agreeing(base: Result, observed: Deviations, null: float | None, cluster: str) -> Result:
-    """All clusters say the same: no interval can be estimated, but their signs can be flipped."""
-    agreed = base.but(notes=(*base.notes, f"all {cluster}s {AGREE}"))
-    if null is None:
-        return agreed
-    return agreed.but(p_value=observed.p_value(null), method=base.method.replace(FLIPPED, EXACT_FLIPS))
 
 
 def not_below(result: Result, least: float, null: float | None) -> Result:
@@ -357,7 +352,7 @@ def effective_clusters(sizes: npt.ArrayLike) -> float:
     return float(n.sum()) ** 2 / squares if squares else 0.0
 
 
-def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
+def small_sample_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
     """What to say of an interval that rests on few clusters, or on few large ones; often nothing.
 
     ``sizes``: number of observations of each. Where they differ much, the interval rests on a few of them, however many
@@ -425,7 +420,7 @@ def cluster_bootstrap(
     return float(low), float(high)
 
 
-def _times_drawn(rng: np.random.Generator, sizes: npt.NDArray[np.intp], draws: int) -> Floats:
+def _times_drawn(rng: np.random.Generator, sizes: Codes, draws: int) -> Floats:
     """Resamples × kinds: how many clusters of each kind were drawn, of which there are ``sizes``.
 
     A multinomial draw of a kind takes about as long as ten clusters that are drawn one by one and counted.
@@ -493,18 +488,14 @@ def with_dispersion(
     return result.but(details={**result.details, RATIO: ratio, P_LESS: float(chdtr(df, ratio * df))})
 
 
-def decided_wins(
-    outcomes: npt.ArrayLike, clusters: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
+def decided_wins(outcomes: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, Objects]:
     """1 where the first of two models won and 0 where the second did, without ties; and the clusters of these."""
     signs = np.asarray(outcomes, dtype=float)
     decided = signs != 0
     return (signs[decided] > 0).astype(float), np.asarray(clusters, dtype=object)[decided]
 
 
-def _influence(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, sign: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
+def _influence(values: npt.ArrayLike, clusters: npt.ArrayLike, sign: float) -> tuple[Floats, Objects]:
     """What each observation adds to the error of a mean, or of a difference of two."""
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)

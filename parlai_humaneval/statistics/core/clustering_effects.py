@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc, fdtri, nctdtr, ndtr, ndtri, stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Floats, Objects
 from parlai_humaneval.statistics.core.result import Result, check_level
 
-Floats = npt.NDArray[np.float64]
 NEGATIVE = (
     "the estimate is negative: in these data answers of one {cluster} differ more than those of different ones; it may "
     "be chance"
@@ -26,8 +26,7 @@ _BEYOND = 1e6
 _EXACT = 1e-13  # how far a root may be from the true one, as a share of it
 
 
-def _codes(clusters: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
-    """Number the clusters in the order of their first observations."""
+def _codes(clusters: Objects) -> Codes:
     import pandas as pd  # planning takes the design effect from here, and would wait for pandas
 
     return pd.factorize(clusters)[0]
@@ -95,7 +94,7 @@ class Clustered:
     """Observations (nan does not count), what each belongs to, and how much all of them count beside other samples."""
 
     values: Floats
-    clusters: npt.NDArray[np.object_]
+    clusters: Objects
     weight: float = 1
 
     def known(self) -> Clustered:
@@ -211,7 +210,6 @@ def pooled_intraclass_correlation(
 
 
 def _impossible(values: Sequence[Floats], sizes: Sequence[Floats], cluster: str) -> str | None:
-    """Why there is no ICC."""
     if not any(y.size for y in values):
         return "no observations: nothing can be estimated"
     if max(of.size for of in sizes) < 2:
@@ -223,7 +221,7 @@ def _impossible(values: Sequence[Floats], sizes: Sequence[Floats], cluster: str)
     return None
 
 
-def _squares(y: Floats, codes: npt.NDArray[np.intp], sizes: Floats, weight: float) -> _Squares:
+def _squares(y: Floats, codes: Codes, sizes: Floats, weight: float) -> _Squares:
     n, groups = y.size, sizes.size
     means = np.bincount(codes, weights=y) / sizes
     return _Squares(

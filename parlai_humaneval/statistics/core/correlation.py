@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.result import Result
 
 Kind = Literal["pearson", "spearman"]
@@ -109,9 +110,6 @@ def criteria_correlations(scores: Scores, criteria: Sequence[str], kind: Kind = 
     return matrix
 
 
-Floats = npt.NDArray[np.float64]
-
-
 def kendall_tau_b(x: npt.ArrayLike, y: npt.ArrayLike) -> float | None:
     """τ-b of two equally long lists; None where one of them ties everything.
 
@@ -202,7 +200,9 @@ def rater_pairs(ratings: pd.DataFrame, *, min_models: int = MIN_MODELS, min_cell
     x = table.to_numpy(dtype=float)
     known = (~np.isnan(x)).astype(float)
     models = pd.factorize(table.columns.get_level_values("model"))[0]
-    met = _met(known, models)
+    # Workers × models: 1 where the worker rated the model at all.
+    columns = np.eye(int(models.max(initial=-1)) + 1)[models]
+    met = np.asarray((known @ columns > 0).astype(float))
     x = np.where(known > 0, x - 50.0, 0.0)  # near the middle, so that sums of squares do not cancel
     correlations, paired = [], np.zeros(len(x), dtype=bool)
     for start in range(0, len(x), _WORKERS_AT_ONCE):
@@ -215,12 +215,6 @@ def rater_pairs(ratings: pd.DataFrame, *, min_models: int = MIN_MODELS, min_cell
         paired[rows] |= there.any(axis=1)
         paired |= there.any(axis=0)
     return RaterPairs(np.concatenate(correlations) if correlations else np.zeros(0), int(paired.sum()))
-
-
-def _met(known: Floats, models: npt.NDArray[np.int_]) -> Floats:
-    """Workers × models: 1 where the worker rated the model at all."""
-    columns = np.eye(int(models.max(initial=-1)) + 1)[models]
-    return np.asarray((known @ columns > 0).astype(float))
 
 
 def _correlations(x: Floats, known_x: Floats, y: Floats, known_y: Floats, min_cells: int) -> Floats:

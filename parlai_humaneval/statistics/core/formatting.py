@@ -10,7 +10,7 @@ ABSENT = "–"
 MINUS = "−"
 
 
-def number_words(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Three decimals, or the dash where there is no value."""
     return ABSENT if value is None else unsigned_zero(f"{value:.3f}").replace("-", MINUS)
 
@@ -20,7 +20,7 @@ def unsigned_zero(text: str) -> str:
     return text if any(digit in text for digit in "123456789") else text.removeprefix("-")
 
 
-def p_words(p: float | None) -> str:
+def format_p(p: float | None) -> str:
     """“p = .043”: rounded, without the leading zero; very small ones as “p < .0001”."""
     return "p cannot be estimated" if p is None else f"p {p_relation(p)}"
 
@@ -44,7 +44,7 @@ def percent(share: float | None) -> str:
     return ABSENT if share is None else unsigned_zero(f"{100 * share:.0f} %").replace("-", MINUS)
 
 
-def percent_range(low: float | None, high: float | None) -> str:
+def format_range(low: float | None, high: float | None) -> str:
     """“59–76 %”, “−19 to 73 %”, or the dash where the interval cannot be estimated."""
     if low is None or high is None:
         return ABSENT

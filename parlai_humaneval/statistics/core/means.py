@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
@@ -17,13 +18,11 @@ from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
     least_p,
-    too_few,
+    too_few_clusters,
     with_sign_flips,
 )
 from parlai_humaneval.statistics.core.once_each import once_each
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null
-
-Floats = npt.NDArray[np.float64]
 
 
 def clustered_mean(
@@ -119,13 +118,13 @@ def clustered_difference(
     return _with_interval(difference, parts, weights, total, name, 0.0, limits, level, cluster, least)
 
 
-def _counted(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.object_]]:
+def _counted(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, Objects]:
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)
     return y[known], np.asarray(clusters, dtype=object)[known]
 
 
-def _by_cluster(influence: Floats, clusters: npt.NDArray[np.object_]) -> Floats:
+def _by_cluster(influence: Floats, clusters: Objects) -> Floats:
     codes, names = pd.factorize(clusters)
     return np.bincount(codes, weights=influence, minlength=len(names)).astype(float)
 
@@ -161,7 +160,7 @@ def _with_interval(
         p = None if null is None else 1.0
         return base.but(p_value=p, notes=("no observations: nothing can be estimated",))
     if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster),))
+        return base.but(notes=(too_few_clusters(cluster),))
     return with_sign_flips(base, Deviations(estimate, parts, weights, least), null, cluster, limits)
 
 

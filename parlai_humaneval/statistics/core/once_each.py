@@ -15,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core.result import Result
-
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 
 VALUE, LOW, HIGH, P, P_HOLM = "per_worker", "per_worker_low", "per_worker_high", "p_per_worker", "p_per_worker_holm"
 """Details of a result: the estimate in which every worker counts once, its interval, its p, and that after Holm."""

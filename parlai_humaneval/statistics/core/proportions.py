@@ -25,9 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaln, expit, logit
 
+from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.statistics.core.sign_flip import EXACT_CLUSTERS
-
-Floats = npt.NDArray[np.float64]
 
 NEAR = 0.18
 """Hypotheses nearer to 0 or 1 are tested here, others by the sign-flip test; no baseline that people choose is at it."""
@@ -92,7 +91,7 @@ class ClusteredRate:
         return np.asarray(expit(alike) * np.clip(gained / _WORTH_A_PARAMETER - 0.5, 0.0, 1.0))
 
 
-def _tops_of_parabolas(at: Floats, values: Floats, best: npt.NDArray[np.intp]) -> Floats:
+def _tops_of_parabolas(at: Floats, values: Floats, best: Codes) -> Floats:
     """Where the parabola through the best of the grid and its neighbours is highest, so that p has no steps."""
     middle = np.clip(best, 1, len(at) - 2)
     rows = np.arange(len(values))

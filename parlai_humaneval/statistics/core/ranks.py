@@ -21,11 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.statistics.core.result import Result
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int_]
-Mask = npt.NDArray[np.bool_]
 Alternative = Literal["two-sided", "less", "greater"]
 Method = Literal["exact", "asymptotic"]
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -146,7 +144,7 @@ def rank_sums(values: npt.ArrayLike, is_first: npt.ArrayLike, groups: npt.ArrayL
     return RankSums(n, m, u, p_less)
 
 
-def _make_exact(p_less: Floats, exact: Mask, n: Ints, m: Ints, u: Floats) -> None:
+def _make_exact(p_less: Floats, exact: Flags, n: Ints, m: Ints, u: Floats) -> None:
     """Put P(U ≤ u) into the groups that are ``exact``: those of equal sizes share one distribution."""
     for first, second in np.unique(np.stack([n[exact], m[exact]], axis=1), axis=0):
         same = exact & (n == first) & (m == second)
@@ -182,14 +180,13 @@ def _ranks(y: Floats, code: npt.NDArray[np.int_], n_groups: int) -> tuple[Floats
     return np.asarray(middle[tie] - starts), sums.astype(float)
 
 
-RankInts = npt.NDArray[np.int64]
 Range = tuple[int, int]
 
 _SLACK = 1e-9
 """Takes rounding from shares: a cut of 1.0000000000000009 or 0.9999999999999998 ranks is a cut of one."""
 
 
-def ranks_of(scores: npt.ArrayLike) -> RankInts:
+def ranks_of(scores: npt.ArrayLike) -> Ints:
     """Rank of each model in each replicate, best 1; equal scores share the better rank.
 
     ``scores``: replicates × models, more is better.
@@ -197,7 +194,7 @@ def ranks_of(scores: npt.ArrayLike) -> RankInts:
     values = np.asarray(scores, dtype=float)
     if values.ndim != 2:
         raise ValueError("scores must be a table: a row a replicate, a column a model.")
-    better: RankInts = (values[:, None, :] > values[:, :, None]).sum(axis=2).astype(np.int64)
+    better: Ints = (values[:, None, :] > values[:, :, None]).sum(axis=2).astype(np.int64)
     return better + 1
 
 
@@ -266,7 +263,7 @@ def rank_clusters(ranges: Mapping[str, tuple[int, int]]) -> list[list[str]]:
     return found
 
 
-def _ordered(ranks: npt.ArrayLike, level: float) -> npt.NDArray[np.float64]:
+def _ordered(ranks: npt.ArrayLike, level: float) -> Floats:
     if not 0 < level < 1:
         raise ValueError(f"level {level}: expected a share between 0 and 1, such as .95.")
     values = np.asarray(ranks, dtype=float).ravel()

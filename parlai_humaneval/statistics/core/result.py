@@ -6,15 +6,14 @@ What public functions are asked for, checked: a wrong argument must not come bac
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from parlai_humaneval.statistics.core.formatting import number_words, p_words
+from parlai_humaneval.statistics.core.formatting import format_number, format_p
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 def check_level(level: float) -> None:
@@ -110,15 +109,15 @@ class Result(BaseModel):
         return self.p_value if self.p_holm is None else self.p_holm
 
     def __str__(self) -> str:
-        parts = [f"{self.name}: {number_words(self.estimate)}"]
+        parts = [f"{self.name}: {format_number(self.estimate)}"]
         if self.ci_low is not None and self.ci_high is not None:
-            parts.append(f"{self.level:.0%} interval {number_words(self.ci_low)} to {number_words(self.ci_high)}")
+            parts.append(f"{self.level:.0%} interval {format_number(self.ci_low)} to {format_number(self.ci_high)}")
         if self.statistic is not None:
-            parts.append(f"statistic {number_words(self.statistic)}")
+            parts.append(f"statistic {format_number(self.statistic)}")
         if self.p_value is not None:
-            parts.append(p_words(self.p_value))
+            parts.append(format_p(self.p_value))
         if self.p_holm is not None:
-            parts.append(f"Holm {p_words(self.p_holm)}")
+            parts.append(f"Holm {format_p(self.p_holm)}")
         return ", ".join([*parts, f"n = {self.n} [{self.method}]"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,22 +136,3 @@ class Result(BaseModel):
         lines += [f"  note: {text}" for text in self.notes]
         lines += [f"  {key}: {value}" for key, value in self.details.items()]
         return "\n".join(lines)
-
-
-_NUMBERS = ("estimate", "ci_low", "ci_high", "level", "statistic", "p_value", "p_holm")
-_COLUMNS = ("name", *_NUMBERS, "n", "method", "assumptions", "source", "notes")
-
-
-def results_table(results: Sequence[Result]) -> pd.DataFrame:
-    """A row per result; texts of several parts are joined by "; ", missing numbers are ``pd.NA``.
-
-    >>> table = results_table([Result(name='win rate', estimate=0.6, n=10, method='share')])
-    >>> table[['name', 'estimate', 'n']].astype(object).iloc[0].tolist()
-    ['win rate', 0.6, 10]
-    """
-    import pandas as pd  # planning has results too, and would wait for pandas
-
-    rows = [{**r.to_dict(), "assumptions": "; ".join(r.assumptions), "notes": "; ".join(r.notes)} for r in results]
-    table: pd.DataFrame = pd.DataFrame(rows, columns=list(_COLUMNS))
-    nullable: pd.DataFrame = table.astype({**dict.fromkeys(_NUMBERS, "Float64"), "n": "Int64"})
-    return nullable

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, stdtr
 
-Floats = npt.NDArray[np.float64]
+from parlai_humaneval._util.arrays import Floats, Ints
 
 SOURCE = "Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting; Ville 1939"
 PRIOR_VARIANCE = 0.05
@@ -256,7 +256,7 @@ class _Hedged:
         return _evidence((y - mean) * self.answered, np.minimum(self.stakes, most), self.bets)
 
 
-def _lowest(y: Floats, hedged: _Hedged, bar: float, looks: npt.NDArray[np.int64]) -> Floats:
+def _lowest(y: Floats, hedged: _Hedged, bar: float, looks: Ints) -> Floats:
     """At each look the smallest mean against which the evidence never reached ``bar``: found by halving."""
     low, high = np.zeros(len(looks)), np.ones(len(looks))
     while looks.size and (high - low).max() > 1e-4:
@@ -276,7 +276,6 @@ def _stakes(bets: Bets, y: Floats, n: Floats, given: Floats) -> Floats:
 
 
 def _evidence(outcomes: Floats, stakes: Floats, bets: Bets) -> Floats:
-    """What the capital is worth after each of ``outcomes``."""
     logs = np.cumsum(np.log1p(stakes * outcomes[:, None]), axis=0)
     return np.asarray(np.exp(np.minimum(logs, 460.0)) @ bets.weights, dtype=float)
 
@@ -287,8 +286,6 @@ def _shares(shares: npt.ArrayLike) -> Floats:
         raise ValueError("shares must be a list of numbers from 0 to 1, one of each worker, with nothing missing")
     return y
 
-
-Ints = npt.NDArray[np.int64]
 
 SEQUENTIAL_SOURCE = (
     "Robbins 1970, Statistical methods related to the law of the iterated logarithm; "

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, gammaln, ndtri, xlog1py, xlogy
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.result import Result, check_level
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 INDEPENDENT = "all turns are independent of each other, also those of one dialogue and one worker"
 _AS_LIKELY = 1 + 1e-7  # as scipy's binomtest: outcomes that differ by rounding alone are equally likely
@@ -157,45 +154,6 @@ def binomial_test(k: int, n: int, p: float = 0.5, *, name: str = "share", level:
         assumptions=(INDEPENDENT,),
         source="Smith et al. 2022, App. C.7",
         notes=() if n else ("no observations: nothing can be estimated",),
-    )
-
-
-def success_rate(
-    k: int,
-    n: int,
-    *,
-    interval: Literal["wilson", "wald"] = "wilson",
-    name: str = "success rate",
-    level: float = 0.95,
-) -> Result:
-    """The share ``k`` of ``n`` turns in which a single model's reply was found good; an estimate, tested against nothing.
-
-    ``interval``: Wilson's (1927), which holds its coverage near 0 and 1 too, or Wald's as Liu et al. 2023 print it.
-    Both take all turns as independent: give a clustered interval beside them.
-
-    Raises:
-        ValueError: not 0 ≤ k ≤ n.
-
-    Assumes independent turns.
-
-    Source: Wilson 1927; Liu et al. 2023, Table 6.
-
-    >>> print(success_rate(84, 100))
-    success rate: 0.840, 95% interval 0.756 to 0.899, n = 100 [Wilson interval]
-    """
-    low, high = (wilson_interval if interval == "wilson" else wald_interval)(k, n, level) or (None, None)
-    return Result(
-        name=name,
-        estimate=k / n if n else None,
-        ci_low=low,
-        ci_high=high,
-        level=level,
-        n=n,
-        method="Wilson interval" if interval == "wilson" else "Wald interval",
-        assumptions=(INDEPENDENT,),
-        source="Wilson 1927" if interval == "wilson" else "Liu et al. 2023, Table 6",
-        notes=() if n else ("no observations: nothing can be estimated",),
-        details={"successes": k},
     )
 
 

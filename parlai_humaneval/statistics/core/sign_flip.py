@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-Floats = npt.NDArray[np.float64]
+from parlai_humaneval._util.arrays import Floats
 
 EXACT_CLUSTERS = 12
 """Up to so many all assignments of signs are tried."""

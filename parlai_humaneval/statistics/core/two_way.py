@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Flags, Floats
 from parlai_humaneval.statistics.core.clustered import (
     EXACT_FLIPS,
     FLIPPED_CLUSTERS,
@@ -37,18 +38,15 @@ from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
     effective_clusters,
-    few_notes,
     least_p,
     limited,
     not_below,
-    too_few,
+    small_sample_notes,
+    too_few_clusters,
 )
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.once_each import answer_weights
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 FEW_DIALOGUES, FEW_OF_A_MODEL = 20, 10
 """Below so many (effective) dialogues, or so many of a model, the answer is said to be about these dialogues."""
@@ -244,7 +242,7 @@ def by_both(
         method=BY_BOTH,
         assumptions=("answers without a common worker or dialogue are independent",),
         source=CROSSED_SOURCE,
-        notes=(*few_notes(len(of_workers), "worker", of_workers), *_few_notes(few), *tested.notes),
+        notes=(*small_sample_notes(len(of_workers), "worker", of_workers), *_few_notes(few), *tested.notes),
         details={**tested.details, **_number_of(dialogues), **few, "p_by_worker": by_worker.p_value},
     )
 
@@ -300,7 +298,7 @@ def two_way_share(
         details={"n_first": groups[0], "n_second": groups[1], "null": null},
     )
     if min(groups) < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster),))
+        return base.but(notes=(too_few_clusters(cluster),))
     tested = _tested(base, (x - share * n) / total, clusterings, n, null, SHARE_LIMITS, share=True)
     if tested is None:  # the fewer of both count, one answer each
         fewest = min(clusterings, key=lambda codes: int(codes.max()))
@@ -308,7 +306,7 @@ def two_way_share(
         return alike.but(details={**base.details, **alike.details})
     tested = not_below(tested, 2.0 ** (1 - min(groups)) if min(groups) >= FLIPPED_CLUSTERS else 0.0, null)
     sums = min((np.bincount(codes, weights=n) for codes in clusterings), key=effective_clusters)
-    return tested.but(notes=(*few_notes(min(groups), cluster, sums), *tested.notes))
+    return tested.but(notes=(*small_sample_notes(min(groups), cluster, sums), *tested.notes))
 
 
 def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
@@ -480,7 +478,7 @@ def _number_of(dialogues: Sequence[npt.ArrayLike]) -> dict[str, int]:
     return {"n_dialogues": len(pd.unique(names))}
 
 
-def _known(values: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _known(values: npt.ArrayLike) -> tuple[Floats, Flags]:
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)
     return y[known], known
@@ -492,7 +490,6 @@ def _codes(clusters: npt.ArrayLike) -> Codes:
 
 
 def _common(clusterings: Sequence[Codes]) -> Codes:
-    """What shares a cluster in all of them has one number."""
     first, *others = clusterings
     for other in others:
         codes, _ = pd.factorize(first * (other.max() + 1) + other)
@@ -510,7 +507,6 @@ def _unlike(clusterings: Sequence[Codes]) -> list[Codes]:
 
 
 def _inside(inner: Codes, outer: Codes) -> bool:
-    """Whether no cluster of ``inner`` reaches into two of ``outer``."""
     return bool(_common([inner, outer]).max() == inner.max())
 
 

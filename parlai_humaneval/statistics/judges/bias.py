@@ -10,16 +10,13 @@ import json
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import is_turn, oriented
+from parlai_humaneval.statistics.preference.pairs import is_turn, orient_pairs
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set
-
-Floats = npt.NDArray[np.float64]
 
 SOURCE = "Zheng et al. 2023, §3.3"
 OF_CHOICE = ["worker", "technique", "setting", "metric", "thing", "order"]
@@ -154,9 +151,8 @@ def _of_turns(turns: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_whole(comparisons: pd.DataFrame, lengths: Mapping[str, int]) -> pd.DataFrame:
-    """Verdicts on two partners, and choices between two dialogues."""
     rows = comparisons[finished(comparisons) & ~is_set(comparisons, "automatic")]
-    rows = oriented(rows[~is_turn(rows)])
+    rows = orient_pairs(rows[~is_turn(rows)])
     outcome, first_a = rows["outcome"].to_numpy(dtype=float), rows["first_a"].to_numpy(dtype=float)
     decided = outcome != 0
     first = np.where(decided, np.where(outcome > 0, first_a, 1 - first_a), np.nan)

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.core.two_way import Codes, numbered
-from parlai_humaneval.statistics.judges.prediction_powered import Evidence, Floats
-
-Objects = npt.NDArray[np.object_]
+from parlai_humaneval._util.arrays import Codes, Flags, Floats, Objects
+from parlai_humaneval.statistics.core.two_way import numbered
+from parlai_humaneval.statistics.judges.prediction_powered import Evidence
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Matched:
     dialogues_of_all: tuple[Codes, Codes]
 
     @property
-    def known(self) -> npt.NDArray[np.bool_]:
+    def known(self) -> Flags:
         """Which of people's answers the judge has answered, too."""
         return np.asarray(self.on_people >= 0)
 

@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented
+from parlai_humaneval._util.arrays import Flags, Objects
+from parlai_humaneval.statistics.preference.pairs import counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.likert import likert_rows
 from parlai_humaneval.statistics.ratings.sliders import assessed
-from parlai_humaneval.tables.choices import READ_AGAIN, ChoiceGroup, choice_groups, own_dialogues
-from parlai_humaneval.tables.columns import TableError, TableName, Tables
+from parlai_humaneval.tables.choices import READ_AGAIN, ComparisonGroup, choice_groups, first_hand_dialogues
+from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.filters import finished
-from parlai_humaneval.tables.schema import HUMAN
-
-Mask = npt.NDArray[np.bool_]
+from parlai_humaneval.tables.schema import HUMAN, TableName
 
 JUDGE, RATER_KIND = "judge", "rater_kind"
 """Rows whose column ``rater_kind`` holds it are a judge's, and no people's."""
@@ -47,15 +45,21 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
         people, judged = _only(tables, lambda rows: ~_is_judge(rows)), judge
     if not _workers(people):
         raise TableError(
-            "tables: no answers of people: give tables with comparisons, turns, ratings or segments that people filled"
+            "no answers of people",
+            where="tables",
+            try_="give tables with comparisons, turns, ratings or segments that people filled",
         )
     if not _workers(judged):
-        raise TableError("judge: its tables hold no answers: give tables that the judge filled, of the same columns")
+        raise TableError(
+            "its tables hold no answers", where="judge", try_="give tables that the judge filled, of the same columns"
+        )
     both = _workers(people) & _workers(judged)
     if both:
         raise TableError(
-            f"judge: {sorted(both)[0]!r} stands among people and among judges, so that the same rows would count as both: "
-            "give people's rows as tables and the judge's as judge, or the tables of all and the judge's name as judge"
+            f"{sorted(both)[0]!r} stands among people and among judges, so that the same rows would count as both",
+            where="judge",
+            try_="give people's rows as tables and the judge's as judge, or the tables of all and the judge's "
+            "name as judge",
         )
     return people, _as_first_hand(judged)
 
@@ -65,12 +69,11 @@ def _check_kinds(tables: object, judge: object) -> None:
         if not isinstance(value, kinds):
             or_name = ", or the name under which the judge stands in tables" if name == "judge" else ""
             raise TableError(
-                f"{name}: expected Tables, as read_tables(folder) gives them{or_name}; not {type(value).__name__}"
+                f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
             )
 
 
 def _named(tables: Tables, judge: str) -> Tables:
-    """The rows of the judge of that name: of the tables of judges that stand beside people's, else among these."""
     beside = tables.judges
     for place in (beside, tables):
         if place is not None and judge in _workers(place):
@@ -79,18 +82,18 @@ def _named(tables: Tables, judge: str) -> Tables:
     raise TableError(f"judge {judge!r}: no row of the tables is by a worker or judge of that name{names}")
 
 
-def _only(tables: Tables, keep: Callable[[pd.DataFrame], Mask]) -> Tables:
+def _only(tables: Tables, keep: Callable[[pd.DataFrame], Flags]) -> Tables:
     frames = {name: getattr(tables, name) for name in get_args(TableName)}
     return replace(tables, **{name: rows[keep(rows)] for name, rows in frames.items()})
 
 
-def _is_judge(rows: pd.DataFrame) -> Mask:
+def _is_judge(rows: pd.DataFrame) -> Flags:
     if RATER_KIND not in rows.columns:
         return np.zeros(len(rows), dtype=bool)
     return np.asarray(rows[RATER_KIND].eq(JUDGE).fillna(False), dtype=bool)
 
 
-def _others(rows: pd.DataFrame, judge: str) -> Mask:
+def _others(rows: pd.DataFrame, judge: str) -> Flags:
     return np.asarray(rows["worker_id"].ne(judge), dtype=bool)
 
 
@@ -125,7 +128,7 @@ def compared(tables: Tables) -> pd.DataFrame:
     ``item`` names what was compared, alike for whoever judged it; ``outcome``: 1 the first model won, −1 the second, 0 a
     tie. Comparisons of turns are taken from the table of turns, where there is one.
     """
-    rows = oriented(counted_comparisons(tables))
+    rows = orient_pairs(counted_comparisons(tables))
     of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
     rows = rows[~of_turns]
     rows = rows.assign(item=_items(rows), n_models=rows["n_models"].fillna(2))
@@ -137,7 +140,6 @@ def compared(tables: Tables) -> pd.DataFrame:
 
 
 def _items(rows: pd.DataFrame) -> pd.Series[Any]:
-    """Two dialogues by their names; a turn by dialogue and number; else as the table names them."""
     dialogue, turn = rows["dialogue_a"], rows["turn"].astype("Int64").astype(object)
     of_two = (rows["kind"] == "dialogue") & dialogue.notna() & rows["dialogue_b"].notna()
     named = rows["item_id"].where(~of_two, dialogue + " | " + rows["dialogue_b"])
@@ -147,8 +149,8 @@ def _items(rows: pd.DataFrame) -> pd.Series[Any]:
     return verdict
 
 
-def _pairs(group: ChoiceGroup) -> Iterator[pd.DataFrame]:
-    turns, dialogues = group.turns, own_dialogues(group)
+def _pairs(group: ComparisonGroup) -> Iterator[pd.DataFrame]:
+    turns, dialogues = group.turns, first_hand_dialogues(group)
     items = _turn_items(group)
     order = sorted(range(len(turns.models)), key=lambda place: turns.models[place])
     n_models = (~np.isnan(turns.chosen)).sum(axis=1)
@@ -175,8 +177,8 @@ def _pairs(group: ChoiceGroup) -> Iterator[pd.DataFrame]:
             )
 
 
-def _turn_items(group: ChoiceGroup) -> npt.NDArray[np.object_]:
-    pairs = zip(own_dialogues(group), group.turns.turns, strict=True)
+def _turn_items(group: ComparisonGroup) -> Objects:
+    pairs = zip(first_hand_dialogues(group), group.turns.turns, strict=True)
     return np.array([f"{dialogue}:{turn:g}" for dialogue, turn in pairs], dtype=object)
 
 
@@ -215,7 +217,7 @@ def _good_turns(tables: Tables) -> Iterator[pd.DataFrame]:
     for group in choice_groups(tables):
         if group.kind != "single":
             continue
-        dialogues, items = own_dialogues(group), _turn_items(group)
+        dialogues, items = first_hand_dialogues(group), _turn_items(group)
         for number, model in enumerate(group.models):
             good = group.good[:, number]
             known = ~np.isnan(good)

@@ -17,22 +17,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
-from parlai_humaneval.statistics.core.clustered import NO_VARIANCE, Limits, effective_clusters, few_notes
+from parlai_humaneval._util.arrays import Codes, Floats
+from parlai_humaneval.statistics.core.clustered import NO_VARIANCE, Limits, effective_clusters, small_sample_notes
 from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.core.two_way import (
     ABOUT_THESE,
     OF_BOTH,
-    Codes,
     are_reused,
     by_t,
     dialogue_covariances,
     either_side_covariances,
 )
 
-Floats = npt.NDArray[np.float64]
 Ends = tuple[Codes, Codes]
 """Dialogues of the first and of the second side, numbered alike; the same where there is one."""
 
@@ -256,8 +254,8 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
         return _alone(question)
     sizes = np.bincount(evidence.workers, weights=question.sizes)
     about = (note for note in people.notes if note.startswith(ABOUT_THESE))
-    notes = (*few_notes(int((sizes > 0).sum()), "worker", sizes), *about, *result.notes)
-    return _told(result.but(notes=notes), question, power, gain)
+    notes = (*small_sample_notes(int((sizes > 0).sum()), "worker", sizes), *about, *result.notes)
+    return _with_human_result(result.but(notes=notes), question, power, gain)
 
 
 def _half(error: float, df: float, level: float) -> float:
@@ -272,11 +270,10 @@ def _alone(
     question: Question, why: str = "the judge does not make people's answer more exact: it is theirs alone"
 ) -> Result:
     people = question.people.but(p_holm=None, notes=(*question.people.notes, why))
-    return _told(people, question, 0.0, 1.0)
+    return _with_human_result(people, question, 0.0, 1.0)
 
 
-def _told(result: Result, question: Question, power: float, gain: float) -> Result:
-    """The result with people's own beside it, and what their answers are worth."""
+def _with_human_result(result: Result, question: Question, power: float, gain: float) -> Result:
     worth = round(gain * question.units)
     details: dict[str, Detail] = {
         **result.details,

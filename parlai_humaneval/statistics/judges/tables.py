@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.clustered import SHARE_LIMITS, Limits
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.result import Detail, Result, check_level
@@ -15,8 +17,82 @@ from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed
 from parlai_humaneval.statistics.judges.matching import Answers, Matched, evidence_of_rates, matched
 from parlai_humaneval.statistics.judges.pairing import compared, levels, people_and_judge
 from parlai_humaneval.statistics.judges.prediction_powered import Question, combined
-from parlai_humaneval.statistics.judges.ranking import strengths_with_judge
+from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs
+from parlai_humaneval.statistics.ranking.from_tables import fitted_strengths
 from parlai_humaneval.tables.columns import TableError, Tables
+
+
+@dataclass(frozen=True)
+class StrengthsWithJudge:
+    """Each model's strength and each two models' difference, and the answers that they rest on."""
+
+    models: list[Result]
+    pairs: list[Result]
+    answers: Matched
+
+
+def strengths_with_judge(
+    people: pd.DataFrame, judge: pd.DataFrame, unit: str, *, level: float
+) -> StrengthsWithJudge | None:
+    """Strengths by people and judge together; None where no strength can be estimated, or the judge answered nothing.
+
+    A judge's comparison moves the strengths as a person's would; only those of one pair are held against each other, so
+    that people and judge may have compared pairs unequally often. One λ is tuned for all strengths, so that their
+    differences add up wherever the judge helps each of them.
+    """
+    fitted = fitted_strengths(people, level=level)
+    rows, influence = fitted.rows, fitted.influence
+    if rows is None or influence is None:
+        return None
+    known = people[fitted.kept]
+    pairs = set(zip(known["model_a"], known["model_b"], strict=True))
+    theirs = judge[[pair in pairs for pair in zip(judge["model_a"], judge["model_b"], strict=True)]]
+    if not len(theirs):
+        return None
+    both = matched(_answers(known, pairs), _answers(theirs, pairs))
+    if not both.known.any():
+        return None
+    evidence = both.evidence(influence, _said(fitted, theirs))
+    power = evidence.tuned(rows)
+    units = len(known) if unit == "comparison" else int(known["dialogue_a"].nunique())
+    first, second = (pd.Index(fitted.known).get_indexer(pd.Index(known[side])) for side in ("model_a", "model_b"))
+    alone = {result.name: result for result in (*fitted.strengths.models, *fitted.strengths.pairs)}
+
+    def answer(name: str, of: Floats) -> Result:
+        """Of a combination of the strengths, as much about each model as ``of`` says."""
+        sizes = np.abs(of)[first] + np.abs(of)[second]
+        question = Question(alone[name], of @ rows, sizes, unit, units, null=0.0)
+        return combined(evidence, question, power)
+
+    single = np.eye(len(fitted.known))
+    return StrengthsWithJudge(
+        models=[answer(f"strength of {name}", single[place]) for place, name in enumerate(fitted.known)],
+        pairs=[
+            answer(f"{fitted.known[a]} over {fitted.known[b]}", single[a] - single[b])
+            for a, b in combinations(range(len(fitted.known)), 2)
+        ],
+        answers=both,
+    )
+
+
+def _answers(rows: pd.DataFrame, pairs: set[tuple[str, str]]) -> Answers:
+    """Comparisons by pair; their values are not used, as a strength is no mean of them."""
+    order = {pair: number for number, pair in enumerate(sorted(pairs))}
+    strata = np.array([order[pair] for pair in zip(rows["model_a"], rows["model_b"], strict=True)], dtype=np.intp)
+    items = (rows["item"] + " of " + rows["model_a"] + " and " + rows["model_b"]).to_numpy(dtype=object)
+    workers, first, second = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_a", "dialogue_b"))
+    ones = np.ones(len(rows))
+    return Answers(ones, ones, strata, items, workers, (first, second))
+
+
+def _said(fitted: FittedPairs, judge: pd.DataFrame) -> Floats:
+    """Parameters × items: how the judge's answers to each, averaged, would move the parameters; items as in ``matched``."""
+    moved = fitted.moved_by(judge["model_a"], judge["model_b"], judge["outcome"])
+    names = judge["item"] + " of " + judge["model_a"] + " and " + judge["model_b"]
+    codes, items = pd.factorize(names.to_numpy(dtype=object))
+    size = np.bincount(codes, minlength=len(items))
+    return np.stack([np.bincount(codes, weights=row, minlength=len(items)) / size for row in moved])
+
 
 _PAIRED = ("technique", "setting", "kind", "metric")
 _RATED = ("scope", "source", "technique", "setting", "metric", "criterion")
@@ -83,11 +159,12 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
         *_of_levels(*_alike(of_people[1], of_judge[1], _MAY_DIFFER_OF_RATINGS), level),
     ]
     if not results:
-        raise TableError(_nothing_matched(of_people, of_judge))
+        raise _nothing_matched(of_people, of_judge)
     if not any(result.details["judged_only"] for result in results):
         raise TableError(
-            "judge: it answered nothing that people did not answer, too, so that it cannot add to their answers: let it "
-            "answer the other dialogues as well"
+            "it answered nothing that people did not answer, too, so that it cannot add to their answers",
+            where="judge",
+            try_="let it answer the other dialogues as well",
         )
     return results
 
@@ -97,19 +174,20 @@ Both = tuple[pd.DataFrame, pd.DataFrame]
 
 def _check_answers(frames: Both, words: str) -> None:
     if not sum(map(len, frames)):
-        raise TableError(f"{words}: expected finished comparisons, turns, ratings or segments")
+        raise TableError("expected finished comparisons, turns, ratings or segments", where=words)
 
 
-def _nothing_matched(people: Both, judge: Both) -> str:
+def _nothing_matched(people: Both, judge: Both) -> TableError:
     pairs: list[str] = []
     for of_people, of_judge, names in zip(people, judge, (("metric", "item"), ("criterion", "item")), strict=True):
         if len(of_people) and len(of_judge):
             firsts = [" of ".join(repr(str(rows[name].iloc[0])) for name in names) for rows in (of_people, of_judge)]
             pairs.append(f"people's first answer is to {firsts[0]}, the judge's to {firsts[1]}")
     hint = f" ({'; '.join(pairs)})" if pairs else ": they hold different kinds of answers"
-    return (
-        f"judge: none of its answers is to what people answered{hint}. The names of dialogues, turns, models and metrics "
-        "or criteria must be the same"
+    return TableError(
+        f"none of its answers is to what people answered{hint}",
+        where="judge",
+        try_="name dialogues, turns, models and metrics or criteria alike",
     )
 
 
@@ -124,7 +202,6 @@ def _alike(people: pd.DataFrame, judge: pd.DataFrame, may_differ: Sequence[str])
 def _groups(
     people: pd.DataFrame, judge: pd.DataFrame, columns: Sequence[str]
 ) -> Iterator[tuple[dict[str, str], pd.DataFrame, pd.DataFrame]]:
-    """Names of a question, people's answers to it and the judge's."""
     for key, rows in people.groupby(list(columns), sort=True):
         names = dict(zip(columns, (str(part) for part in key), strict=True))
         fits = np.ones(len(judge), dtype=bool)
@@ -141,9 +218,9 @@ def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterat
         for pair, own in rows.groupby(["model_a", "model_b"], sort=True):
             a, b = (str(model) for model in pair)
             theirs = of_judge[(of_judge["model_a"].eq(a) & of_judge["model_b"].eq(b)).to_numpy(dtype=bool)]
-            both = matched(_decided(own), _decided(theirs))
+            both = matched(_decided_wins(own), _decided_wins(theirs))
             if both.known.any():
-                rates.append(_named(_win_rate(both, own, a, b, names, level), both, names))
+                rates.append(_with_question(_win_rate(both, own, a, b, names, level), both, names))
         yield from corrected(rates, [family] * len(rates))
         two = (rows["n_models"] == 2).to_numpy(dtype=bool)
         found = (
@@ -152,9 +229,9 @@ def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterat
             else None
         )
         if found is not None:
-            yield from (_named(result, found.answers, names) for result in found.models)
+            yield from (_with_question(result, found.answers, names) for result in found.models)
             yield from corrected(
-                [_named(result, found.answers, names) for result in found.pairs], [family] * len(found.pairs)
+                [_with_question(result, found.answers, names) for result in found.pairs], [family] * len(found.pairs)
             )
 
 
@@ -162,8 +239,7 @@ def _unit(kind: str) -> str:
     return "comparison" if kind == "dialogue" else "dialogue"
 
 
-def _decided(rows: pd.DataFrame) -> Answers:
-    """Wins of the first model, of the comparisons that were decided."""
+def _decided_wins(rows: pd.DataFrame) -> Answers:
     outcome = rows["outcome"].to_numpy(dtype=float)
     items, workers, first, second = (
         rows[name].to_numpy(dtype=object) for name in ("item", "worker_id", "dialogue_a", "dialogue_b")
@@ -208,8 +284,7 @@ def _judge_alone(both: Matched, signs: Sequence[float]) -> float | None:
     return total
 
 
-def _named(result: Result, both: Matched, names: dict[str, str]) -> Result:
-    """The result with the question in its name and details, and what the judge did and did not answer."""
+def _with_question(result: Result, both: Matched, names: dict[str, str]) -> Result:
     question = names.get("criterion") or names["metric"]
     missing = int((~both.known).sum())
     notes = (
@@ -232,12 +307,12 @@ def _of_levels(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Itera
         for model in models:
             both = _values(rows, of_judge, [model])
             if both.known.any():
-                yield _named(_mean(both, rows, model, level), both, names)
+                yield _with_question(_mean(both, rows, model, level), both, names)
         gaps = []
         for a, b in combinations(models, 2):
             both = _values(rows, of_judge, [a, b])
             if all(both.known[both.people.strata == stratum].any() for stratum in (0, 1)):
-                gaps.append(_named(_difference(both, rows, (a, b), level), both, names))
+                gaps.append(_with_question(_difference(both, rows, (a, b), level), both, names))
         family = Family(names["technique"], names["setting"], names["metric"], names["criterion"])
         yield from corrected(gaps, [family] * len(gaps))
 

@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Ints
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.choices import READ_AGAIN
-from parlai_humaneval.tables.filters import Mask, is_set
+from parlai_humaneval.tables.filters import is_set
 from parlai_humaneval.tables.validate import picks_one
-
-Ints = npt.NDArray[np.int64]
 
 SHOWN = 3
 """As many turns of a kind are named; the others are counted."""
@@ -26,7 +24,7 @@ _NEEDED = [*_STUDY, *_RATED, "turn", "model", "selected", "written", "seconds", 
 _NEEDED += ["continued_each", "tick_choices"]
 
 
-def oddities(turns: pd.DataFrame) -> list[str]:
+def data_warnings(turns: pd.DataFrame) -> list[str]:
     """Sentences on what may be a mistake in the table, or in the study; none of it keeps the table from being read.
 
     ``turns``: a checked table. Told are turns in which one reply had to be chosen and none was, dialogues of one model in
@@ -56,11 +54,10 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
             f"chosen: {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} count nowhere."
         )
     yield from _nothing_chosen(rows[~alone], turn[~alone])
-    yield from _changing(rows, dialogue, turn)
+    yield from _changing_turns(rows, dialogue, turn)
 
 
-def _one_model(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Mask:
-    """Rows of dialogues with one model, which did not stand against itself."""
+def _one_model(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Flags:
     models = pd.Series(rows["model"].to_numpy()).groupby(dialogue).transform("nunique").to_numpy() == 1
     several = np.bincount(turn)[turn] > 1
     return np.asarray(models & (np.bincount(dialogue, weights=several)[dialogue] == 0), dtype=bool)
@@ -86,8 +83,7 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
         )
 
 
-def _changing(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[str]:
-    """Turns whose models are not those of most turns of their dialogue."""
+def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[str]:
     model = pd.factorize(rows["model"])[0]
     distinct = pd.DataFrame({"turn": turn, "model": model}).drop_duplicates()
     in_turn = np.bincount(distinct["turn"])[turn]
@@ -100,7 +96,7 @@ def _changing(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[str]:
         shown_in.setdefault(code, {}).setdefault(number, set()).add(name)
     first = rows["dialogue_id"].iloc[np.unique(dialogue, return_index=True)[1]].tolist()
     for code, by_turn in shown_in.items():
-        usual = _usual(by_turn)
+        usual = _usual_models(by_turn)
         for number, shown in by_turn.items():
             if shown - usual:
                 other.append(
@@ -117,8 +113,7 @@ def _changing(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[str]:
         yield f"{counted(len(lacking), 'turn')} without a reply of each model ({_first(lacking)})."
 
 
-def _usual(by_turn: Mapping[int, AbstractSet[str]]) -> AbstractSet[str]:
-    """The models of most turns; of equally many, the larger set."""
+def _usual_models(by_turn: Mapping[int, AbstractSet[str]]) -> AbstractSet[str]:
     counts = Counter(frozenset(models) for models in by_turn.values())
     return max(counts, key=lambda models: (counts[models], len(models), sorted(models)))
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
-from parlai_humaneval.statistics.preference.tests import TurnTest, choices_checked, equality_tests, with_holm
+from parlai_humaneval.statistics.preference.tests import TurnTest, choices_checked, equality_tests, holm_corrected
 
 ALPHA = 0.05
 
@@ -87,7 +87,7 @@ def _without(
     rates = _rates(matrix, rest)
     ranking = _ranking(rates)
     before = [test for test in tests if test.of_pair and out not in test.models]
-    pairs = with_holm(before)
+    pairs = holm_corrected(before)
     overall = equality_tests(matrix, rest, workers, one_pick) if len(rest) > 2 else pairs[0]
     return LeftOut(
         left_out=out,

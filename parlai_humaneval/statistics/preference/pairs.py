@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
@@ -23,13 +24,58 @@ from parlai_humaneval.statistics.core.once_each import with_once_each
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_test
 from parlai_humaneval.statistics.core.two_way import crossed_share, two_way_share
-from parlai_humaneval.statistics.preference.position_bias import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.tables.columns import TableError, Tables
-from parlai_humaneval.tables.filters import Mask, finished, is_set, nobody_won, of_unfinished
+from parlai_humaneval.tables.filters import finished, is_set, nobody_won, of_unfinished
 from parlai_humaneval.tables.schema import TIE
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
+ALPHA = 0.05
+SOURCE = "Holt & Smith 1979 (post-stratification by place)"
+METHOD = "each place counts alike"
+
+
+def position_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | None:
+    """A number an observation, whose mean is the mean over places of the mean of ``values`` at each place.
+
+    It is the value's distance from the mean of its place, weighted so that all places count alike, plus that mean of
+    means; so the clustered interval of its mean is that of the adjusted estimate (post-stratification). None where that
+    is not possible (one place only, or a place that is not known) or not needed (as often at each place). A nan value stays
+    nan and does not count.
+
+    Args:
+        values: what was found.
+        places: where the model stood, or whether it stood before the other.
+
+    Assumes that places were drawn without regard to what is shown there.
+
+    Source: Holt & Smith 1979 (post-stratification).
+
+    >>> won, first = [1, 1, 1, 0, 0, 1], [1, 1, 1, 1, 0, 0]  # first four times of six: won 3 of 4, else 1 of 2
+    >>> round(float(position_balanced(won, first).mean()), 3)
+    0.625
+    """
+    x, where = np.asarray(values, dtype=float), np.asarray(places, dtype=float)
+    known = ~np.isnan(x)
+    if np.isnan(where[known]).any():
+        return None
+    names, codes = np.unique(where[known], return_inverse=True)
+    n = np.bincount(codes).astype(float)
+    if len(names) < 2 or np.ptp(n) == 0:
+        return None
+    means = np.bincount(codes, weights=x[known]) / n
+    weights = known.sum() / (len(names) * n)
+    balanced: Floats = np.full(x.shape, np.nan)
+    balanced[known] = weights[codes] * (x[known] - means[codes]) + means.mean()
+    return balanced
+
+
+def place_outweighs(effect: Result, by_place: float | None, gap: float | None) -> bool:
+    """Whether the effect of the place is shown and is larger than the gap between the models.
+
+    ``effect``: the test of the place; ``by_place``: its size on the scale of ``gap``.
+    """
+    shown = effect.p_value is not None and effect.p_value < ALPHA
+    return shown and by_place is not None and gap is not None and abs(by_place) > abs(gap)
+
 
 GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
@@ -56,7 +102,7 @@ def counted_comparisons(tables: Tables) -> pd.DataFrame:
     return kept
 
 
-def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
+def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The comparisons with ``model_a`` first in the alphabet, and what became of each as numbers.
 
     ``outcome``: 1 A won, −1 B won, 0 a tie. ``first_a``: 1 where A's reply or dialogue was shown first (above or on the
@@ -71,7 +117,7 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> rows[['model_a', 'model_b', 'outcome', 'first_a', 'kind']].astype(object).iloc[0].tolist()
     ['ada', 'bob', -1, 0.0, 'dialogue']
     """
@@ -97,7 +143,7 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
     return whole
 
 
-def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Mask) -> None:
+def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Flags) -> None:
     for wrong, words in (
         (np.asarray(a == b), "the same model stands on both sides; leave the row out"),
         (
@@ -108,8 +154,9 @@ def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Ma
         if wrong.any():
             at = int(wrong.argmax())
             raise TableError(
-                f"comparisons: item {rows['item_id'].iloc[at]!r} of worker {rows['worker_id'].iloc[at]!r}: {words} "
-                f"(model_a {a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r})."
+                f"item {rows['item_id'].iloc[at]!r} of worker {rows['worker_id'].iloc[at]!r}: {words} (model_a "
+                f"{a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r})",
+                where="comparisons",
             )
 
 
@@ -122,16 +169,16 @@ def _first_a(rows: pd.DataFrame) -> Floats:
     return np.where(np.isin(place, (1.0, 2.0)), (place == 1).astype(float), np.nan)
 
 
-def is_turn(comparisons: pd.DataFrame) -> Mask:
+def is_turn(comparisons: pd.DataFrame) -> Flags:
     """Which rows compare replies of one turn."""
     return np.asarray(_kind(comparisons, _same_dialogue(comparisons)) == "turn", dtype=bool)
 
 
-def _same_dialogue(rows: pd.DataFrame) -> Mask:
+def _same_dialogue(rows: pd.DataFrame) -> Flags:
     return np.asarray((rows["dialogue_a"] == rows["dialogue_b"]).to_numpy(dtype=bool))
 
 
-def _kind(rows: pd.DataFrame, same: Mask) -> Objects:
+def _kind(rows: pd.DataFrame, same: Flags) -> Objects:
     verdict = np.array([str(item).endswith(":verdict") for item in rows["item_id"]], dtype=bool)
     return np.where(~same, "dialogue", np.where(verdict, "verdict", "turn")).astype(object)
 
@@ -174,7 +221,7 @@ def wins_of_pairs(
     towards the family.
 
     Args:
-        rows: comparisons of one group, as :func:`oriented` gives them.
+        rows: comparisons of one group, as :func:`orient_pairs` gives them.
         family: what the group is of.
         level: coverage of the intervals.
         seed: may still be given, and changes nothing: no signs are drawn any more.
@@ -187,7 +234,7 @@ def wins_of_pairs(
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> pair = wins_of_pairs(rows)[0]
     >>> pair.wins_a, pair.wins_b, round(pair.win_rate.estimate, 3)
     (22, 10, 0.688)
@@ -232,7 +279,7 @@ def _adjusted(pair: PairWins, rows: pd.DataFrame, habit: Result) -> PairWins:
 
 def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: Result) -> Result | None:
     """The mean of ``values`` with both places counting alike; None where places are not known, or were alike."""
-    balanced = place_balanced(values, first)
+    balanced = position_balanced(values, first)
     if balanced is None:
         return None
     known = (~np.isnan(balanced)).astype(float)
@@ -283,14 +330,14 @@ class ModelWins:
 
 
 def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
-    """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins.
+    """Every model of ``rows`` (as :func:`orient_pairs`), the most often winning first; weaker opponents mean more wins.
 
     Assumes, for the interval, that comparisons without a common worker or dialogue are independent.
 
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> [(wins.model, wins.wins, wins.losses) for wins in model_wins(rows)]
     [('ada', 22, 10), ('bob', 10, 22)]
     """
@@ -324,7 +371,7 @@ def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
     Source: Smith et al. 2022, App. C.7.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows = orient_pairs(counted_comparisons(example_tables()))
     >>> print(first_shown(rows))
     the one shown first won: 0.562, 95% interval 0.375 to 0.750, statistic 0.798, p = .69, n = 32 [sign-flip test,
     clustered by worker]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, is_turn, oriented
+from parlai_humaneval.statistics.preference.pairs import counted_comparisons, is_turn, orient_pairs
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, of_unfinished
 from parlai_humaneval.tables.schema import TIE
@@ -41,7 +42,6 @@ won't wouldn wouldn't
 STOP_WORDS = frozenset(_WORDS.split())
 """English words that say nothing of their own."""
 
-Floats = npt.NDArray[np.float64]
 Unit = Literal["group", "reason"]
 
 MAX_DOCUMENT_SHARE = 0.8
@@ -82,7 +82,7 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     rows = rows.loc[kept, [*_TURN, "technique", "model", "selected", "reason"]]
     rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting")})
     turns = np.asarray(rows.groupby(_TURN, sort=False).ngroup(), dtype=np.int64)
-    shown, several = _shown(turns, rows["model"])
+    shown, several = _shown_models(turns, rows["model"])
     # A single model's reason is about its reply, found good or not.
     chosen = is_set(rows, "selected") | ~several
     nobody = ~np.isin(turns, turns[chosen])
@@ -92,10 +92,7 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     return both
 
 
-def _shown(
-    turns: npt.NDArray[np.int64], models: pd.Series[Any]
-) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
-    """For each row the models of its turn, joined by ;, and whether there are several."""
+def _shown_models(turns: Ints, models: pd.Series[Any]) -> tuple[Objects, Flags]:
     codes, names = pd.factorize(models, sort=True)
     present = np.zeros((int(turns.max(initial=-1)) + 1, len(names)), dtype=bool)
     present[turns, codes] = True
@@ -110,7 +107,7 @@ def _of_comparisons(tables: Tables) -> pd.DataFrame:
     # Turns that stand in the table of turns have brought their reasons along.
     told = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
     known = known & ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
-    rows = oriented(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
+    rows = orient_pairs(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
     chosen = np.where(rows["outcome"] > 0, rows["model_a"], np.where(rows["outcome"] < 0, rows["model_b"], TIE))
     named = rows.assign(
         comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen, nobody=(rows["outcome"] == 0).astype(bool)
@@ -177,14 +174,13 @@ def top_terms(
     parts = {name: [" ".join(texts[name])] if unit == "group" else list(texts[name]) for name in texts}
     # “don't” is cut in two; so must the list be cut.
     stop = {token for word in stop_words for token in _TOKEN.findall(word)}
-    counts = {name: [_term_counts(text, stop) for text in parts[name]] for name in parts}
+    counts = {
+        name: [Counter(token for token in _TOKEN.findall(text.lower()) if token not in stop) for text in parts[name]]
+        for name in parts
+    }
     documents = [document for of_group in counts.values() for document in of_group]
     rarity = _rarity(documents, max_share)
     return {name: _heaviest(of_group, rarity, n) for name, of_group in counts.items()}
-
-
-def _term_counts(text: str, stop: Set[str]) -> Counter[str]:
-    return Counter(token for token in _TOKEN.findall(text.lower()) if token not in stop)
 
 
 def _rarity(documents: Sequence[Counter[str]], max_share: float) -> dict[str, float]:

@@ -17,6 +17,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 from scipy.special import bdtr, chdtrc
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.clustered import (
     DIFFERENCE_LIMITS,
@@ -24,11 +25,11 @@ from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
     cluster_sums,
-    few_notes,
     sign_flip_p,
+    small_sample_notes,
     with_dispersion,
 )
-from parlai_humaneval.statistics.core.clustered import too_few as too_few_words
+from parlai_humaneval.statistics.core.clustered import too_few_clusters as too_few_words
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.once_each import with_once_each
@@ -164,9 +165,6 @@ def _nothing(n: int) -> str:
     return "every turn is a tie: nothing tells the models apart" if n else "no observations: nothing can be tested"
 
 
-Floats = npt.NDArray[np.float64]
-
-
 class TurnTest(BaseModel):
     """One question to the turns, answered twice.
 
@@ -218,7 +216,7 @@ def compare_choices(
     matrix, who = choices_checked(chosen, models, workers)
     whole = [equality_tests(matrix, models, who, one_pick, level)] if len(models) > 2 else []
     pairs = [_pair(matrix, models, who, a, b, one_pick, level) for a, b in combinations(range(len(models)), 2)]
-    return [*whole, *with_holm(pairs)]
+    return [*whole, *holm_corrected(pairs)]
 
 
 def compare_singles(
@@ -243,7 +241,7 @@ def compare_singles(
     ada against bob: 0.500, statistic 2.646, p = .019, Holm p = .019, n = 16 [two-sided t test]
     """
     matrix, who = choices_checked(chosen, models, workers)
-    return with_holm(
+    return holm_corrected(
         TurnTest(
             models=(models[a], models[b]),
             paper=t_test(*(values[~np.isnan(values)] for values in matrix[:, [a, b]].T), name=name),
@@ -295,7 +293,7 @@ def compare_with_baseline(
     binomial test against 0.8, Wilson interval]
     """
     matrix, who = choices_checked(chosen, models, workers)
-    return with_holm(
+    return holm_corrected(
         TurnTest(
             models=(model,),
             paper=binomial_test(int(np.nansum(values)), int((~np.isnan(values)).sum()), baseline, name=name).but(
@@ -309,7 +307,7 @@ def compare_with_baseline(
     )
 
 
-def with_holm(
+def holm_corrected(
     tests: Iterator[TurnTest] | Sequence[TurnTest], families: Sequence[Family] | None = None
 ) -> list[TurnTest]:
     """``tests`` with both p-values of each corrected over its family (None: all are one); see :func:`corrected`.
@@ -321,7 +319,7 @@ def with_holm(
     >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
     >>> workers = list('aabbccdd')
     >>> tests = compare_choices(chosen, ['ada', 'bob', 'cyd'], workers, one_pick=False)[1:]
-    >>> [round(test.paper.p_holm, 3) for test in with_holm(tests)]
+    >>> [round(test.paper.p_holm, 3) for test in holm_corrected(tests)]
     [0.359, 0.307, 0.655]
     """
     made = list(tests)
@@ -380,12 +378,12 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     return base.but(
         statistic=(models - 1) * float((sums.sum(axis=0) ** 2).sum()) / float((deviations**2).sum()),
         p_value=sign_flip.joint_sign_flip_p(sums),
-        notes=few_notes(groups, cluster, sizes),
+        notes=small_sample_notes(groups, cluster, sizes),
     )
 
 
 def equality_tests(
-    matrix: Floats, models: Sequence[str], workers: npt.NDArray[np.object_], one_pick: bool, level: float = 0.95
+    matrix: Floats, models: Sequence[str], workers: Objects, one_pick: bool, level: float = 0.95
 ) -> TurnTest:
     """All models at once, in the turns that showed all of them (and with ``one_pick`` had one pick)."""
     full = ~np.isnan(matrix).any(axis=1)
@@ -404,7 +402,7 @@ def equality_tests(
 def _pair(
     matrix: Floats,
     models: Sequence[str],
-    workers: npt.NDArray[np.object_],
+    workers: Objects,
     a: int,
     b: int,
     one_pick: bool,
@@ -430,9 +428,7 @@ def _pair(
     )
 
 
-def choices_checked(
-    chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike
-) -> tuple[Floats, npt.NDArray[np.object_]]:
+def choices_checked(chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike) -> tuple[Floats, Objects]:
     """The choices as turns × models, and the worker of each turn.
 
     Raises:

@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 from scipy.special import stdtr
 
+from parlai_humaneval._util.arrays import Floats, Ints, Objects
 from parlai_humaneval.statistics.core.clustered import DIFFERENCE_LIMITS, cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.tables.choices import ChosenTurns
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
-Objects = npt.NDArray[np.object_]
 
 CASCADING = "Liu et al. 2023, “Examining turn-level sample independence”"
 ANCHORING = "Liu et al. 2023, “Examining anchoring effects”"
@@ -136,15 +132,14 @@ def _again(what: str, joint: Floats, before: Floats, workers: Objects, level: fl
     return share.but(statistic=None, p_value=None, source=CASCADING)
 
 
-def _consecutive(codes: Whole, numbers: Floats) -> tuple[Whole, Whole]:
-    """Rows of each turn and of the turn right after it in the same dialogue."""
+def _consecutive(codes: Ints, numbers: Floats) -> tuple[Ints, Ints]:
     order = np.lexsort((numbers, codes))
     here, after = order[:-1], order[1:]
     follows = (codes[here] == codes[after]) & (numbers[after] == numbers[here] + 1)
     return here[follows], after[follows]
 
 
-def _any_order(marks: Floats, codes: Whole) -> Floats:
+def _any_order(marks: Floats, codes: Ints) -> Floats:
     """Dialogues × columns: chance that two turns of the dialogue are both marked, drawn without order; nan below two."""
     size = int(codes.max()) + 1 if codes.size else 0
     table = np.full((size, marks.shape[1]), np.nan)
@@ -207,7 +202,7 @@ def _gap(values: Floats, workers: Objects, name: str, level: float) -> Result:
     return result.but(source=FIRST_CHOICE)
 
 
-def _later_rates(turns: ChosenTurns, codes: Whole, size: int) -> tuple[Floats, Floats, Floats]:
+def _later_rates(turns: ChosenTurns, codes: Ints, size: int) -> tuple[Floats, Floats, Floats]:
     """Dialogues × models: selected rate after the first turn; that of all other dialogues; what was chosen first."""
     start = np.full(size, np.inf)
     np.minimum.at(start, codes, turns.turns)

@@ -12,16 +12,16 @@ from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.once_each import with_once_each
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.position_bias import METHOD, SOURCE, place_balanced, place_outweighs
+from parlai_humaneval.statistics.preference.pairs import METHOD, SOURCE, place_outweighs, position_balanced
 from parlai_humaneval.statistics.preference.tests import (
     TurnTest,
     compare_choices,
     compare_singles,
     compare_with_baseline,
-    with_holm,
+    holm_corrected,
 )
 from parlai_humaneval.statistics.preference.turn_dependence import first_place
-from parlai_humaneval.tables.choices import ChoiceGroup
+from parlai_humaneval.tables.choices import ComparisonGroup
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class FamilyTest:
     """A test of the turns of ``group``. ``adjusted``: of a pair, the difference with both orders of the two counting alike,
     where the effect of the place outweighs it; then the pair is told by that."""
 
-    group: ChoiceGroup
+    group: ComparisonGroup
     test: TurnTest
     adjusted: Result | None = None
 
@@ -40,7 +40,7 @@ class FamilyTest:
 
 
 def family_tests(
-    groups: Sequence[ChoiceGroup], *, level: float = 0.95, first: int = 1, asked_alone: bool = True
+    groups: Sequence[ComparisonGroup], *, level: float = 0.95, first: int = 1, asked_alone: bool = True
 ) -> list[FamilyTest]:
     """Tests of turns ``first`` on, group by group; Holm's correction is over the pairs of all ``groups`` of the family.
 
@@ -56,7 +56,7 @@ def family_tests(
     told = [alike or test.clustered for alike, (_, test) in zip(adjusted, pairs, strict=True)]
     families = [family] * len(pairs)
     of_pairs = iter(
-        zip(with_holm([test for _, test in pairs], families), adjusted, corrected(told, families), strict=True)
+        zip(holm_corrected([test for _, test in pairs], families), adjusted, corrected(told, families), strict=True)
     )
     found = []
     for group, test in made:
@@ -65,7 +65,7 @@ def family_tests(
     return found
 
 
-def _tests(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnTest]:
+def _tests(group: ComparisonGroup, level: float, asked_alone: bool) -> list[TurnTest]:
     turns = group.turns
     if group.kind != "single":
         return compare_choices(turns.chosen, turns.models, turns.workers, one_pick=group.kind == "one", level=level)
@@ -75,20 +75,20 @@ def _tests(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnTest
     return [*pairs, *alone]
 
 
-def place_effect(group: ChoiceGroup, level: float = 0.95) -> Result | None:
+def place_effect(group: ComparisonGroup, level: float = 0.95) -> Result | None:
     """How much more often the reply shown first is chosen than the others; None where there is but one place."""
     several = group.kind != "single" and group.turns.by_position.shape[1] > 1
     return first_place(group.turns, level=level) if several else None
 
 
-def _gap_by_order(group: ChoiceGroup, test: TurnTest, effect: Result | None, level: float) -> Result | None:
+def _gap_by_order(group: ComparisonGroup, test: TurnTest, effect: Result | None, level: float) -> Result | None:
     """The difference of two models with both orders counting alike, where the effect of the place outweighs it."""
     if effect is None or not place_outweighs(effect, effect.estimate, test.clustered.estimate):
         return None
     a, b = (group.models.index(model) for model in test.models)
     order = np.sign(group.positions[:, b] - group.positions[:, a])
     gaps = group.turns.chosen[:, a] - group.turns.chosen[:, b]
-    values = place_balanced(np.where(order == 0, np.nan, gaps), order)
+    values = position_balanced(np.where(order == 0, np.nan, gaps), order)
     if values is None:
         return None
     values[order == 0] = gaps[order == 0]  # equal replies, shown once: a tie wherever they stood

@@ -8,33 +8,32 @@ effective win rates.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.means import clustered_difference
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_difference
 from parlai_humaneval.tables.filters import nobody_won
 
-Floats = npt.NDArray[np.float64]
 Ties = Literal["half", "exclude", "loss"]
 EqualScores = Literal["half", "exclude", "strict"]
 WinsLosses = Sequence[tuple[int, int]] | Sequence[Sequence[int]] | npt.NDArray[np.generic]
 EFFECTIVE_SOURCE = "Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance from placements)"
 
 
-def lin(wins: float, losses: float) -> float | None:
+def linear_win_rate(wins: float, losses: float) -> float | None:
     """wins / (wins + losses); None where nothing was decided.
 
     Assumes that all turns weigh the same, and that ties say nothing.
 
     Source: Smith et al. 2022, §4.1.
 
-    >>> lin(3, 1)
+    >>> linear_win_rate(3, 1)
     0.75
     """
     return wins / (wins + losses) if wins + losses else None
@@ -53,10 +52,10 @@ def lin_pooled(dialogues: WinsLosses) -> float | None:
     0.667
     """
     wins, losses = _columns(dialogues)
-    return lin(float(wins.sum()), float(losses.sum()))
+    return linear_win_rate(float(wins.sum()), float(losses.sum()))
 
 
-def sqr(dialogues: WinsLosses) -> float | None:
+def squared_win_rate(dialogues: WinsLosses) -> float | None:
     """Mean over ``dialogues`` of wins² / (wins² + losses²); undecided dialogues are left out.
 
     Between Lin and winner-takes-all: clear dialogues weigh more.
@@ -65,13 +64,13 @@ def sqr(dialogues: WinsLosses) -> float | None:
 
     Source: Smith et al. 2022, §4.1.
 
-    >>> sqr([(3, 1), (1, 1)])
+    >>> squared_win_rate([(3, 1), (1, 1)])
     0.7
     """
     return _mean(sqr_scores(*_columns(dialogues)))
 
 
-def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
+def winner_takes_all(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
     """Share of ``dialogues`` with more wins than losses.
 
     ``ties``: a dialogue with as many wins as losses counts half, is left out, or counts as lost.
@@ -82,7 +81,7 @@ def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
 
     Source: Smith et al. 2022, §4.1.
 
-    >>> wta([(3, 1), (1, 1)])
+    >>> winner_takes_all([(3, 1), (1, 1)])
     0.75
     """
     return _mean(wta_scores(*_columns(dialogues), ties=ties))
@@ -145,7 +144,7 @@ def placements(a: Floats, b: Floats) -> Floats:
     return np.asarray((above + equal / 2) / max(1, np.size(b)), dtype=float)
 
 
-def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
+def pw_combo_score(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
     """The win rate of ratings drawn from two techniques at ``w_turn`` : ``w_dialog``.
 
     “PW combo” of Smith et al. 2022, Table 3. The paper draws single ratings, so ``rate_turn`` is Lin (over turns 2–6),
@@ -159,7 +158,7 @@ def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: flo
 
     Source: Smith et al. 2022, Table 3.
 
-    >>> round(combo(0.6, 0.7), 3)
+    >>> round(pw_combo_score(0.6, 0.7), 3)
     0.683
     """
     if min(w_turn, w_dialog) < 0 or w_turn + w_dialog == 0:
@@ -167,7 +166,7 @@ def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: flo
     return (w_turn * rate_turn + w_dialog * rate_dialog) / (w_turn + w_dialog)
 
 
-def sm_combo(
+def sm_combo_score(
     turn_scores: npt.ArrayLike,
     likert: npt.ArrayLike,
     w_turn: float = 1,
@@ -181,13 +180,13 @@ def sm_combo(
     ``scale``, brought to 0–1 (Smith et al. 2022, App. C.8, which finds 1:5 and 1:10 the most sensitive).
 
     Raises:
-        ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`combo`.
+        ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`pw_combo_score`.
 
     Assumes that the steps of the rating scale are equally wide.
 
     Source: Smith et al. 2022, App. C.8.
 
-    >>> sm_combo([1, 0], [5, 3]).round(3).tolist()
+    >>> sm_combo_score([1, 0], [5, 3]).round(3).tolist()
     [1.0, 0.417]
     """
     turns, ratings, (low, high) = _scores(turn_scores), _scores(likert), scale
@@ -195,7 +194,7 @@ def sm_combo(
         raise ValueError(f"{turns.size} scores of turns and {ratings.size} ratings: expected one each a conversation")
     if ((turns < 0) | (turns > 1)).any() or ((ratings < low) | (ratings > high)).any():
         raise ValueError(f"expected scores of turns from 0 to 1 and ratings from {low} to {high}")
-    whole = combo(0, 1, w_turn, w_dialog)
+    whole = pw_combo_score(0, 1, w_turn, w_dialog)
     return np.asarray((1 - whole) * turns + whole * (ratings - low) / (high - low), dtype=float)
 
 
@@ -214,45 +213,7 @@ def wta_scores(wins: Floats, losses: Floats, ties: Ties = "half") -> Floats:
     return np.where(wins + losses > 0, scores, np.nan)
 
 
-@dataclass(frozen=True)
-class DialogueCounts:
-    """One entry a dialogue: its worker, and the turns that a model won, lost and tied."""
-
-    workers: npt.NDArray[np.object_]
-    wins: Floats
-    losses: Floats
-    ties: Floats
-
-
-def count_dialogues(
-    comparisons: pd.DataFrame, model: str, first_turn: int = 1, *, turns: Collection[int] | None = None
-) -> DialogueCounts:
-    """Wins, losses and ties of ``model`` in each dialogue, from turn ``first_turn`` on, or in ``turns`` only.
-
-    ``comparisons``: rows of two models only (columns ``dialogue_a``, ``worker_id``, ``winner``, ``turn``).
-
-    Assumes nothing of the turns: it only counts.
-
-    Source: Smith et al. 2022, §4.1.
-
-    >>> rows = [('d1', 'w1', 'a', 1), ('d1', 'w1', 'b', 2), ('d1', 'w1', 'a', 3)]
-    >>> comparisons = pd.DataFrame(rows, columns=['dialogue_a', 'worker_id', 'winner', 'turn'])
-    >>> count_dialogues(comparisons, 'a', first_turn=2)
-    DialogueCounts(workers=array(['w1'], dtype=object), wins=array([1.]), losses=array([1.]), ties=array([0.]))
-    """
-    rows = comparisons[_chosen_turns(comparisons, first_turn, turns)]
-    codes, dialogues = pd.factorize(rows["dialogue_a"])
-    won, tied = outcomes(rows, model)
-    size = len(dialogues)
-    workers = np.full(size, "", dtype=object)
-    workers[codes] = rows["worker_id"].to_numpy(dtype=object)
-    wins = np.bincount(codes, weights=won, minlength=size).astype(float)
-    ties = np.bincount(codes, weights=tied, minlength=size).astype(float)
-    losses = np.bincount(codes, minlength=size).astype(float) - wins - ties
-    return DialogueCounts(workers=workers, wins=wins, losses=losses, ties=ties)
-
-
-def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> npt.NDArray[np.bool_]:
+def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> Flags:
     """Which rows belong to the ``chosen`` turns, else to ``first_turn`` or later; rows without a turn are turn 1."""
     turns = comparisons["turn"].to_numpy(dtype=float, na_value=1)
     wanted = turns >= first_turn

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.result import Result, check_level
 from parlai_humaneval.statistics.core.sign_flip import all_signs
 
-Floats = npt.NDArray[np.float64]
 METHOD = "step-down max-t over all pairs, signs flipped"
 SOURCE = "Romano & Wolf 2005; Canay, Romano & Shaikh 2017; sets of the best: Hsu 1981; Hansen, Lunde & Nason 2011"
 NO_INTERVAL = "no simultaneous interval: too few effective clusters, or they do not differ"
@@ -114,7 +114,7 @@ def best_set(
         source=SOURCE,
         details={f"n_{cluster}s": len(parts)},
     )
-    notes = few_notes(len(parts), cluster, weights[:, known].sum(axis=1)) if len(known) else ()
+    notes = small_sample_notes(len(parts), cluster, weights[:, known].sum(axis=1)) if len(known) else ()
     enough = len(parts) >= MIN_CLUSTERS
     shares = weights / np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1)
     ends = [(i, j) for i, j in combinations(known.tolist(), 2)]
@@ -140,7 +140,7 @@ def best_set(
         models=tuple(of_models),
         pairs=tuple(pairs),
         level=level,
-        notes=(*notes, *(() if enough else (too_few(cluster),))),
+        notes=(*notes, *(() if enough else (too_few_clusters(cluster),))),
     )
 
 

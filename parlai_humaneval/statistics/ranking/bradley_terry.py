@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, log_expit
 
-from parlai_humaneval.statistics.core.two_way import Codes, are_reused, numbered
+from parlai_humaneval._util.arrays import Codes, Flags, Floats, Ints, Objects
+from parlai_humaneval.statistics.core.two_way import are_reused, numbered
 from parlai_humaneval.statistics.ranking.fit import (
     Fitted,
-    Floats,
     Judged,
     Strengths,
     Words,
@@ -29,7 +29,6 @@ from parlai_humaneval.statistics.ranking.fit import (
     why_unknown,
 )
 
-Ints = npt.NDArray[np.int64]
 SOURCE = "Bradley & Terry 1952; ties: Rao & Kupper 1967; order effect: Davidson & Beaver 1977"
 ONLY_TIES = "the comparisons that link it with other models are all ties"
 ASSUMPTIONS = ("one number a model says how strong it is against any other", "ties are as likely in every pair")
@@ -101,7 +100,7 @@ class FittedPairs:
     """
 
     strengths: Strengths
-    kept: npt.NDArray[np.bool_]
+    kept: Flags
     known: tuple[str, ...] = ()
     rows: Floats | None = None
     influence: Floats | None = None
@@ -194,7 +193,7 @@ def _checked(
     outcome: npt.ArrayLike,
     clusters: npt.ArrayLike,
     models: Sequence[str] | None,
-) -> tuple[Ints, Ints, Ints, npt.NDArray[np.object_], list[str]]:
+) -> tuple[Ints, Ints, Ints, Objects, list[str]]:
     ones, twos, owners = (np.asarray(values, dtype=object) for values in (first, second, clusters))
     won = np.asarray(outcome, dtype=float)
     if not ones.shape == twos.shape == won.shape == owners.shape == (len(won),):
@@ -244,7 +243,7 @@ def _maximised(
     ones: Ints,
     twos: Ints,
     won: Ints,
-    owners: npt.NDArray[np.object_],
+    owners: Objects,
     known: tuple[int, ...],
     shown: tuple[Codes, Codes] | None,
     *,

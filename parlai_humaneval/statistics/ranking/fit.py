@@ -16,10 +16,10 @@ from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
 
+from parlai_humaneval._util.arrays import Codes, Floats, Ints
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
@@ -27,9 +27,9 @@ from parlai_humaneval.statistics.core.clustered import (
     NO_VARIANCE,
     Deviations,
     effective_clusters,
-    few_notes,
+    small_sample_notes,
     standard_error,
-    too_few,
+    too_few_clusters,
     with_sign_flips,
 )
 from parlai_humaneval.statistics.core.multiplicity import corrected
@@ -39,7 +39,6 @@ from parlai_humaneval.statistics.core.two_way import (
     BY_BOTH,
     CROSSED_SOURCE,
     OF_BOTH,
-    Codes,
     about_words,
     either_side_covariances,
     few_dialogues,
@@ -47,9 +46,6 @@ from parlai_humaneval.statistics.core.two_way import (
 )
 from parlai_humaneval.statistics.ranking.best_set import BestSet, best_set
 from parlai_humaneval.statistics.ranking.order import ModelOrder, order_of
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def contrasts(size: int) -> Floats:
@@ -105,7 +101,6 @@ class Judged:
         return {"n_dialogues": sum(numbers), **few_dialogues(numbers, min(self._effective(of)), sum(numbers))}
 
     def _dialogues(self, of: Floats) -> list[Codes]:
-        """The dialogues of each model it is about, as often as they were judged."""
         sides = list(zip(self.models, self.dialogues, strict=True))
         return [
             np.concatenate([dialogues[models == model] for models, dialogues in sides])
@@ -394,7 +389,7 @@ def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pai
         for (a, b), pair in zip(ends, tested, strict=True)
         if pair.p_decides is not None and pair.p_decides < 1 - found.level
     }
-    order = [model.name for model in sorted(found.models, key=_downwards)]
+    order = [model.name for model in sorted(found.models, key=lambda result: (-(result.estimate or 0.0), result.name))]
     by_both = [model.but(name=names[place]) for place, model in enumerate(models) if model.estimate is not None]
     return found.model_copy(
         update={
@@ -404,10 +399,6 @@ def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pai
             "pairs": tuple(_simultaneous(tested)),
         }
     )
-
-
-def _downwards(result: Result) -> tuple[float, str]:
-    return -(result.estimate or 0.0), result.name
 
 
 def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:
@@ -435,7 +426,6 @@ def _best_by_worker(table: _Inference, names: Sequence[str]) -> BestSet:
 
 
 def _of_dialogues(details: dict[str, Detail]) -> tuple[tuple[str, ...], dict[str, Detail]]:
-    """What is said of few dialogues, beside the details that count them."""
     few = details.get(ABOUT)
     return (about_words(int(few)),) if few else (), details
 
@@ -485,7 +475,6 @@ class _Inference:
         )
 
     def of_models(self, name: str, models: Floats) -> Result:
-        """A combination of the strengths, against 0; it rests on the answers that showed these models."""
         parts = np.abs(models) / np.abs(models).sum()
         row = models @ self.fit.blocks["models"]
         return self.effect(name, row, self.shares @ parts, of=models)
@@ -510,7 +499,7 @@ class _Inference:
             alone["p_independent"] = float(2 * ndtr(-abs(estimate) / plain)) if plain > 0 else None
         base = base.but(estimate=estimate, details={**base.details, **alone})
         if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few(self.words.cluster),))
+            return base.but(notes=(too_few_clusters(self.words.cluster),))
         parts = self.influence @ row
         shares = self.shares.mean(axis=1) if weights is None else weights
         observed = Deviations(estimate, parts, shares)
@@ -532,7 +521,7 @@ class _Inference:
         by_both = self._worded(by_worker, BY_BOTH).but(
             ci_low=estimate - half,
             ci_high=estimate + half,
-            notes=(*few_notes(len(sizes), self.words.cluster, sizes), *notes),
+            notes=(*small_sample_notes(len(sizes), self.words.cluster, sizes), *notes),
             details={**by_worker.details, **details, "df": df, "standard_error": error},
         )
         if by_worker.p_value is None:
@@ -580,7 +569,7 @@ class _Inference:
                 return base.but(p_value=sign_flip.joint_sign_flip_p(leads), method=method, notes=(note,))
             return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
         if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few(self.words.cluster),))
+            return base.but(notes=(too_few_clusters(self.words.cluster),))
         own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
         parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
         if standard_error(parts.ravel()) < NO_VARIANCE:
@@ -592,7 +581,7 @@ class _Inference:
             statistic=float((scaled.sum(axis=0) ** 2).sum()),
             p_value=sign_flip.joint_sign_flip_p(scaled),
             method=f"{self.words.method}, joint {FLIPPED}, clustered by {self.words.cluster}",
-            notes=few_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
+            notes=small_sample_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
             details={**base.details, "df": len(rows) - 1},
         )
         return self._joint_by_both(by_worker, rows)

@@ -1,6 +1,7 @@
 """Strengths of models from tables: Plackett–Luce of turns, Bradley–Terry of comparisons, with position effects.
 
-They do not depend on the order of dialogues, as TrueSkill does, and their intervals shrink with more data.
+Strengths do not depend on the order of dialogues, as TrueSkill does, and their intervals shrink with more data. Where one
+ranking leads for all pairs of models, Holm's correction is over its pairs.
 """
 
 from __future__ import annotations
@@ -10,25 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.statistics.preference.pairs import oriented
-from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs, bradley_terry, fitted_pairs
-from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.statistics.core.multiplicity import Family, corrected
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.preference.pairs import orient_pairs
+from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs, fitted_pairs
+from parlai_humaneval.statistics.ranking.fit import Strengths, if_independent
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
-from parlai_humaneval.tables.choices import ChoiceGroup, merged
-
-__all__ = [
-    "Strengths",
-    "bradley_terry",
-    "comparison_strengths",
-    "fitted_strengths",
-    "oriented_strengths",
-    "plackett_luce",
-    "pooled_turn_strengths",
-    "turn_strengths",
-]
+from parlai_humaneval.tables.choices import ComparisonGroup, merged
 
 
-def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | None:
+def turn_strengths(group: ComparisonGroup, *, level: float = 0.95) -> Strengths | None:
     """Plackett–Luce strengths of the models of ``group``, clustered by worker; None where single replies were rated.
 
     Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
@@ -54,27 +46,6 @@ def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | No
     return plackett_luce(turns.chosen, turns.workers, positions=positions, models=turns.models, level=level)
 
 
-def pooled_turn_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95) -> Strengths | None:
-    """The same of all ``groups`` of a question together: one ranking of models that were never all shown side by side.
-
-    Every turn tells of the models that it showed; those of different groups are linked by the models they share. Only
-    where a place is known of every group are places modelled. None where single replies were rated.
-
-    Read them as those of :func:`turn_strengths`. ``best`` says which model leads and which cannot be told from it.
-    Assumes what :func:`turn_strengths` does.
-
-    Source: Luce 1959; Plackett 1975.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> from parlai_humaneval.tables.choices import choice_groups
-    >>> group = choice_groups(example_tables())[0]
-    >>> found = pooled_turn_strengths([group.at_turns(1, 1), group.at_turns(2)])
-    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
-    [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
-    """
-    return turn_strengths(merged(groups), level=level)
-
-
 def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:
     """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table.
 
@@ -95,11 +66,11 @@ def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> S
     >>> [(model.name, round(model.estimate, 2)) for model in found.models]
     [('strength of ada', 0.39), ('strength of bob', -0.39)]
     """
-    return None if comparisons.empty else oriented_strengths(oriented(comparisons), level=level)
+    return None if comparisons.empty else oriented_strengths(orient_pairs(comparisons), level=level)
 
 
 def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
-    """Strengths from rows of :func:`~parlai_humaneval.statistics.preference.pairs.oriented`; ``models`` in this order."""
+    """Strengths from rows as :func:`~parlai_humaneval.analysis.orient_pairs` gives them; ``models`` in this order."""
     return fitted_strengths(rows, models=models, level=level).strengths
 
 
@@ -120,3 +91,35 @@ def fitted_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None,
         level=level,
         dialogues=(np.where(swap, of_b, of_a), np.where(swap, of_a, of_b)),
     )
+
+
+ALWAYS = 0.9
+"""Models that are shown in at least this share of the turns of their group count as always shown."""
+
+
+def pooled_strengths(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> Strengths | None:
+    """Of all models of a question's ``groups``; None where all models always stood side by side, and their shares rank them,
+    or where single replies were rated."""
+    if groups[0].kind == "single" or not _incomplete(groups):
+        return None
+    return turn_strengths(merged(groups), level=level)
+
+
+def one_ranking(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> tuple[ComparisonGroup, Strengths] | None:
+    """A question's ``groups`` as one, and its strengths; None where there are none, or where a model may be the best whose
+    strength is not finite."""
+    strengths = pooled_strengths(groups, level=level)
+    return None if strengths is None or strengths.best is None else (merged(groups), strengths)
+
+
+def _incomplete(groups: Sequence[ComparisonGroup]) -> bool:
+    shown = [~np.isnan(group.turns.chosen) for group in groups]
+    return len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
+
+
+def strength_tests(strengths: Strengths, family: Family) -> list[tuple[Result, Result]]:
+    """Of every two models, in the order of ``combinations``: the test by worker, and if all turns were independent; each
+    with Holm's correction over all pairs."""
+    families = [family] * len(strengths.pairs)
+    of_independent = corrected([if_independent(pair) for pair in strengths.pairs], families)
+    return list(zip(corrected(strengths.pairs, families), of_independent, strict=True))

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.formatting import listed, sentence
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 SOURCE = "Ford 1957; Hunter 2004"
 EQUAL = 1e-6
 """Strengths that differ by less are equal: they are no more exact."""
@@ -82,7 +80,7 @@ class ModelOrder(BaseModel):
         A single model that always won, always lost or met nobody has a note of its own (:func:`why_unknown`).
         """
         pairs = [(a, b) for a, b in combinations(range(len(self.groups)), 2) if not self._has_note(a, b)]
-        ordered = [(a, b) for a, b in pairs if (a, b) in self.above and not self._through(a, b)]
+        ordered = [(a, b) for a, b in pairs if (a, b) in self.above and not self._is_implied(a, b)]
         for a, b in ordered[:NAMED]:
             better, worse = self.groups[a], self.groups[b]
             never, rank = ("was" if len(worse) == 1 else "were"), ("ranks" if len(better) == 1 else "rank")
@@ -101,8 +99,7 @@ class ModelOrder(BaseModel):
         above, below = (frozenset(pair[place] for pair in self.above) for place in (0, 1))
         return any(len(self.groups[one]) == 1 and not {one} <= above & below for one in (a, b))
 
-    def _through(self, a: int, b: int) -> bool:
-        """Whether a group between the two already says that the first ranks above the second."""
+    def _is_implied(self, a: int, b: int) -> bool:
         return any((a, c) in self.above and (c, b) in self.above for c in range(len(self.groups)))
 
 
@@ -148,7 +145,7 @@ def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | Non
     )
 
 
-def _reached(over: Floats) -> Bools:
+def _reached(over: Floats) -> Flags:
     """Whether the row's model was chosen over the column's, directly or through others; each reaches itself."""
     reach = (np.asarray(over) > 0) | np.eye(len(over), dtype=bool)
     for _ in range(max(1, len(over).bit_length())):

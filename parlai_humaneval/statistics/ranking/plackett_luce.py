@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.linalg import block_diag
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.ranking.fit import (
     Fitted,
-    Floats,
     Strengths,
     Words,
     contrasts,
@@ -31,8 +31,6 @@ from parlai_humaneval.statistics.ranking.fit import (
     why_unknown,
 )
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 SOURCE = "Luce 1959; Plackett 1975; McFadden 1974; several picks: Chamberlain 1980"
 ASSUMPTIONS = ("how much better one reply is does not depend on which others are shown",)
 _CELLS = 4_000_000
@@ -82,7 +80,8 @@ def plackett_luce(
     ]
     keep = telling & complete
     table, owners, places = table[keep], owners[keep], None if places is None else places[keep]
-    over, leads = _wins(table), _leads(table, owners)
+    over = np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
+    leads = _leads(table, owners)
     known = linked_models(over)
     unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
     if not known:
@@ -119,7 +118,7 @@ def plackett_luce(
 
 def _checked(
     chosen: npt.ArrayLike, clusters: npt.ArrayLike, positions: npt.ArrayLike | None, models: Sequence[str] | None
-) -> tuple[Floats, npt.NDArray[np.object_], Floats | None, list[str]]:
+) -> tuple[Floats, Objects, Floats | None, list[str]]:
     table, owners = np.asarray(chosen, dtype=float), np.asarray(clusters, dtype=object)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ValueError("chosen must be a table of turns × models, with two models or more.")
@@ -136,17 +135,12 @@ def _checked(
     return table, owners, places, names
 
 
-def _telling(table: Floats, shown: Bools) -> Bools:
+def _telling(table: Floats, shown: Flags) -> Flags:
     picks = np.nansum(table, axis=1)
     return np.asarray((picks > 0) & (picks < shown.sum(axis=1)), dtype=bool)
 
 
-def _wins(table: Floats) -> Floats:
-    """How often the row's model was chosen while the column's was shown and not chosen."""
-    return np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
-
-
-def _leads(table: Floats, owners: npt.NDArray[np.object_]) -> Floats:
+def _leads(table: Floats, owners: Objects) -> Floats:
     """Clusters × pairs of models: how much more often the first was chosen in turns that showed both."""
     codes, names = pd.factorize(owners)
     pairs = list(combinations(range(table.shape[1]), 2))
@@ -181,7 +175,7 @@ class _Sets:
     counts: Floats
     pattern: Ints
     picked: Floats
-    shown: Bools
+    shown: Flags
     places: Ints
     place_values: Floats
 
@@ -211,7 +205,7 @@ class _Sets:
         )
 
 
-def _alike(shown: Bools, places: Ints, picks: Ints) -> Iterator[_Alike]:
+def _alike(shown: Flags, places: Ints, picks: Ints) -> Iterator[_Alike]:
     sizes = shown.sum(axis=1)
     for size, picked in sorted({*zip(sizes.tolist(), picks.tolist(), strict=True)}):
         all_rows = np.flatnonzero((sizes == size) & (picks == picked))
@@ -220,7 +214,7 @@ def _alike(shown: Bools, places: Ints, picks: Ints) -> Iterator[_Alike]:
             yield _Alike(rows, models, np.take_along_axis(places[rows], models, axis=1), picked)
 
 
-def _fit(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, ...]) -> tuple[Fitted | None, str]:
+def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted | None, str]:
     """The fit with positions where they can be told apart, else without, and why."""
     said = ""
     if len(sets.place_values) > 1:
@@ -251,7 +245,7 @@ def _positions_unknown(sets: _Sets) -> str:
     return "Position effects cannot be estimated: not every position was chosen over the others and left for them."
 
 
-def _maximised(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, ...], places: int) -> Fitted | None:
+def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int) -> Fitted | None:
     """The maximum, found in the effects of models and places; ``places``: how many, 0 where they are not modelled."""
     of_models, of_places = contrasts(len(known)), contrasts(places)
     basis = block_diag(of_models, of_places)

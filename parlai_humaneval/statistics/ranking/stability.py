@@ -14,13 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few
+from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.correlation import correlation, kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.ranks import rank_range, ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.ranking.trueskill import (
-    Floats,
-    Ints,
     free_for_all_path,
     free_for_all_ratings,
     points_table,
@@ -192,7 +191,7 @@ def score_ranges(
     centres = np.median(scores[number:], axis=0).tolist() if several else [None] * table.shape[1]
     ranges = shuffle_interval(scores[number:], level) if several else unknown
     places = _rank_ranges(scores[number:], level) if several else unknown
-    notes = () if several else (too_few(),)
+    notes = () if several else (too_few_clusters(),)
     return [
         ScoreRange(
             order_middle=middle,
@@ -288,7 +287,6 @@ def _draws(wanted: int, played: int) -> int:
 
 
 def _shuffles(rng: np.random.Generator, size: int, rows: int, length: int) -> Ints:
-    """The first ``length`` of ``rows`` random orders of ``size``."""
     orders: Ints = np.stack([rng.permutation(size)[:length] for _ in range(rows)]).astype(np.int64)
     return orders
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.ranking.trueskill_update import (
     MU,
     PASSES,
@@ -22,9 +23,6 @@ from parlai_humaneval.statistics.ranking.trueskill_update import (
     factors,
     update_matches,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _DEFAULT = SkillModel()
 _NO_TIES = "There are ties, but the chance of one is 0: give a draw chance above 0."
@@ -41,17 +39,17 @@ class Skill:
     @property
     def score(self) -> float:
         """μ − 3σ: what the model can do with near certainty, the number that FFAEval ranks by."""
-        return conservative(self.mu, self.sigma)
+        return conservative_skill(self.mu, self.sigma)
 
 
-def conservative(mu: float, sigma: float, k: float = 3.0) -> float:
+def conservative_skill(mu: float, sigma: float, k: float = 3.0) -> float:
     """μ − kσ, a skill that the model has with near certainty (Ma et al. 2023, eq. 1).
 
     Assumes that the belief about the skill is normal.
 
     Source: Ma et al. 2023, eq. 1.
 
-    >>> conservative(25.0, 5.0)
+    >>> conservative_skill(25.0, 5.0)
     10.0
     """
     return mu - k * sigma
@@ -238,7 +236,7 @@ def trueskill(dialogues: Iterable[Mapping[str, int]], models: Sequence[str]) -> 
     return {model: Skill(float(m), float(s)) for model, m, s in zip(models, mu[0], sigma[0], strict=True)}
 
 
-def ffa_points(picks: Sequence[T | None], models: Sequence[T]) -> list[int]:
+def free_for_all_points(picks: Sequence[T | None], models: Sequence[T]) -> list[int]:
     """Points of each of ``models`` in one dialogue: how many of its turns they won (Ma et al. 2023, §2.1).
 
     ``picks``: the chosen model of each turn; None where the turn was not answered, which is nobody's point.
@@ -250,7 +248,7 @@ def ffa_points(picks: Sequence[T | None], models: Sequence[T]) -> list[int]:
 
     Source: Ma et al. 2023, §2.1.
 
-    >>> ffa_points(['a', 'b', 'a', None], ['a', 'b', 'c'])
+    >>> free_for_all_points(['a', 'b', 'a', None], ['a', 'b', 'c'])
     [2, 1, 0]
     """
     if len(set(models)) < len(models):
@@ -261,7 +259,7 @@ def ffa_points(picks: Sequence[T | None], models: Sequence[T]) -> list[int]:
     return [sum(pick == model for pick in picks if pick is not None) for model in models]
 
 
-def ffa_ranks(points: Sequence[float]) -> list[int]:
+def free_for_all_ranks(points: Sequence[float]) -> list[int]:
     """Competition ranks: the most points 0, equal points the same rank, and ranks are left out after ties.
 
     Raises:
@@ -271,7 +269,7 @@ def ffa_ranks(points: Sequence[float]) -> list[int]:
 
     Source: Ma et al. 2023, §2.3.
 
-    >>> ffa_ranks([3, 1, 1, 0])
+    >>> free_for_all_ranks([3, 1, 1, 0])
     [0, 1, 1, 3]
     """
     table = points_table([points])

@@ -14,12 +14,11 @@ from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 from scipy.special import cython_special
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from parlai_humaneval._util.arrays import Flags, Floats
+
 Number = TypeVar("Number", float, Floats)
 
 MU, SIGMA = 25.0, 25.0 / 3
@@ -89,7 +88,7 @@ def tie_factors(lead: Number, margin: Number, maths: Maths[Number]) -> tuple[Num
     return maths.copysign(v, -lead), v * v + (near - far * shrink) / mass
 
 
-def factors(lead: Floats, margin: Floats, tied: Bools) -> tuple[Floats, Floats]:
+def factors(lead: Floats, margin: Floats, tied: Flags) -> tuple[Floats, Floats]:
     """V and W of an array of wins and ties."""
     v, w = win_factors(lead, margin, ARRAYS)
     if tied.any():
@@ -133,7 +132,6 @@ def update_matches(
 def _alone(
     mu: list[float], sigma: list[float], ranks: list[float], match: _Match[float]
 ) -> tuple[list[float], list[float]]:
-    """One match in plain numbers."""
     order = sorted((i for i, rank in enumerate(ranks) if not math.isnan(rank)), key=ranks.__getitem__)
     if len(order) > 1:
         tied = [ranks[a] == ranks[b] for a, b in pairwise(order)]
@@ -162,8 +160,6 @@ def _at_once(mu: Floats, sigma: Floats, ranks: Floats, match: _Match[Floats]) ->
 
 @dataclass(frozen=True)
 class _Match(Generic[Number]):
-    """Expectation propagation along the chain of players, the best first."""
-
     model: SkillModel
     maths: Maths[Number]
     tolerance: float
@@ -173,8 +169,8 @@ class _Match(Generic[Number]):
         self,
         mu: Sequence[Number],
         sigma: Sequence[Number],
-        tied: Sequence[bool] | Bools,
-        active: Bools | None = None,
+        tied: Sequence[bool] | Flags,
+        active: Flags | None = None,
     ) -> tuple[list[Number], list[Number]]:
         """New μ and σ. ``tied``: each with the next; ``active``: the next took part, None where all did."""
         noise = self.model.beta**2
@@ -194,8 +190,8 @@ class _Match(Generic[Number]):
         self,
         precision: list[Number],
         weighted: list[Number],
-        tied: Sequence[bool] | Bools,
-        active: Bools | None,
+        tied: Sequence[bool] | Flags,
+        active: Flags | None,
     ) -> tuple[list[Number], list[Number]]:
         """What each player learns: precision and precision × mean of the messages from both neighbours.
 
@@ -235,7 +231,6 @@ class _Match(Generic[Number]):
         return learnt
 
     def _settled(self, before: tuple[list[Number], list[Number]], after: tuple[list[Number], list[Number]]) -> bool:
-        """Whether a pass changed nothing by more than the tolerance, in units of β."""
         steps = (self.tolerance / self.model.beta**2, self.tolerance / self.model.beta)
         return all(self.maths.apart(new, old) <= step for new, old, step in zip(after, before, steps, strict=True))
 

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few
+from parlai_humaneval._util.arrays import Floats, Objects
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few_clusters
 from parlai_humaneval.statistics.core.result import Result
 
-Floats = npt.NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval"]
 
 DRAWS = 1_000
@@ -272,7 +272,7 @@ def _ordinal(table: Floats) -> tuple[Floats, Measure]:
     return np.column_stack([table, pairs.reshape(items, width * width)]), alpha
 
 
-def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, list[object], npt.NDArray[np.object_]]:
+def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, list[object], Objects]:
     """Who said what of what → how many gave each label to each item.
 
     Returns:
@@ -293,7 +293,7 @@ def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, 
     return counts, list(labels_found), np.asarray(items_found, dtype=object)
 
 
-def _rated_twice(counts: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.object_]]:
+def _rated_twice(counts: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, Objects]:
     table = np.asarray(counts, dtype=float)
     several = table.sum(axis=1) > 1
     return table[several], np.asarray(clusters, dtype=object)[several]
@@ -347,7 +347,7 @@ def _with_bootstrap(
         return base.but(notes=(ALIKE,))
     base = base.but(estimate=value)
     if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster).replace(" and a p-value", ""),))
+        return base.but(notes=(too_few_clusters(cluster).replace(" and a p-value", ""),))
     low, high = _percentiles(parts, measure, seed, draws, level)
     return base.but(ci_low=low, ci_high=high)
 

@@ -1,6 +1,6 @@
 """Raters' time: when each answer was there, and how long dialogues, judgements and comparisons took.
 
-A page that was left open overnight is no work: :func:`left_open` says which times are taken for such, here and wherever
+A page that was left open overnight is no work: :func:`idle_answers` says which times are taken for such, here and wherever
 time is counted. Medians hold them, means and sums do not: means leave them out, and in sums they count as the median of the
 others, as times that are missing do. Nothing is deleted from the tables.
 """
@@ -16,19 +16,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented
+from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.likert import likert_groups
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import is_set
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Objects = npt.NDArray[np.object_]
 Keys: TypeAlias = "Objects | pd.Series[Any]"
-Mask = npt.NDArray[np.bool_]
 Collection = Literal["none", "counted", "unknown"]
 STUDY = ("technique", "setting")
 
@@ -37,7 +34,7 @@ LEFT_OPEN_MEDIANS = 10.0
 """A longer time than either of both, an hour and ten medians, is taken for that of a page that was left open."""
 
 
-def left_open(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Mask:
+def idle_answers(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Flags:
     """Which times are those of a page that was left open: more than an hour, and than ten times the median of their kind.
 
     Args:
@@ -52,7 +49,7 @@ def left_open(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Mas
 
     Source: own rule, after Ratcliff 1993.
 
-    >>> left_open([20, 25, 600_000, 3_000]).tolist()
+    >>> idle_answers([20, 25, 600_000, 3_000]).tolist()
     [False, False, True, False]
     """
     times = np.asarray(seconds, dtype=float)
@@ -69,7 +66,7 @@ def _worked(rows: pd.DataFrame, kinds: Sequence[str]) -> Floats:
     """``seconds`` of ``rows``, nan where the page was left open, as for times that are not known."""
     seconds = rows["seconds"].to_numpy(dtype=float, na_value=np.nan)
     codes = rows.groupby(list(kinds), dropna=False, sort=False).ngroup().to_numpy()
-    return np.where(left_open(seconds, codes), np.nan, seconds)
+    return np.where(idle_answers(seconds, codes), np.nan, seconds)
 
 
 class RaterClock:
@@ -84,7 +81,7 @@ class RaterClock:
         conversations: pd.Series[Any] = pd.Series(_worked(dialogues, STUDY), index=keys)
         turns = _time_of_turns(tables.turns)
         self._talk = _by_both_names(conversations)
-        self._seconds = _by_both_names(conversations.dropna().combine_first(_sums(turns)))
+        self._seconds = _by_both_names(conversations.dropna().combine_first(_dialogue_times(turns)))
         self._turns = _by_both_names(turns)
         self._started = _by_both_names(pd.Series(_epoch(dialogues["started"]), index=keys))
         self._rows = {
@@ -135,7 +132,6 @@ class RaterClock:
 
 
 def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
-    """By dialogue, worker and turn: each reply's row holds the time of its whole turn."""
     told = turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)
     names = ["dialogue_id", "worker_id", "turn"]
     timed = turns[[*names, "technique", "setting", "seconds"]][told].drop_duplicates(names)
@@ -145,13 +141,11 @@ def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
     return seconds
 
 
-def _sums(turns: pd.Series[Any]) -> pd.Series[Any]:
-    """Of whole dialogues."""
+def _dialogue_times(turns: pd.Series[Any]) -> pd.Series[Any]:
     return turns.groupby(level=[0, 1]).sum()
 
 
 def _first_rows(rows: pd.DataFrame) -> pd.Series[Any]:
-    """At which row a dialogue of a worker begins."""
     first = ~rows.duplicated(["dialogue_id", "worker_id"]).to_numpy(dtype=bool)
     keys = pd.MultiIndex.from_frame(rows[["dialogue_id", "worker_id"]][first])
     first_rows: pd.Series[Any] = pd.Series(np.flatnonzero(first).astype(float), index=keys)
@@ -202,14 +196,14 @@ class TimedAnswers:
     model_a: str
     model_b: str
     values: Floats
-    of_a: npt.NDArray[np.bool_] | None
+    of_a: Flags | None
     seconds: Floats
     workers: Objects
     collection: Collection = "none"
     dialogue_seconds: float | None = None
 
 
-def answers_in_time(tables: Tables) -> list[TimedAnswers]:
+def timed_answers(tables: Tables) -> list[TimedAnswers]:
     """Comparisons first, then turns, ticks and ratings of single models. What has no time at all is left out.
 
     Turns in which replies stood side by side are read from ``comparisons``; where these do not hold them, from ``turns``.
@@ -220,7 +214,7 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
     Source: Smith et al. 2022, App. C.7.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> answers = answers_in_time(example_tables())[0]
+    >>> answers = timed_answers(example_tables())[0]
     >>> answers.technique, answers.model_a, answers.model_b, len(answers.values)
     ('pw_dialog', 'ada', 'bob', 32)
     """
@@ -232,7 +226,6 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
 
 
 def _question(answers: TimedAnswers) -> tuple[str, str, str]:
-    """What the answers are about."""
     return answers.metric, answers.model_a, answers.model_b
 
 
@@ -240,7 +233,7 @@ def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
     rows = counted_comparisons(tables)
     if rows.empty:
         return
-    rows = oriented(rows)
+    rows = orient_pairs(rows)
     began = clock.started(rows["dialogue_a"], rows["worker_id"])
     rows = rows.assign(
         at=np.where(rows["kind"] == "dialogue", clock.judged(rows["judgement_id"]), began),
@@ -286,7 +279,7 @@ def _filled(seconds: Floats) -> Floats | None:
     return np.where(np.isnan(seconds), np.median(known), seconds) if known.size else None
 
 
-def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
+def _turns(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
     """Every two models whose replies stood side by side, in whichever company: 1 where only A's was chosen, ½ a tie."""
     by_pair: dict[tuple[str, ...], list[_Turns]] = {}
     for group in groups:
@@ -309,8 +302,6 @@ def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAn
 
 
 class _Turns(NamedTuple):
-    """Columns of turns that showed two models."""
-
     values: Floats
     seconds: Floats
     turns: Floats
@@ -318,7 +309,7 @@ class _Turns(NamedTuple):
     workers: Objects
 
 
-def _ticks(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
+def _ticks(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
     for group in groups:
         if group.kind != "single":
             continue
@@ -350,7 +341,7 @@ def _single(
     model_a: str,
     model_b: str,
     values: Floats,
-    of_a: npt.NDArray[np.bool_],
+    of_a: Flags,
     seconds: Floats,
     workers: Objects,
 ) -> Iterator[TimedAnswers]:
@@ -364,8 +355,8 @@ class TimeSpent(NamedTuple):
     """What raters spent on one unit of a technique and setting.
 
     ``trimmed`` holds the mean, clustered by worker, without the ``n_cut`` units whose page was left open
-    (:func:`left_open`); ``trimmed_hours`` are all units together, those counted as the median of the others. ``seconds`` and
-    ``hours`` are the mean and the sum of all times as they were measured.
+    (:func:`idle_answers`); ``trimmed_hours`` are all units together, those counted as the median of the others. ``seconds``
+    and ``hours`` are the mean and the sum of all times as they were measured.
     """
 
     technique: str
@@ -380,49 +371,21 @@ class TimeSpent(NamedTuple):
     n_cut: int
 
 
-def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]]:
-    """A row per technique, setting and unit, from the tables that say most.
+def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
+    """What raters spent on each unit of each technique and setting, from the tables that say most.
 
     Live dialogues from ``dialogues``, else what ``turns`` say; judgements of finished dialogues from ``judgements``
-    (attention checks apart), else from ``segments`` and ``comparisons``. Units without a time do not count. Keys:
-    ``technique``, ``setting``, ``unit``, ``n``, ``n_workers``, ``median_seconds``; ``n_cut``, the units whose page was
-    left open (:func:`left_open`); without them ``trimmed_mean_seconds`` with its interval clustered by worker
-    (``trimmed_mean_low``, ``trimmed_mean_high``), and with their time counted as the others' median ``trimmed_hours``,
-    all units together; of all times as measured ``mean_seconds`` (``mean_low``, ``mean_high``) and ``hours``.
+    (attention checks apart), else from ``segments`` and ``comparisons``. Units without a time do not count.
 
-    Assumes independent workers, of the interval.
+    Assumes independent workers, of the intervals.
 
     Source: Smith et al. 2022, App. C.7; Cameron & Miller 2015, §II.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> row = spent_by_unit(example_tables())[0]
-    >>> row['technique'], row['unit'], row['n'], row['median_seconds']
+    >>> spent = time_spent(example_tables())[0]
+    >>> spent.technique, spent.unit, spent.seconds.n, spent.median_seconds
     ('pw_dialog', 'comparison', 32, 45.0)
     """
-    return [
-        {
-            "technique": spent.technique,
-            "setting": spent.setting,
-            "unit": spent.unit,
-            "n": spent.seconds.n,
-            "n_workers": spent.n_workers,
-            "median_seconds": spent.median_seconds,
-            "n_cut": spent.n_cut,
-            "trimmed_mean_seconds": spent.trimmed.estimate,
-            "trimmed_mean_low": spent.trimmed.ci_low,
-            "trimmed_mean_high": spent.trimmed.ci_high,
-            "trimmed_hours": spent.trimmed_hours,
-            "mean_seconds": spent.seconds.estimate,
-            "mean_low": spent.seconds.ci_low,
-            "mean_high": spent.seconds.ci_high,
-            "hours": spent.hours,
-        }
-        for spent in time_spent(tables, level=level)
-    ]
-
-
-def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
-    """What :func:`spent_by_unit` tabulates, with the mean of each unit as a whole result."""
     parts = list(_units(tables))
     if not parts:
         return []
@@ -437,9 +400,9 @@ def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
 
 def _of_unit(rows: pd.DataFrame, technique: str, setting: str, unit: str, level: float) -> TimeSpent:
     seconds, workers = rows["seconds"].to_numpy(dtype=float), rows["worker_id"].to_numpy(dtype=object)
-    worked = ~left_open(seconds)
+    worked = ~idle_answers(seconds)
 
-    def mean(counted: Mask, name: str) -> Result:
+    def mean(counted: Flags, name: str) -> Result:
         return clustered_mean(seconds[counted], workers[counted], name=name, limits=(0.0, np.inf), level=level)
 
     n_cut = int((~worked).sum())

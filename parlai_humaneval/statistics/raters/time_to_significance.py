@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.sequential import (
     Crossing,
     anytime_p_values,
@@ -16,9 +17,6 @@ from parlai_humaneval.statistics.core.sequential import (
     t_p_values,
 )
 from parlai_humaneval.statistics.core.shares import binomial_p_values
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 CHUNK_MINUTES = 45.0
 """Smith et al. 2022, Table 8."""

@@ -8,22 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core import sign_flip
 from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
     SHARE_LIMITS,
     Deviations,
-    too_few,
+    too_few_clusters,
     with_sign_flips,
 )
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.win_rates import combo, sm_combo, sm_wta_scores
+from parlai_humaneval.statistics.preference.win_rates import pw_combo_score, sm_combo_score, sm_wta_scores
 from parlai_humaneval.statistics.ratings.likert import RatedCriterion
-from parlai_humaneval.tables.choices import ChoiceGroup
-
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
+from parlai_humaneval.tables.choices import ComparisonGroup
 
 PAIR_TURNS = (2, 6)
 """Turns of PW-Turn in the PW combo (Smith et al. 2022, Table 3)."""
@@ -53,9 +51,9 @@ def pair_combo(
         won_dialogs: the same of comparisons of whole dialogues.
         turn_workers, dialog_workers: whose they are; one who gave both counts as one cluster.
 
-    The estimate is that of :func:`~parlai_humaneval.analysis.combo`. Its test is by the workers' weighted deviations
-    from both win rates against one half, which holds for workers who gave both, too. p = 1 and no estimate where one of
-    the two is empty.
+    The estimate is that of :func:`~parlai_humaneval.analysis.pw_combo_score`. Its test is by the workers' weighted
+    deviations from both win rates against one half, which holds for workers who gave both, too. p = 1 and no estimate
+    where one of the two is empty.
 
     Assumes that workers are independent.
 
@@ -83,11 +81,11 @@ def pair_combo(
     if not all(len(won) for won, _ in parts):
         return base.but(p_value=1.0, notes=("nothing was decided: nothing can be estimated",))
     turn, dialog = (float(won.mean()) for won, _ in parts)
-    share = combo(turn, dialog, w_turn, w_dialog)
+    share = pw_combo_score(turn, dialog, w_turn, w_dialog)
     base = base.but(estimate=share)
     fewest = min(len(pd.unique(workers)) for _, workers in parts)
     if fewest < MIN_CLUSTERS:
-        return base.but(notes=(too_few(),))
+        return base.but(notes=(too_few_clusters(),))
     weights = (w_turn / (w_turn + w_dialog), w_dialog / (w_turn + w_dialog))
     deviations = np.concatenate([w * (won - won.mean()) / len(won) for w, (won, _) in zip(weights, parts, strict=True)])
     rests_on = np.concatenate([np.full(len(won), w / len(won)) for w, (won, _) in zip(weights, parts, strict=True)])
@@ -108,7 +106,7 @@ class ComboScores:
 
 
 def single_combos(
-    turns: ChoiceGroup, rated: RatedCriterion, w_turn: float = 1, w_dialog: float = 5
+    turns: ComparisonGroup, rated: RatedCriterion, w_turn: float = 1, w_dialog: float = 5
 ) -> list[ComboScores]:
     """Of conversations that have both: whether at least half of turns 3–6 were good, and the rating brought to 0–1.
 
@@ -144,6 +142,6 @@ def single_combos(
         if not both.any() or (ratings < scale[0]).any() or (ratings > scale[1]).any():
             continue
         ratings = sum(scale) - ratings if rated.reversed else ratings
-        values = sm_combo(scores[at[both]], ratings, w_turn, w_dialog, scale=scale)
+        values = sm_combo_score(scores[at[both]], ratings, w_turn, w_dialog, scale=scale)
         found.append(ComboScores(one.model, values, one.workers[both]))
     return found

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import effective_clusters
 from parlai_humaneval.statistics.core.clustering_effects import (
     Clustered,
@@ -23,18 +24,16 @@ from parlai_humaneval.statistics.core.clustering_effects import (
     pooled_intraclass_correlation,
 )
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, oriented
+from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.likert import likert_groups
 from parlai_humaneval.statistics.ratings.sliders import assessed
 from parlai_humaneval.statistics.ratings.standardised import overall_parts
-from parlai_humaneval.statistics.survival.spotting import bot_contests, judged_segments
+from parlai_humaneval.statistics.survival.spotting import bot_contests, spot_the_bot_segments
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished
 from parlai_humaneval.tables.schema import HUMAN
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 Source = Literal["turns", "comparisons", "ratings", "segments"]
 Unit = Literal["share", "points", "z"]
 """Of gaps: a share of 0 to 1, points of a rating scale, or standard deviations of a worker's ratings."""
@@ -55,7 +54,7 @@ class GapData:
     values: Floats
     workers: Objects
     dialogues: Objects
-    second: npt.NDArray[np.bool_] | None = None
+    second: Flags | None = None
     dialogues_b: Objects | None = None
 
     @property
@@ -230,7 +229,7 @@ def _comparisons(tables: Tables) -> Iterator[Measure]:
 
     Comparisons of turns are left to the table of turns, where there is one.
     """
-    rows = oriented(counted_comparisons(tables))
+    rows = orient_pairs(counted_comparisons(tables))
     of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
     rows = rows[~of_turns]
     for key, own in rows.groupby(list(GROUP), sort=True):
@@ -298,7 +297,7 @@ def _segments(tables: Tables) -> Iterator[Measure]:
         gaps, alike = separate_gaps(answers_by_model(bots, human))
         name, variant = str(technique), str(setting)
         yield Measure("segments", name, variant, "taken for human", "label", "share", alike, gaps, planned=[])
-        contests = bot_contests(judged_segments(own))
+        contests = bot_contests(spot_the_bot_segments(own))
         measure = _of_leads("segments", name, variant, "better label", "decided annotation", contests, "lead_a")
         if measure.gaps:
             yield measure
@@ -442,7 +441,6 @@ def _share_of_likeness(gap: GapData) -> float:
 
 
 def _shared(dialogues: Objects, workers: Objects) -> bool:
-    """Did several workers judge a dialogue?"""
     pairs = pd.DataFrame({"dialogue": dialogues, "worker": workers}).drop_duplicates()
     return bool(pairs["dialogue"].duplicated().any())
 

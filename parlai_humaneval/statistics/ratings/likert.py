@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core.clustered import Limits, with_dispersion
 from parlai_humaneval.statistics.core.means import t_test
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
@@ -21,9 +20,6 @@ from parlai_humaneval.statistics.ratings.sliders import is_reversed
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, of_unfinished, on_sliders
 from parlai_humaneval.tables.scales import check_criteria
-
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 
 RATED_GROUP = ("technique", "setting", "metric", "criterion")
 

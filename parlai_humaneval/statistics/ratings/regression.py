@@ -10,13 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval._util.arrays import Flags, Floats, Objects
+from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.ratings.likert import RatedCriterion, final_scores
-from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
-
-Floats = npt.NDArray[np.float64]
 
 INTERCEPT = "intercept"
 _SOURCE = "Smith et al. 2022, App. C.4 (Figure 7)"
@@ -130,7 +129,7 @@ def _classical(design: Floats, target: Floats) -> tuple[Floats, Floats, int, tup
 
 
 def _clustered(
-    design: Floats, target: Floats, clusters: npt.NDArray[np.object_], cluster: str
+    design: Floats, target: Floats, clusters: Objects, cluster: str
 ) -> tuple[Floats, Floats, int, tuple[str, ...], int]:
     if len(clusters) != len(target) or pd.isna(clusters).any():
         raise ValueError(f"each observation needs its {cluster}")
@@ -138,7 +137,7 @@ def _clustered(
     groups, nothing = len(names), np.full(design.shape[1], np.nan)
     fit = _fit(design, target)
     if groups < MIN_CLUSTERS:
-        return fit.estimates, nothing, 0, (too_few(cluster),), groups
+        return fit.estimates, nothing, 0, (too_few_clusters(cluster),), groups
     if fit.df < 1:
         return fit.estimates, nothing, 0, (_TOO_SHORT,), groups
     if groups <= design.shape[1]:
@@ -148,11 +147,10 @@ def _clustered(
     np.add.at(scores, codes, design * fit.residuals[:, None])
     correction = groups / (groups - 1) * (len(target) - 1) / (len(target) - design.shape[1])
     variances = correction * ((scores @ fit.inverse) ** 2).sum(axis=0)
-    return fit.estimates, np.sqrt(variances), groups - 1, few_notes(groups, cluster), groups
+    return fit.estimates, np.sqrt(variances), groups - 1, small_sample_notes(groups, cluster), groups
 
 
-def _identified(design: Floats) -> npt.NDArray[np.bool_]:
-    """Which coefficients are the same in every least-squares solution."""
+def _identified(design: Floats) -> Flags:
     projection = np.linalg.pinv(design, rcond=1e-10) @ design
     unit = np.eye(design.shape[1])
     return np.asarray(np.abs(projection - unit).max(axis=1) < 1e-6, dtype=bool)
@@ -185,7 +183,7 @@ class TurnWeights:
     paper: list[Result]
 
 
-def single_groups(tables: Tables) -> list[ChoiceGroup]:
+def single_groups(tables: Tables) -> list[ComparisonGroup]:
     """The groups of single replies, without the work on the turns in which several were shown."""
     turns = tables.turns
     one = turns.drop_duplicates(["dialogue_id", "model"]).drop_duplicates("dialogue_id", keep=False)["dialogue_id"]
@@ -195,8 +193,8 @@ def single_groups(tables: Tables) -> list[ChoiceGroup]:
     return [group for group in choice_groups(replace(tables, turns=turns[alone])) if group.kind == "single"]
 
 
-def weigh_turns(
-    turns: Sequence[ChoiceGroup], ratings: Sequence[RatedCriterion], *, level: float = 0.95
+def turn_weights(
+    turns: Sequence[ComparisonGroup], ratings: Sequence[RatedCriterion], *, level: float = 0.95
 ) -> list[TurnWeights]:
     """Regress the mean final rating of a dialogue on the share of criteria found good at each turn.
 
@@ -213,7 +211,7 @@ def weigh_turns(
     >>> from parlai_humaneval.tables.example import example_tables
     >>> from parlai_humaneval.statistics.ratings.likert import likert_groups
     >>> tables = example_tables()
-    >>> weights = weigh_turns(single_groups(tables), likert_groups(tables))[0]
+    >>> weights = turn_weights(single_groups(tables), likert_groups(tables))[0]
     >>> weights.n_dialogues, [term.name for term in weights.terms]
     (24, ['intercept', 'turn 1', 'turn 2', 'turn 3', 'turn 4'])
     """
@@ -228,7 +226,7 @@ def weigh_turns(
     return [one for one in (together, *each) if one is not None]
 
 
-def turn_rates(groups: Sequence[ChoiceGroup]) -> pd.DataFrame:
+def turn_rates(groups: Sequence[ComparisonGroup]) -> pd.DataFrame:
     """Share of criteria found good: a row per dialogue and worker (the index), a column per turn; nan where none.
 
     Assumes that all criteria weigh the same.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.ranks import rank_sums
 from parlai_humaneval.tables.columns import TableError, Tables, refuse
@@ -17,7 +18,6 @@ from parlai_humaneval.tables.filters import (
     MOST_POINTS,
     SLIDER_MAXIMUM,
     SLIDER_MINIMUM,
-    Mask,
     finished,
     is_set,
     of_unfinished,
@@ -25,7 +25,6 @@ from parlai_humaneval.tables.filters import (
 )
 from parlai_humaneval.tables.scales import NAME_THEM, check_sliders
 
-Floats = npt.NDArray[np.float64]
 TECHNIQUE = "direct_assessment"
 ALPHA = 0.05
 """“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
@@ -33,7 +32,7 @@ REVERSED_CRITERIA = ("robotic", "repetitive")
 """The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
 
 
-def is_reversed(ratings: pd.DataFrame) -> Mask:
+def is_reversed(ratings: pd.DataFrame) -> Flags:
     """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive.
 
     Assumes, where the column is empty, that of every other criterion more is better.
@@ -92,7 +91,7 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def turned(ratings: pd.DataFrame) -> Floats:
+def reverse_scored(ratings: pd.DataFrame) -> Floats:
     """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders).
 
     Assumes that a reversed scale is as fine at either end.
@@ -102,7 +101,7 @@ def turned(ratings: pd.DataFrame) -> Floats:
     >>> from parlai_humaneval.tables.example import example_tables
     >>> ratings = example_tables().ratings
     >>> sliders = ratings[ratings['scale'] == 'slider']
-    >>> sliders['value'].head(3).tolist(), turned(sliders)[:3].tolist()
+    >>> sliders['value'].head(3).tolist(), reverse_scored(sliders)[:3].tolist()
     ([84.0, 77.0, 22.0], [84.0, 77.0, 78.0])
     """
     x = ratings["value"].to_numpy(dtype=float)
@@ -112,7 +111,7 @@ def turned(ratings: pd.DataFrame) -> Floats:
 
 
 def standardised(ratings: pd.DataFrame) -> Floats:
-    """Each rating as (x − mean) / sd of its worker, after :func:`turned`; nan for a worker whose ratings do not vary.
+    """Each rating as (x − mean) / sd of its worker, after :func:`reverse_scored`; nan for a worker who rates all alike.
 
     All criteria and all models of the worker count, the degraded one's too (Ji et al. 2022, §3.3). sd with n − 1.
 
@@ -128,7 +127,7 @@ def standardised(ratings: pd.DataFrame) -> Floats:
     >>> standardised(sliders)[:3].round(2).tolist()
     [1.3, 1.07, 1.1]
     """
-    x = turned(ratings)
+    x = reverse_scored(ratings)
     codes, workers = pd.factorize(ratings["worker_id"])
     size = np.bincount(codes, minlength=len(workers)).astype(float)
     mean = np.bincount(codes, weights=x, minlength=len(workers)) / np.maximum(size, 1)
@@ -169,7 +168,6 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
 
 
 def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tuple[Floats, Floats]:
-    """Lowest and highest value of each group."""
     lowest, highest = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
     np.minimum.at(lowest, codes, values)
     np.maximum.at(highest, codes, values)
@@ -233,14 +231,13 @@ def assessed(tables: Tables) -> Assessed | None:
     checks = worker_checks(rows)
     degraded = is_set(rows, "degraded")
     passed = rows["worker_id"].isin(checks["worker_id"][checks["passed"]]).to_numpy(dtype=bool)
-    scored = rows.assign(raw=turned(rows), z=standardised(rows), degraded=degraded, passed=passed)
+    scored = rows.assign(raw=reverse_scored(rows), z=standardised(rows), degraded=degraded, passed=passed)
     checked = bool(degraded.any())
     kept = passed if checked and passed.any() else np.ones(len(rows), dtype=bool)
     return Assessed(scored, checks, checked, scored[kept & ~degraded], remarks)
 
 
-def _first_hand(tables: Tables) -> Mask:
-    """Rows of finished dialogues, without those of third parties on what the own rater had rated."""
+def _first_hand(tables: Tables) -> Flags:
     rows = tables.ratings
     left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
     return np.asarray(finished(rows) & ~left & rows["own_worker"].isna().to_numpy(dtype=bool), dtype=bool)
@@ -280,6 +277,8 @@ def _check_range(rows: pd.DataFrame) -> None:
         at = int(beyond.argmax())
         row = rows.iloc[at]
         raise TableError(
-            f"ratings.value: {x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
-            f"expected {low[at]:g} to {high[at]:g}. Columns minimum and maximum say so if the scale is another."
+            f"{x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
+            f"expected {low[at]:g} to {high[at]:g}",
+            where="ratings.value",
+            try_="give columns minimum and maximum if the scale is another",
         )

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core.clustered import with_dispersion
 from parlai_humaneval.statistics.core.effect_sizes import NAME
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
@@ -24,8 +24,6 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 NO_FAMILY = Family("", "", "")
 
 

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval.statistics.core.clustered import CR1_SOURCE, MIN_CLUSTERS, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.survival.curve import Floats, Ints, checked
+from parlai_humaneval.statistics.survival.curve import checked
 
 _MOST_STEPS = 200
 COLLINEAR = "the covariates determine each other, or the length: their effects cannot be told apart"
@@ -127,7 +128,6 @@ def _sure(place: Ints, spotted: Floats, size: int) -> tuple[int, int, npt.NDArra
 
 
 def _rank(own: Ints, x: Floats) -> int:
-    """Of the covariates once each length has its own intercept."""
     if not x.shape[1]:
         return 0
     centred = x - (pd.DataFrame(x).groupby(own).transform("mean").to_numpy(dtype=float))
@@ -173,7 +173,6 @@ def _reweighted(rows: Floats, found: Floats, total: Floats) -> tuple[Floats, Flo
 
 
 def _derivatives(predictor: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Of the log-likelihood by the linear predictor, at each observation: the first, and minus the second."""
     hazard = np.clip(np.exp(np.clip(predictor, -500, 500)), 1e-300, 300.0)
     odds = hazard / np.expm1(hazard)
     first, second = np.where(y == 1, odds, -hazard), np.where(y == 1, odds * (odds + hazard - 1), hazard)
@@ -295,7 +294,6 @@ def _table(covariates: npt.ArrayLike, n: int) -> Floats:
 
 
 def _flat(likelihood: Likelihood | None, table: Floats) -> list[bool]:
-    """Which covariates the likelihood hardly bounds."""
     if likelihood is None:
         return [False] * table.shape[1]
     errors = np.sqrt(np.maximum(np.diag(likelihood.inverse), 0.0))[: table.shape[1]]
@@ -341,7 +339,6 @@ def _effect(
 
 
 def _clustered(base: Result, likelihood: Likelihood, place: int, cluster: str, ids: npt.ArrayLike) -> Result:
-    """With the sandwich of the scores of clusters."""
     groups, covariance = likelihood.sandwich(ids)
     named = {
         "method": f"{METHOD}, CR1 t, clustered by {cluster}",
@@ -350,7 +347,7 @@ def _clustered(base: Result, likelihood: Likelihood, place: int, cluster: str, i
         "details": {**base.details, f"n_{cluster}s": groups},
     }
     if groups < MIN_CLUSTERS:
-        return base.model_copy(update={**named, "notes": (too_few(cluster),)})
+        return base.model_copy(update={**named, "notes": (too_few_clusters(cluster),)})
     beta, error = float(likelihood.beta[place]), float(np.sqrt(max(0.0, covariance[place, place])))
     if error < 1e-9:
         return base.model_copy(update={**named, "notes": (f"the variance between {cluster}s cannot be estimated",)})
@@ -362,7 +359,7 @@ def _clustered(base: Result, likelihood: Likelihood, place: int, cluster: str, i
             "ci_high": beta + half,
             "statistic": beta / error,
             "p_value": float(2 * stdtr(groups - 1, -abs(beta / error))),
-            "notes": few_notes(groups, cluster),
+            "notes": small_sample_notes(groups, cluster),
         }
     )
 

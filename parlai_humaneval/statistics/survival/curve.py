@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.result import Result
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _CELLS_AT_ONCE = 4_000_000
 
 
@@ -126,7 +125,6 @@ survival = survival_curve
 
 
 def _cumulative(values: npt.ArrayLike) -> Floats:
-    """Running sums along the last axis, beginning with 0."""
     rows = np.asarray(values, dtype=float)
     sums = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
     np.cumsum(rows, axis=-1, out=sums[..., 1:])
@@ -201,7 +199,9 @@ def survival_with_bands(
                 method=f"isotonic regression, percentile bootstrap over {cluster}s",
                 assumptions=(f"{cluster}s are independent of each other", "being spotted is for good"),
                 source="Deriu et al. 2020, §3.3; Turnbull 1974",
-                notes=(too_few(cluster).replace(" and a p-value", ""),) if few else few_notes(groups, cluster),
+                notes=(too_few_clusters(cluster).replace(" and a p-value", ""),)
+                if few
+                else small_sample_notes(groups, cluster),
                 details={"k": int(length), f"n_{cluster}s": groups, "seed": seed, "draws": draws},
             ),
             (float(a), float(b)),

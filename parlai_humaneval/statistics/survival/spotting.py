@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.clustered import decided_wins, with_dispersion
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.once_each import with_once_each
-from parlai_humaneval.statistics.core.ranks import Ints, ranks_of
+from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_share
 from parlai_humaneval.statistics.preference.tests import goodness_of_fit_test
@@ -27,8 +28,6 @@ from parlai_humaneval.statistics.ranking.trueskill_update import SkillModel
 from parlai_humaneval.tables.columns import TableError, check_unique
 from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import HUMAN, LABELS, TIE
-
-Floats = npt.NDArray[np.float64]
 
 SEGMENT = ("dialogue_id", "worker_id", "judgement_id", "k")
 """What makes two rows of speakers one judged segment."""
@@ -44,7 +43,7 @@ LEAST = 3
 """Fewest dialogues of a pair that are tried, as in the paper."""
 
 
-def label_winner(first: str, second: str) -> int:
+def win_by_label(first: str, second: str) -> int:
     """1 where the first label is the better one, −1 where the second is, 0 for a tie: human > unsure > bot.
 
     Raises:
@@ -54,7 +53,7 @@ def label_winner(first: str, second: str) -> int:
 
     Source: Deriu et al. 2020, §3.2.
 
-    >>> label_winner('human', 'unsure'), label_winner('bot', 'bot')
+    >>> win_by_label('human', 'unsure'), win_by_label('bot', 'bot')
     (1, 0)
     """
     for label in (first, second):
@@ -63,7 +62,7 @@ def label_winner(first: str, second: str) -> int:
     return (GOODNESS[first] > GOODNESS[second]) - (GOODNESS[first] < GOODNESS[second])
 
 
-def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
+def spot_the_bot_segments(rows: pd.DataFrame) -> pd.DataFrame:
     """A row for each judged segment of which both speakers were labelled.
 
     Args:
@@ -81,7 +80,7 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
     Source: Deriu et al. 2020, §3.1.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> judged = judged_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']]
+    >>> judged = spot_the_bot_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']]
     >>> judged.astype(object).iloc[0].tolist()
     [2, 'ada', 'bob', 1]
     """
@@ -93,9 +92,10 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
     if wrong.any():
         bad = both[wrong].iloc[0]
         raise TableError(
-            f"segments: dialogue {bad['dialogue_id']!r}, worker {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
-            f"are {bad['model_0']!r} and {bad['model_1']!r}, but name {bad['opponent_0']!r} and {bad['opponent_1']!r} as "
-            "opponents. Each must name the other."
+            f"dialogue {bad['dialogue_id']!r}, worker {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
+            f"are {bad['model_0']!r} and {bad['model_1']!r}, but name {bad['opponent_0']!r} and "
+            f"{bad['opponent_1']!r} as opponents, where each must name the other",
+            where="segments",
         )
     goodness = [both[f"label_{entity}"].map(GOODNESS).to_numpy(dtype=np.int64) for entity in (0, 1)]
     seconds = both["seconds_0"].fillna(both["seconds_1"])
@@ -115,7 +115,7 @@ def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
     Source: Deriu et al. 2020, §3.2.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> contests = bot_contests(spot_the_bot_segments(example_tables().segments))
     >>> contests[['model_a', 'model_b', 'winner']].iloc[0].tolist()
     ['ada', 'bob', 'ada']
     """
@@ -190,7 +190,7 @@ def bootstrap_ranks(
     Source: Deriu et al. 2020, §3.2; Herbrich et al. 2006.
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> contests = bot_contests(spot_the_bot_segments(example_tables().segments))
     >>> ranks = bootstrap_ranks(contests, ['ada', 'bob', 'cyd'], draws=50)
     >>> ranks.shape, np.median(ranks, axis=0).tolist()
     ((50, 3), [1.0, 2.0, 3.0])
@@ -321,7 +321,7 @@ def ranking_stability(
     Source: Deriu et al. 2020, §5.2 (Figure 3).
 
     >>> from parlai_humaneval.tables.example import example_tables
-    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> contests = bot_contests(spot_the_bot_segments(example_tables().segments))
     >>> curve = ranking_stability(contests, ['ada', 'bob', 'cyd'], points=3, draws=50)[0]
     >>> curve.dialogues, curve.stability[-1]
     ([3, 6, 8], 1.0)
@@ -347,7 +347,6 @@ def ranking_stability(
 
 
 def _pairs(contests: pd.DataFrame, place: dict[str, int]) -> tuple[Ints, list[Floats], list[Floats], Ints]:
-    """Pairs (of indices), and for each the wins and losses of A by dialogue."""
     lead = contests["lead_a"].to_numpy(dtype=np.int64)
     counts = (
         contests.assign(won=lead > 0, lost=lead < 0)

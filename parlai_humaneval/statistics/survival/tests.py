@@ -17,11 +17,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtrc, ndtri
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.once_each import HIGH, LOW, VALUE, P, rescaled, with_once_each
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import ABOUT, crossed_mean
-from parlai_humaneval.statistics.survival.curve import Floats, Ints, Seen, isotonic_shares, seen_by_length
+from parlai_humaneval.statistics.survival.curve import Seen, isotonic_shares, seen_by_length
 
 INDEPENDENT = "all judgements are independent of each other, also those of one worker and of one dialogue"
 PROPORTIONAL = "the two hazards of being spotted are proportional"

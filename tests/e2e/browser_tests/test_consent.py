@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from parlai_humaneval.materials.instructions import packaged
+from parlai_humaneval._util.data_files import packaged
 
 from .conftest import launched
 from .looks import Looks

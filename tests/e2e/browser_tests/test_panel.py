@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, expect
 
-from mephisto_tasks.crowds.panels.datastore import sessions
+from mephisto_tasks.crowds.link.datastore import sessions
 
 from .axe import violations
 from .conftest import launched, open_context

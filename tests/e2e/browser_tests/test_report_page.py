@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.render.files import write_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import Tables
@@ -56,7 +56,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     empty = {name: from_rows(name, []) for name in ("dialogues", "comparisons")}
     tables = Tables(turns=from_rows("turns", list(turns())), **empty)
     page = tmp_path_factory.mktemp("written") / "report.html"
-    write_document(make_document(tables, Options(draws=100), title=f"Study {HOSTILE}"), page)
+    write_document(build_report(tables, Options(draws=100), title=f"Study {HOSTILE}"), page)
     return page
 
 

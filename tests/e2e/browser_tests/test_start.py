@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
 
 from mephisto_tasks.config.files import task_dir
+from parlai_humaneval._util.data_files import packaged
 from parlai_humaneval.materials.consent import load_consent
-from parlai_humaneval.materials.instructions import load_instructions, packaged
+from parlai_humaneval.materials.instructions import load_instructions
 from parlai_humaneval.techniques.registry import techniques
 
 from .conftest import open_context

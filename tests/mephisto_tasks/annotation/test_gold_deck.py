@@ -15,7 +15,7 @@ from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.practice import unfit
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import read_config
-from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.materials.practice import PairItem, Practice, SegmentItem, load_practice
 from parlai_humaneval.techniques.questions import PW_DIALOG_QUESTIONS
 
@@ -110,10 +110,10 @@ def test_a_segment_check_has_one_right_label_for_each(tmp_path: Path) -> None:
     (shown,) = shown_segment(found, "gold:1")
     assert (shown.judged, [line.speaker for line in shown.lines]) == (None, [0, 1])
     path.write_text(json.dumps({"metric": "spot", "items": [item, {**item, "labels": [["human", "unsure"], "bot"]}]}))
-    with pytest.raises(MaterialError, match="item 2: an attention check has one right label for each speaker"):
+    with pytest.raises(DataError, match="item 2: an attention check has one right label for each speaker"):
         load_golds(path, config)
     path.write_text(json.dumps({"metric": "preference", "items": [pair().model_dump()]}))
-    with pytest.raises(MaterialError, match="is for the metric 'preference', but this study asks for 'spot'"):
+    with pytest.raises(DataError, match="is for the metric 'preference', but this study asks for 'spot'"):
         load_golds(path, config)
 
 

@@ -18,7 +18,7 @@ from test_commands_as_processes import arguments, environment
 
 from mephisto_tasks.annotation.study import GO_ON
 from mephisto_tasks.storage.locks import running_task_run
-from mephisto_tasks.storage.logs import deciding_events
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.steps import FeedbackStep
 from parlai_humaneval.stopping.events import Answered, Arrived, Began, Ended
@@ -110,17 +110,17 @@ def test_killed_in_a_study_that_ends_when_it_is_decided(tmp_path: Path) -> None:
         asyncio.run(judges_one(url, "returns"))
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=20)
-    before = deciding_events(data_dir, TASK)
+    before = DECISIONS.read(data_dir, TASK)
     assert [type(event) for event in before] == [Began, Arrived, Answered]
     with launched(tmp_path, *decided, dialogues=6) as (process, url):
         asyncio.run(judges_all(url, "returns", greeted=True))
         for number in range(18):
-            if not any(isinstance(event, Ended) for event in deciding_events(data_dir, TASK)):
+            if not any(isinstance(event, Ended) for event in DECISIONS.read(data_dir, TASK)):
                 asyncio.run(prefers(url, f"w{number}", LONG))
         output, _ = process.communicate(timeout=30)
     assert process.returncode == 0, output
     assert "Traceback" not in output
-    log = deciding_events(data_dir, TASK)
+    log = DECISIONS.read(data_dir, TASK)
     assert log[: len(before)] == before
     standing = replay(log).standing()
     assert (standing.ended, standing.answer) == ("decided", f"{WORDY} > {TERSE}")

@@ -25,9 +25,9 @@ from judging_hands import (
 from live import TASK, eventually
 
 from mephisto_tasks.admission.wording import AWAY, PAUSED, filled
+from mephisto_tasks.admission.work import GIVEN_ON
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.launch.launch import Launched, NothingToDo
-from mephisto_tasks.session.entry import GIVEN_ON
 from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import JudgementRecord
 from parlai_humaneval.schema.steps import EndStep

@@ -10,10 +10,11 @@ from judging_hands import Judge, agent_status, judgements, one_unit, study_besid
 from live import Rater, eventually, rows
 from test_live_judging_breaks import dialogues_of, pairs, segments, wholes
 
+from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.admission.wording import NOTHING_LEFT, THANKS, filled
+from mephisto_tasks.admission.work import ALL_DONE, ALL_TAKEN
 from mephisto_tasks.annotation.study import JUDGING_PAIRS
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.entry import ALL_DONE, ALL_TAKEN, DONE_ALL
 from parlai_humaneval.schema.steps import EndStep
 
 

@@ -18,7 +18,7 @@ from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.simulation.raters import browser_of_simulated
 from mephisto_tasks.storage.results import raters_of_dialogues
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.schema.steps import RankStep
 
 OUT_OF_PRACTICE = {"onboarding_qualification": None}
@@ -158,7 +158,7 @@ async def test_the_practice_of_a_ranking_ranks(tmp_path: Path) -> None:
 
 async def test_a_pair_that_is_to_be_judged_twice_is_refused(tmp_path: Path) -> None:
     files = [chats(tmp_path, name, lambda dialogue, exchange: f"{dialogue}.{exchange}") for name in (WORDY, TERSE)]
-    with pytest.raises(ConfigError, match="judged once: ask for more with judgements_per_group"):
+    with pytest.raises(ConfigError, match="judged once; ask for more with judgements_per_group"):
         async with study_beside(tmp_path / "data", "pw_dialog", dialogues=files, judgements_per_item=3):
             pass
 
@@ -183,4 +183,4 @@ async def test_a_study_that_nobody_has_rated_is_reported_under_its_technique(tmp
     tables, known = answers_of(data_dir, name)
     assert (known.technique, known.tasks) == ("pw_dialog", [name])
     nothing = "Nothing has been rated yet, so nothing can be said about the models."
-    assert make_document(tables, task=known).headline() == nothing
+    assert build_report(tables, task=known).headline() == nothing

@@ -13,8 +13,8 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, duets, launch
 from live import rows
 
 from mephisto_tasks.admission.wording import PRACTICE_PASSED, filled
+from mephisto_tasks.admission.work import PRACTICE_FAILED
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.entry import PRACTICE_FAILED
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from parlai_humaneval.materials.practice import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep

@@ -26,8 +26,8 @@ from judging_hands import (
 )
 from live import REASON, eventually
 
+from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.entry import DONE_ALL
 from parlai_humaneval.schema.panels import FormStep
 from parlai_humaneval.schema.steps import Progress
 

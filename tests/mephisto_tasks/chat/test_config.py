@@ -44,7 +44,7 @@ def test_what_mephisto_adds_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"technique": "pw_trun"}, "no technique 'pw_trun'; did you mean pw_turn? Choose one of:\n  pw_turn "),
+        ({"technique": "pw_trun"}, "no technique 'pw_trun'. Did you mean pw_turn? Choose one of:\n  pw_turn "),
         ({"metric": "fun"}, "no metric 'fun'; choose one of: preference, humanness, interestingness"),
         ({"models": []}, "name at least 2 models ('models=[a,b]')"),
         ({"models": ["a"]}, "name at least 2 models"),

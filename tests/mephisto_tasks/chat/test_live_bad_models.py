@@ -246,7 +246,7 @@ def launched_in_vain(tmp_path: Path, models: str, zoo: str) -> str:
         ("models: {mine: {options: {model: repeat_label, beem_size: 3}}}", "no option called beem_size"),
         ("models: {mine: {options: {model_file: /no/such/model}}}", "model_file /no/such/model does not exist"),
         ("models: {mine: {options: {model: 'no_such_module:Agent'}}}", "no_such_module:Agent cannot be imported"),
-        ("models: {mine: [", "is not YAML"),
+        ("models: {mine: [", "not YAML"),
         ("models: {yours: {options: {model: repeat_label}}}", "no model is called “mine”"),
     ],
 )

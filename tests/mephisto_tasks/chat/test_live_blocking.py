@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from hands import Hands
 from live import Launch, Rater, eventually, records
 
+from mephisto_tasks.admission.eligibility import BLOCKED
 from mephisto_tasks.cli.workers import unblock
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.entry import BLOCKED
 from mephisto_tasks.storage.results import ResultsError
 from mephisto_tasks.workers import blocks as blocked_workers
-from mephisto_tasks.workers.blocks import blocked
+from mephisto_tasks.workers.blocks import list_blocks
 from parlai_humaneval.schema.steps import EndStep
 
 PAIRS: dict[str, Any] = {"models": ["alpha", "beta", "gamma"], "turns": 3, "dialogues_per_group": 5}
@@ -52,7 +52,7 @@ async def test_who_fails_is_paid_and_turned_away_until_let_in_again(start: Launc
         assert await refusal(run, "terse") == BLOCKED
         await dialogue(run, "chatty", 1, "I would love to hear more about it")
         assert await refusal(run, "chatty") is None
-        (block,) = blocked(run.data_dir, run.task_name)
+        (block,) = list_blocks(run.data_dir, run.task_name)
         assert (block.check, block.qualification, block.task_name) == ("short_messages", "blocked-here", run.task_name)
         assert block.worker == records(run)[0].worker
         assert "word" in block.reason
@@ -80,7 +80,7 @@ async def test_a_check_that_does_not_block_is_only_noted(start: Launch) -> None:
         await dialogue(run, "terse", 1, "ok")
         assert await refusal(run, "terse") is None
         assert records(run)[0].checks["short_messages"]["passed"] is False
-        assert blocked(run.data_dir, run.task_name) == []
+        assert list_blocks(run.data_dir, run.task_name) == []
 
 
 ASSESSMENT: dict[str, Any] = {
@@ -111,7 +111,7 @@ async def test_a_check_on_workers_looks_at_the_whole_unit(start: Launch) -> None
         await assess(run, "lazy", 50, 50, 50)
         await assess(run, "careful", 20, 80, 40)
         lazy = records(run)[0].worker
-        found = blocked(run.data_dir, run.task_name)
+        found = list_blocks(run.data_dir, run.task_name)
         assert [(block.worker, block.check) for block in found] == [(lazy, "constant_scores")]
 
 
@@ -124,7 +124,7 @@ async def test_who_cannot_be_judged_has_done_the_work(start: Launch, monkeypatch
     monkeypatch.setattr(blocked_workers, "worker_records", damaged)
     async with start(**ASSESSMENT) as run:
         await assess(run, "lazy", 50, 50, 50)
-        assert blocked(run.data_dir, run.task_name) == []
+        assert list_blocks(run.data_dir, run.task_name) == []
     assert [record.status for record in records(run)] == ["complete"] * 3
 
 
@@ -136,6 +136,6 @@ async def test_a_damaged_file_of_somebody_else_saves_nobody_from_a_check(start: 
         file.write_text(whole[: len(whole) // 2])
         await assess(run, "lazy", 50, 50, 50)
         assert run.is_done()
-        assert [block.check for block in blocked(run.data_dir, run.task_name)] == ["constant_scores"]
+        assert [block.check for block in list_blocks(run.data_dir, run.task_name)] == ["constant_scores"]
         file.write_text(whole)
     assert [record.status for record in records(run)] == ["complete"] * 6

@@ -15,9 +15,8 @@ from live import Launch, launch
 from parlai.core.message import Message
 
 from mephisto_tasks.config.task import ConfigError
-from parlai_humaneval.materials.contexts import load_contexts
-from parlai_humaneval.materials.instructions import MaterialError
-from parlai_humaneval.materials.openers import load_openers
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.materials.contexts import load_contexts, load_openers
 from parlai_humaneval.schema.records import DialogueRecord
 from parlai_humaneval.schema.steps import MessageStep, PageState
 
@@ -196,7 +195,7 @@ def test_files_that_cannot_be_used(tmp_path: Path, settings: dict[str, Any], lin
     path.write_text("\n".join(lines) + "\n")
     named = {key: str(path) if value == "{file}" else value for key, value in settings.items()}
     data_dir = tmp_path / "data"
-    with pytest.raises((MaterialError, ConfigError)) as caught, launch(data_dir, **named):
+    with pytest.raises((DataError, ConfigError)) as caught, launch(data_dir, **named):
         pass
     assert said in str(caught.value)
     assert not (data_dir / "database.db").exists()

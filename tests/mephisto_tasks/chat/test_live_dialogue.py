@@ -12,7 +12,7 @@ from live import eventually, launch, records, rows, threads_of_launches
 
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
-from parlai_humaneval.materials.instructions import load_personas
+from parlai_humaneval.materials.contexts import load_personas
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.records import DialogueRecord
 

@@ -9,7 +9,7 @@ from hands import Hands, actions, always, by_model, cards, heard_by, picked_mode
 from live import Launch, eventually, launch, records
 
 from mephisto_tasks.launch.launch import Launched
-from parlai_humaneval.materials.openers import load_topics
+from parlai_humaneval.materials.contexts import load_topics
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep
 
 THREE = ["alpha", "beta", "gamma"]

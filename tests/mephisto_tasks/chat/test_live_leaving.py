@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
+from mephisto_tasks.admission.capacity import BUSY
+from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.admission.wording import AWAY, THANKS, UnitWords, filled
+from mephisto_tasks.admission.work import GIVEN_ON
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.server.router import OTHER_WINDOW
-from mephisto_tasks.session.entry import BUSY, DONE_ALL, GIVEN_ON
 from mephisto_tasks.simulation.page_client import PageError
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval.schema.steps import EndStep, MessageStep

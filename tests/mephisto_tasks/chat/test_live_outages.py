@@ -15,10 +15,10 @@ from hands import by_model
 from killable_server import KillableServer, free_port
 from live import Launch, Rater, eventually, records, rows
 
+from mephisto_tasks.admission import work as explain
 from mephisto_tasks.admission.wording import STOPPED
 from mephisto_tasks.chat.waiting import INTERRUPTED, PARTNER_TYPING
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session import entry as explain
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.schema.records import DialogueRecord

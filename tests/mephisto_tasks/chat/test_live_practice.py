@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
+from mephisto_tasks.admission.capacity import BUSY
 from mephisto_tasks.admission.wording import PRACTICE_PASSED, UnitWords, filled
+from mephisto_tasks.admission.work import PRACTICE_FAILED
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.entry import BUSY, PRACTICE_FAILED
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from parlai_humaneval.materials.practice import ChooseItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, Notice

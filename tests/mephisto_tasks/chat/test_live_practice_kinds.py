@@ -16,7 +16,7 @@ from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.storage.results import past_practices
-from parlai_humaneval.materials.instructions import MaterialError
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, PageState, RateStep, TickStep
 
 WHY = "Because it says so."
@@ -208,7 +208,7 @@ def test_practices_that_nobody_could_pass(
     """Told with the file and the item before anything is launched; nothing is begun."""
     models = ["alpha", "beta", "gamma"][: 3 if task == "free_for_all" else 2]
     settings = with_practice(tmp_path, metric, items, task=task, models=models)
-    with pytest.raises((ConfigError, MaterialError)) as caught, launch(tmp_path / "data", **settings):
+    with pytest.raises((ConfigError, DataError)) as caught, launch(tmp_path / "data", **settings):
         pass
     assert said in str(caught.value)
     assert "practice.json" in str(caught.value)

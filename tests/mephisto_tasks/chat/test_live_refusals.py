@@ -15,7 +15,7 @@ from hands import by_model
 from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.cli.report import answers_of
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import tables
 
@@ -92,7 +92,7 @@ async def test_a_dialogue_that_outgrows_its_server_is_completed(start: Launch, d
     served = turns[turns["model"] == "served"].sort_values("turn")
     assert list(served["turns_left_out"].fillna(0).astype(int)) == left_out
     found, known = answers_of(data_dir, task_name)
-    document = make_document(found, Options(draws=100), title=task_name, task=known)
+    document = build_report(found, Options(draws=100), title=task_name, task=known)
     assert any("were written without the oldest turns" in line for line in document.in_short())
 
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import Deck, Plan, Planner, UnitPlan
 from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.materials.contexts import SpeakerContext
-from parlai_humaneval.materials.instructions import Persona
+from parlai_humaneval.materials.contexts import Persona, SpeakerContext
 from parlai_humaneval.schema.records import ContextRecord, OpeningLine, TopicChange
 
 words = st.text(min_size=1, max_size=8)

@@ -17,6 +17,7 @@ from scripted_models import zoo_file
 from mephisto_tasks.adapter import task_launcher as launcher
 from mephisto_tasks.admission.wording import ALL_DONE as NOTHING_MORE
 from mephisto_tasks.admission.wording import UnitWords, filled
+from mephisto_tasks.admission.work import ALL_DONE, PAUSED
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.control.orders import (
     More,
@@ -33,7 +34,6 @@ from mephisto_tasks.control.snapshot import Snapshot, is_alive, read_snapshot, s
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.launch import Launched, NothingToDo
-from mephisto_tasks.session.entry import ALL_DONE, PAUSED
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main

@@ -10,15 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.control.orders import (
-    More,
-    Pause,
-    RetireModel,
-    StopGroup,
-    give,
-    orders,
-    orders_file,
-)
+from mephisto_tasks.control.orders import ORDERS, More, Pause, RetireModel, StopGroup, give
 from mephisto_tasks.control.snapshot import GroupNow, Snapshot, read_snapshot, snapshot_file, write_snapshot
 
 TASK = "a study / with any name"
@@ -60,7 +52,7 @@ def snapshot(**groups: int) -> Snapshot:
 
 
 def test_orders_come_back_as_they_were_given(tmp_path: Path) -> None:
-    assert orders(tmp_path, TASK) == []
+    assert ORDERS.read(tmp_path, TASK) == []
     given = [
         give(tmp_path, TASK, order)
         for order in (
@@ -69,9 +61,9 @@ def test_orders_come_back_as_they_were_given(tmp_path: Path) -> None:
             StopGroup(models=["a\nb", "“c”"]),
         )
     ]
-    assert orders(tmp_path, TASK) == given
-    assert orders(tmp_path, "another study") == []
-    assert orders_file(tmp_path, TASK).stat().st_mode & 0o777 == 0o600
+    assert ORDERS.read(tmp_path, TASK) == given
+    assert ORDERS.read(tmp_path, "another study") == []
+    assert ORDERS.path(tmp_path, TASK).stat().st_mode & 0o777 == 0o600
 
 
 def test_more_remembers_what_was_asked_for_by_then(tmp_path: Path) -> None:
@@ -80,14 +72,14 @@ def test_more_remembers_what_was_asked_for_by_then(tmp_path: Path) -> None:
     given = give(tmp_path, TASK, More(number=3))
     assert isinstance(given, More)
     assert given.base == {"a_b": 10, "a_c": 4}
-    assert orders(tmp_path, TASK) == [given]
+    assert ORDERS.read(tmp_path, TASK) == [given]
 
 
 def test_processes_that_give_orders_at_once_lose_none(tmp_path: Path) -> None:
     names = ["one", "two", "three"]
     processes = [subprocess.Popen([sys.executable, "-c", GIVE_MANY, str(tmp_path), TASK, name]) for name in names]
     assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
-    given = [order.model for order in orders(tmp_path, TASK) if isinstance(order, RetireModel)]
+    given = [order.model for order in ORDERS.read(tmp_path, TASK) if isinstance(order, RetireModel)]
     assert len(given) == 120
     for name in names:
         own = [model for model in given if model.startswith(f"{name}-")]
@@ -97,11 +89,11 @@ def test_processes_that_give_orders_at_once_lose_none(tmp_path: Path) -> None:
 def test_damaged_lines_are_left_out_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A process that was killed in the middle of a line damages that line alone."""
     first = give(tmp_path, TASK, Pause())
-    with orders_file(tmp_path, TASK).open("ab") as file:
+    with ORDERS.path(tmp_path, TASK).open("ab") as file:
         file.write(b'{"kind": "dance"}\n{"kind": "more", "number": -1}\n\xff\xfe\n{"kind": "retire_model", "mod')
     last = give(tmp_path, TASK, RetireModel(model="a"))
     with caplog.at_level(logging.WARNING):
-        assert orders(tmp_path, TASK) == [first, last]
+        assert ORDERS.read(tmp_path, TASK) == [first, last]
     assert sum("is damaged" in record.message for record in caplog.records) == 4
 
 
@@ -128,5 +120,5 @@ def test_an_order_that_does_not_fit_on_the_disk_is_not_half_given(
         with pytest.raises(OSError, match="No space left"):
             give(tmp_path, TASK, Pause(by="page"))
     second = give(tmp_path, TASK, Pause(by="page"))
-    assert orders(tmp_path, TASK) == [first, second]
-    assert len(orders_file(tmp_path, TASK).read_bytes().splitlines()) == 2
+    assert ORDERS.read(tmp_path, TASK) == [first, second]
+    assert len(ORDERS.path(tmp_path, TASK).read_bytes().splitlines()) == 2

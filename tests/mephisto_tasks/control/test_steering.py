@@ -131,7 +131,7 @@ def test_what_cannot_be_done_says_why(order: Order, about: Field, words: str) ->
 
 def test_a_group_of_a_retired_model_is_not_resumed_alone() -> None:
     done, text = last([RetireModel(model="a"), ResumeGroup(models=["a", "b"])])
-    assert (done, text) == (False, "a is retired: restore it first.")
+    assert (done, text) == (False, "a is retired; restore it first.")
 
 
 MODELS = st.sampled_from("abcx")

@@ -14,11 +14,12 @@ import pytest
 from click.testing import CliRunner
 from live import TASK, Launch, Rater, records, rows
 
+from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.cli.invite import invite
-from mephisto_tasks.crowds.panels.arrivals import NO_LINK
-from mephisto_tasks.crowds.panels.reception import COOKIE, GIVEN_BACK
+from mephisto_tasks.crowds.invitations.gate import COOKIE
+from mephisto_tasks.crowds.link.arrivals import NO_LINK
+from mephisto_tasks.crowds.link.reception import GIVEN_BACK
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session.entry import DONE_ALL
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.work import work_done
 

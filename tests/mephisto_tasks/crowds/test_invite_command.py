@@ -17,8 +17,8 @@ from live import TASK, Launch
 from PIL import Image
 
 from mephisto_tasks.cli.invite import KINDS, invite, write_links
-from mephisto_tasks.crowds.invitations.signing import link_seal
-from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.crowds.invitations.entry import link_signer
+from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.server.hosts import openable, opens_elsewhere
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
@@ -72,7 +72,7 @@ def test_links_are_printed_and_written_for_their_owner_only() -> None:
         assert link in printed
         assert link.startswith(f"{URL}/?invitation=")
         (token,) = parse_qs(urlsplit(link).query)["invitation"]
-        assert link_seal(Path("data"), TASK).opened(token)
+        assert link_signer(Path("data"), TASK).opened(token)
 
 
 def test_qr_codes_hold_the_links() -> None:
@@ -120,7 +120,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
     """Whoever writes “I am Ann, and failed the practice” is found in all other commands."""
     Path("people.csv").write_text("name\nAnn\nBen\n")
     said("--names", "people.csv")
-    book = Book(study_folder(Path("data"), TASK))
+    book = InvitationStore(study_folder(Path("data"), TASK))
     (ann,) = (invitation for invitation in book.all() if invitation.name == "Ann")
     assert ann.worker is not None
     book.come(ann.invitation_id, ann.worker)
@@ -172,12 +172,12 @@ def test_without_a_launch_or_an_address_nobody_is_invited() -> None:
 def test_a_key_that_was_lost_is_told_once() -> None:
     """The links that were sent are no good any more: whoever invites again must know that, and send the new ones."""
     first = said("--names", "people.csv")
-    link_seal(Path("data"), TASK).key_file.unlink()
+    link_signer(Path("data"), TASK).key_file.unlink()
     again = run("--names", "people.csv", "--force")
     assert "invitations.key was gone" in again.stderr
     assert again.stdout != first
     assert "was gone" not in run("--names", "people.csv", "--force").stderr
-    link_seal(Path("data"), TASK).key_file.write_bytes(b"")
+    link_signer(Path("data"), TASK).key_file.write_bytes(b"")
     assert "is damaged" in refused("--open", "--limit", "3")
 
 
@@ -221,6 +221,6 @@ def test_addresses_for_others() -> None:
 
 def test_a_name_that_became_a_formula_is_escaped_where_it_is_written() -> None:
     """No names file lets one in; whatever stands in the book all the same is not run by a spreadsheet."""
-    made = Book(study_folder(Path("data"), TASK)).invite_class("=1+1", 3, 60.0)
+    made = InvitationStore(study_folder(Path("data"), TASK)).invite_class("=1+1", 3, 60.0)
     write_links(Path("links.csv"), [made], [URL])
     assert Path("links.csv").read_text().splitlines()[1].startswith(guarded("=1+1") + ",")

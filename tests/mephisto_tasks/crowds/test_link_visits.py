@@ -16,10 +16,11 @@ from click.testing import CliRunner
 from live import Launch, eventually, good_replies, records, rows
 from panel_hands import COMPLETE, LINK, Participant, address, local_url
 
-from mephisto_tasks.crowds.panels import reception
-from mephisto_tasks.crowds.panels.datastore import sessions
+from mephisto_tasks.admission import work as explain
+from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.crowds.link import reception
+from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.session import entry as explain
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.steps import EndStep, PageState
 
@@ -181,7 +182,7 @@ async def test_limits_of_a_person_hold_over_sessions_and_studies_of_the_panel(st
         async with Participant(run, "ann", "s1") as ann:
             await ann.finish()
         async with Participant(run, "ann", parameters=address("ann", "s2", "another-study")) as again:
-            assert again.client.refused == explain.DONE_ALL.replace("return the task", "go back to Prolific")
+            assert again.client.refused == DONE_ALL.replace("return the task", "go back to Prolific")
             assert again.redirect == COMPLETE + "S2OUT"
         async with Participant(run, "ann", "s3").client as page:  # before they have read what the task is
             assert (await page.register("look"))["redirect"]["url"] == COMPLETE + "S2OUT"

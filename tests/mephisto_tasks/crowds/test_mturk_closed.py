@@ -12,8 +12,8 @@ from mturk_hands import arguments, mturk_at_home
 
 import mephisto_tasks
 from mephisto_tasks.cli.doctor_checks import providers
-from mephisto_tasks.crowds.mturk.closed import CLOSED, ENDPOINT_ENV
 from mephisto_tasks.crowds.mturk.errors import explained
+from mephisto_tasks.crowds.mturk.settings import CLOSED, ENDPOINT_ENV
 from parlai_humaneval.cli import main
 
 ROOT = Path(mephisto_tasks.__file__).parents[1]

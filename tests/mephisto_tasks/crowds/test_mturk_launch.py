@@ -15,17 +15,16 @@ import pytest
 import scripted_models
 from live import TASK, eventually, records, rows
 from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_beside, open_hits
-from servers.mturk import CUT_AFTER, DENIED, NO_ASSIGNMENT, THROTTLED, StandIn
+from servers.mturk import CUT_AFTER, NO_ASSIGNMENT, THROTTLED, StandIn
 
 from mephisto_tasks.adapter import task_launcher as launcher
 from mephisto_tasks.adapter.task_runner import one_unit
 from mephisto_tasks.control.orders import More, give
 from mephisto_tasks.crowds.mturk import sync as following
-from mephisto_tasks.crowds.mturk.cost import LaunchTotal
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError
-from mephisto_tasks.crowds.mturk.requesters import expire_task
 from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.payments.quote import Quote
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.steps import EndStep
 
@@ -40,7 +39,7 @@ def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
 @pytest.mark.parametrize("place", ["mturk_sandbox", "mturk"])
 async def test_a_worker_does_a_hit_and_is_paid(mturk: StandIn, data_dir: Path, place: str) -> None:
     """The same study on both of MTurk's sites: one word is different."""
-    told: list[LaunchTotal] = []
+    told: list[Quote] = []
     reward = "mephisto.task.task_reward=0.13"  # the fee of each is rounded, and not that of all together
     async with on_mturk_beside(data_dir, reward, place=place, dialogues=2, agree=told.append) as run:
         await eventually(lambda: len(open_hits(mturk)) == 2)
@@ -170,7 +169,7 @@ async def test_no_more_is_spent_than_was_agreed_to(
     def fails(dialogue: Sequence[Line]) -> str:
         raise RuntimeError("out of memory")
 
-    told: list[LaunchTotal] = []
+    told: list[Quote] = []
     async with on_mturk_beside(data_dir, place="mturk", dialogues=2, agree=told.append) as run:
         with monkeypatch.context() as broken:
             broken.setitem(scripted_models.SCRIPTS, "alpha", fails)
@@ -192,19 +191,6 @@ async def test_no_more_is_spent_than_was_agreed_to(
         assert (run.study.remaining, len(mturk.crowd.hits())) == (1, 3)
         assert "all HITs that were agreed to are used up" in str(run.unfinished())
     assert mturk.account.held(mturk.clock.now()) == told[0].total + Decimal("0.60"), "and what was ordered"
-
-
-def test_hits_that_cannot_be_taken_off_the_market(
-    mturk: StandIn, data_dir: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Whoever launched is told what to do, in words that can be typed as they are, and that then does it."""
-    with on_mturk(data_dir):
-        asyncio.run(eventually(lambda: len(open_hits(mturk)) == 2))
-        mturk.faults.always("UpdateExpirationForHIT", DENIED)
-    assert "2 of 2 HITs are still on the market" in caplog.text
-    assert f"requester expire --task-name {TASK} --data-dir {data_dir}" in caplog.text
-    mturk.faults.clear()
-    assert (expire_task(data_dir, TASK), not_expired(mturk)) == (2, [])
 
 
 def test_a_launch_that_is_stopped_while_its_models_load(mturk: StandIn, data_dir: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from mturk_hands import arguments, mturk_at_home, on_mturk
+from mturk_hands import arguments, mturk_at_home
 from servers.mturk import CLOCK_WRONG, DENIED, NOT_LINKED, THROTTLED, UNAVAILABLE, AwsError, StandIn
 from stored_study import StoredStudy, choices
 
@@ -19,8 +19,8 @@ from mephisto_tasks.cli import options as agreeing
 from mephisto_tasks.cli.doctor_checks import providers
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.cli.requester import requester
-from mephisto_tasks.crowds.mturk.cost import LaunchTotal, fee_share
-from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk.cost import fee_share, quote
+from mephisto_tasks.payments.quote import Quote
 
 
 @pytest.fixture
@@ -34,18 +34,18 @@ def run(folder: Path, *more: str, place: str = "mturk", dialogues: int = 10, typ
     return CliRunner().invoke(launch, ["pw_turn", "--data-dir", str(folder / "data"), *settings], input=typed)
 
 
-def total(**changes: Any) -> LaunchTotal:
+def total(**changes: Any) -> Quote:
     values: dict[str, Any] = {
         "provider": "mturk",
         "requester": "lab",
         "endpoint": "https://mturk.example",
         "units": 10,
         "reward": Decimal("0.50"),
-        "fee_share": fee_share(masters_only=False),
+        "share": fee_share(masters_only=False),
         "most_open": 10,
         "balance": Decimal("10.00"),
     }
-    return LaunchTotal.model_validate(values | changes)
+    return quote(**(values | changes))
 
 
 @pytest.mark.parametrize(
@@ -56,15 +56,15 @@ def total(**changes: Any) -> LaunchTotal:
         ({"reward": Decimal("0.13")}, "1.30", "0.30", "1.60"),  # that of each is rounded
         ({"reward": Decimal("0.12")}, "1.20", "0.20", "1.40"),
         ({"bonus_budget": Decimal("2.00")}, "5.00", "1.00", "8.40"),
-        ({"fee_share": fee_share(masters_only=True)}, "5.00", "1.30", "6.30"),  # half a cent up
-        ({"fee_share": fee_share(masters_only=True), "bonus_budget": Decimal("2.00")}, "5.00", "1.30", "8.70"),
+        ({"share": fee_share(masters_only=True)}, "5.00", "1.30", "6.30"),  # half a cent up
+        ({"share": fee_share(masters_only=True), "bonus_budget": Decimal("2.00")}, "5.00", "1.30", "8.70"),
         ({"units": 0}, "0.00", "0.00", "0.00"),
     ],
 )
 def test_the_sum(changes: dict[str, Any], rewards: str, fees: str, all_of_it: str) -> None:
     one = total(**changes)
     assert [f"{amount:.2f}" for amount in (one.rewards, one.fees, one.total)] == [rewards, fees, all_of_it]
-    assert f"${all_of_it}" in dict(one.lines()).values()
+    assert f"${all_of_it}" in dict(one.table()).values()
     assert one.model_dump()["total"] == one.total
 
 
@@ -121,13 +121,6 @@ def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
     ]  # what an earlier launch holds
     only_told = run(tmp_path, "--total", dialogues=20)
     assert (only_told.exit_code, "$12.00" in only_told.output) == (0, True), only_told.output
-
-
-def test_a_launch_by_a_program_needs_its_agreement(mturk: StandIn, data_dir: Path) -> None:
-    """Whoever calls the launch from Python, a test say, does not spend by forgetting an argument."""
-    with pytest.raises(MTurkError, match="nobody has agreed"), on_mturk(data_dir, place="mturk"):
-        pass
-    assert mturk.crowd.hits() == []
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from live import TASK, eventually, records
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 from servers.mturk import StandIn
 
+from mephisto_tasks.admission.work import PAUSED
 from mephisto_tasks.control.orders import More, Pause, Resume, give
 from mephisto_tasks.crowds.mturk import sync as following
 from mephisto_tasks.launch import helm
-from mephisto_tasks.session.entry import PAUSED
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     with server(chat_server(key="secret")) as url:
         assert answered(url) == ("tiny_chat", "I am number 0 and heard Hi!")
         monkeypatch.setenv("OPENAI_API_KEY", "wrong")
-        with pytest.raises(ZooError, match="wants a key: put it into the environment variable OPENAI_API_KEY"):
+        with pytest.raises(ZooError, match="wants a key; put it into the environment variable OPENAI_API_KEY"):
             answered(url)
         monkeypatch.setenv("MY_KEY", "secret")
         assert answered(url, api_key_env="MY_KEY")[1] == "I am number 0 and heard Hi!"
@@ -167,11 +167,11 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
 @pytest.mark.parametrize(
     ("files", "named", "sentence"),
     [
-        ({"my_bot.py": REPLY}, "my_bto.py", r"no file, folder or model “my_bto.py”; did you mean my_bot.py\?"),
+        ({"my_bot.py": REPLY}, "my_bto.py", r"no file, folder or model “my_bto.py”\. Did you mean my_bot.py\?"),
         ({}, "retreival", r"did you mean retrieval\?"),
         ({}, "whatever", "expected a file .*, a folder of weights, an address"),
         ({}, "", "no model is named"),
-        ({"bot.py": "def answer(h): return 'x'\n"}, "bot.py", "bot.py has no function reply; it has answer: name one"),
+        ({"bot.py": "def answer(h): return 'x'\n"}, "bot.py", "bot.py has no function reply; it has answer; name one"),
         ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply$"),
         ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is no function, but int"),
         ({"bot.py": "def reply(:\n"}, "bot.py", "cannot be imported: SyntaxError"),

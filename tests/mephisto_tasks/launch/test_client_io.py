@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mephisto_tasks.adapter.client_io import StudyIOHandler
-from mephisto_tasks.control.presence import Floor
 
 
 class Channel:
@@ -23,10 +22,9 @@ class Channel:
 def test_asking_who_has_left_survives_what_goes_wrong() -> None:
     """Guards the finding of raters who left: a channel that fails, or that the end of the launch takes away meanwhile, ends
     neither this question nor, with it, all later ones."""
-    door: Any = None
-    identity: Any = None
-    consents: Any = None
-    handler = StudyIOHandler(None, door, Floor(), identity, consents)
+    study: Any = None
+    admission: Any = None
+    handler = StudyIOHandler(None, study, admission)
 
     def broken() -> None:
         raise OSError("gone")

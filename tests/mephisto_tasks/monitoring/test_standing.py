@@ -210,7 +210,7 @@ def test_a_database_that_cannot_be_read_for_a_while(study: StoredStudy) -> None:
     assert after.problem is not None
     assert "database" in after.problem
     assert (after.headline, after.read_at) == (before.headline, before.read_at)
-    with pytest.raises(ResultsError, match="is not a Mephisto"):
+    with pytest.raises(ResultsError, match="a Mephisto"):
         _observer(study).standing()
     database.write_bytes(kept)
     assert observer.standing().problem is None
@@ -227,7 +227,7 @@ def test_a_database_that_is_being_written(study: StoredStudy, monkeypatch: pytes
         locked = observer.standing()
         writer.rollback()
     assert locked.problem is not None
-    assert "locked by another program" in locked.problem
+    assert "another program has locked it" in locked.problem
     assert locked.answers == before.answers
     assert observer.standing().problem is None
 

@@ -18,7 +18,7 @@ from mephisto_tasks.cli.orders import price_of
 from mephisto_tasks.cli.report import report
 from mephisto_tasks.cli.steer import steer
 from mephisto_tasks.cli.watch import given_by_page, watch
-from mephisto_tasks.control.orders import More, RetireModel, orders
+from mephisto_tasks.control.orders import ORDERS, More, RetireModel
 from mephisto_tasks.control.snapshot import GroupNow, OrderResult, Snapshot, write_snapshot
 from mephisto_tasks.monitoring import web as served
 from mephisto_tasks.monitoring.observe import Observer
@@ -228,11 +228,11 @@ def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
     asked = given_by_page(tmp_path, TASK, order, "")
     assert asked == Told("This spends real money on MTurk: up to $24.00 for 10 more HITs, MTurk's fee included.", True)
     assert asked.words == price_of(tmp_path, TASK, [order])
-    assert orders(tmp_path, TASK) == []
+    assert ORDERS.read(tmp_path, TASK) == []
     assert "holds from the next launch on" in given_by_page(tmp_path, TASK, order, asked.words).words
-    assert [one.kind for one in orders(tmp_path, TASK)] == ["more"]
+    assert [one.kind for one in ORDERS.read(tmp_path, TASK)] == ["more"]
     assert "no model x" in given_by_page(tmp_path, TASK, RetireModel(model="x"), "").words
-    assert len(orders(tmp_path, TASK)) == 1
+    assert len(ORDERS.read(tmp_path, TASK)) == 1
 
 
 def test_what_it_says_of_steering_can_be_typed() -> None:

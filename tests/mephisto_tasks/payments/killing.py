@@ -237,7 +237,7 @@ def _operation(client: Any, operation: str, params: Any) -> str:
     return operation
 
 
-def _noting(ledger: Any, token: str, state: str, words: str = "") -> str:
+def _noting(ledger: Any, token: str, state: str, words: str = "", batch: str | None = None) -> str:
     return f"noting “{state}”"
 
 

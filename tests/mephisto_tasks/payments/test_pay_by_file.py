@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sqlite3
 import stat
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -15,14 +16,14 @@ from stored_study import StoredStudy
 from test_work import conversation, set_status
 from turk_study import TASK, part, stopped, whole
 
+from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.invitations.invitees import Person
-from mephisto_tasks.crowds.invitations.store import Book
-from mephisto_tasks.crowds.panels.arrivals import Arrival
-from mephisto_tasks.crowds.panels.datastore import LinkDatastore
+from mephisto_tasks.crowds.invitations.store import InvitationStore
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.panels.panel import panel_names, read_panel
-from mephisto_tasks.crowds.panels.payer import FilePayer
-from mephisto_tasks.payments.ledger import Ledger
+from mephisto_tasks.crowds.panels.payer import PanelPayer
+from mephisto_tasks.payments.ledger import Ledger, Payment
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import stored_agents
 from mephisto_tasks.workers.roster import known_workers
@@ -49,7 +50,7 @@ def local(tmp_path: Path) -> Path:
 def prolific(tmp_path: Path) -> Path:
     """Two studies of a panel, and somebody with an invitation."""
     study = StoredStudy(tmp_path / "data", provider="link", requester="link", reward=1.0)
-    book = Book(study_folder(study.data_dir, TASK))
+    book = InvitationStore(study_folder(study.data_dir, TASK))
     (invited,) = book.invite([Person("Eve Example")], lambda person: "invitation:eve", 60.0)
     book.come(invited.invitation_id, "invitation:eve")
     folder = study.data_dir / "link"
@@ -133,18 +134,18 @@ def test_what_a_panel_takes(prolific: Path) -> None:
 @pytest.mark.parametrize("written", [0, 1, 2])
 def test_ended_between_the_ledger_and_the_files(prolific: Path, written: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With some of the files written and nothing noted, the next run writes the others, and none anew."""
-    whole_run = FilePayer._write
+    whole_run = PanelPayer._text
     count = 0
 
-    def ended(payer: FilePayer, path: Path, payments: object) -> None:
+    def ended(payer: PanelPayer, name: str, payments: Sequence[Payment]) -> str:
         nonlocal count
         if count == written:
             raise KeyboardInterrupt
         count += 1
-        whole_run(payer, path, payments)  # type: ignore[arg-type]  # it wraps a payer
+        return whole_run(payer, name, payments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(FilePayer, "_write", ended)
+        patch.setattr(PanelPayer, "_text", ended)
         assert pay(prolific, "--send", "--yes").exit_code == 1
     ledger = Ledger(prolific, TASK)
     for payment in ledger.payments():

@@ -15,14 +15,14 @@ from judging_hands import page_config
 from live import Launch, Rater, browser_of, eventually, launch, rows, whole_dialogue
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 
-from mephisto_tasks.crowds.panels import reception
+from mephisto_tasks.crowds.link import reception
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import agreements, text_of
+from mephisto_tasks.storage.logs import CONSENTS, text_of
+from parlai_humaneval._util.data_files import DataError, packaged
 from parlai_humaneval.cli import main
 from parlai_humaneval.materials.consent import load_consent
-from parlai_humaneval.materials.instructions import MaterialError, packaged
 
 EXAMPLE = packaged("consent_example.yaml")
 NO = "A1SAYSNO00001"
@@ -82,7 +82,7 @@ async def test_who_says_no_is_nowhere_and_who_says_yes_is_kept_with_the_version(
                 assert (await again.register())["agent_id"] == rater.client.agent_id
     assert bytes_with(data_dir, NO) == []
     assert NO not in caplog.text
-    (line,) = agreements(data_dir, run.task_name)
+    (line,) = CONSENTS.read(data_dir, run.task_name)
     assert (line.version, line.digest) == ("1.0", form["digest"])
     assert re.fullmatch("w[0-9a-f]{12}", line.worker)
     kept = text_of(data_dir, run.task_name, line.digest)
@@ -115,11 +115,11 @@ async def test_a_new_version_asks_again_and_says_what_is_new(start: Launch, data
             "1.0",
             "Answers are kept for a year.",
         )
-        client._registration["consent"] = {"version": "1.0", "digest": agreements(data_dir, run.task_name)[0].digest}
+        client._registration["consent"] = {"version": "1.0", "digest": CONSENTS.read(data_dir, run.task_name)[0].digest}
         assert (await client.register())["screen"] == "consent", "the old text is not the new one"
         async with page(run, "back-again-1") as agreeing:
             assert "consent" not in await agreeing.register()
-    assert [line.version for line in agreements(data_dir, "test-task")] == ["1.0", "2.0"]
+    assert [line.version for line in CONSENTS.read(data_dir, "test-task")] == ["1.0", "2.0"]
 
 
 async def test_who_came_by_a_link_and_says_no_goes_back_and_leaves_no_visit(start: Launch, data_dir: Path) -> None:
@@ -137,7 +137,7 @@ async def test_who_came_by_a_link_and_says_no_goes_back_and_leaves_no_visit(star
         async with PageClient(url, parameters=other) as client:
             assert (await client.register("begin"))["agent_id"] is not None
     assert bytes_with(data_dir, NO) == []
-    assert len(agreements(data_dir, run.task_name)) == 1
+    assert len(CONSENTS.read(data_dir, run.task_name)) == 1
 
 
 def test_without_a_text_nobody_is_asked(data_dir: Path) -> None:
@@ -169,9 +169,9 @@ def test_a_wrong_file_is_told_of_before_anything_is_launched(
 ) -> None:
     path = tmp_path / "consent.yaml"
     path.write_text(EXAMPLE.read_text().replace(*change))
-    with pytest.raises(MaterialError, match=re.escape(said)):
+    with pytest.raises(DataError, match=re.escape(said)):
         load_consent(path)
-    with pytest.raises(MaterialError), launch(tmp_path / "data", consent_file=str(path)):
+    with pytest.raises(DataError), launch(tmp_path / "data", consent_file=str(path)):
         pass
 
 
@@ -204,4 +204,4 @@ async def test_on_mturk_it_is_asked_after_the_hit_was_accepted(
             async with Turker(run, mturk, YES) as agreeing:
                 assert agreeing.client.agent_id is not None
     assert bytes_with(data_dir, NO) == []
-    assert len(agreements(data_dir, run.task_name)) == 1
+    assert len(CONSENTS.read(data_dir, run.task_name)) == 1

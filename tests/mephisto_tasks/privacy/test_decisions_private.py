@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from stored_decisions import decided_study
 
 from mephisto_tasks.privacy.release import LOG_LEFT_OUT
-from mephisto_tasks.storage.logs import deciding_events, log_file
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.cli import main
 from parlai_humaneval.stopping.study import SequentialStudy, replay
@@ -58,12 +58,12 @@ def test_names_of_the_log_are_in_no_table(study: SequentialStudy, tmp_path: Path
 def test_who_is_forgotten_is_told_that_decisions_stay(study: SequentialStudy, tmp_path: Path) -> None:
     """Guards the study and the truth about it: its decisions can be made again afterwards, and what remains is said."""
     data_dir = tmp_path / "data"
-    before = log_file(data_dir, TASK).read_bytes()
+    before = DECISIONS.path(data_dir, TASK).read_bytes()
     done = command("forget", "A1DECIDED00000", "--yes", "--json", "--data-dir", data_dir)
     assert (
         "none of the study's claims could be made again" in json.loads(done.stdout)["remains"]["the log of decisions"]
     )
-    assert log_file(data_dir, TASK).read_bytes() == before
-    assert replay(deciding_events(data_dir, TASK)).standing() == study.standing()
+    assert DECISIONS.path(data_dir, TASK).read_bytes() == before
+    assert replay(DECISIONS.read(data_dir, TASK)).standing() == study.standing()
     report = command("report", "--task-name", TASK, "--data-dir", data_dir, "--json", "--draws", "100")
     assert json.loads(report.stdout)["headline"] == f"A{str(study.standing())[1:]}."

@@ -20,10 +20,10 @@ from live import Rater, good_replies, launch, rows
 from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.admission.eligibility import BLOCKED
-from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.admission.visits import Arrival
+from mephisto_tasks.crowds.invitations.store import InvitationStore
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.mturk.datastore import HitStore
-from mephisto_tasks.crowds.panels.arrivals import Arrival
-from mephisto_tasks.crowds.panels.datastore import LinkDatastore
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.privacy import erase as erasing
 from mephisto_tasks.privacy import erase_traces as sqlite_files
@@ -31,11 +31,11 @@ from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erasure_plan import all_going
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.locks import study_folder, task_lock
-from mephisto_tasks.storage.logs import agreements
+from mephisto_tasks.storage.logs import CONSENTS
 from mephisto_tasks.storage.results import read_records, stored_agents
 from mephisto_tasks.workers.roster import known_workers
+from parlai_humaneval._util.data_files import packaged
 from parlai_humaneval.cli import main
-from parlai_humaneval.materials.instructions import packaged
 
 TALK, JUDGED = "talking-study", "judging-study"
 WORKER, OTHER, JUDGE = "A1FORGETME77", "A2REMEMBERME8", "A3JUDGESALL99"
@@ -124,7 +124,7 @@ def test_nothing_of_a_worker_is_left_in_any_byte(data_dir: Path, tmp_path: Path)
     done("export", "--task-name", TALK, "--task-name", JUDGED, "--out", tmp_path / "tables", "--data-dir", data_dir)
     done("export", "--task-name", TALK, "--out", tmp_path / "lines", "--format", "jsonl", "--data-dir", data_dir)
     done("report", "--task-name", TALK, "--out", tmp_path / "report.html", "--draws", 100, "--data-dir", data_dir)
-    assert [line.worker for line in agreements(data_dir, TALK)] == [mine, others]
+    assert [line.worker for line in CONSENTS.read(data_dir, TALK)] == [mine, others]
     marks = [WORKER, mine, SAID, "Zebulon", NOTED]
     assert holding(tmp_path, *marks).keys() == set(marks), "the test would see what it looks for"
     judgements = len(read_records(data_dir, JUDGED))
@@ -226,7 +226,7 @@ def test_a_file_that_somebody_reads_is_not_called_clean(data_dir: Path, monkeypa
         assert reader.execute("SELECT COUNT(*) FROM held").fetchone()
         result = command("forget", WORKER, "--yes", "--data-dir", data_dir)
     assert result.exit_code == 1
-    assert "browsers.db cannot be written now (another program reads it)" in " ".join(result.stderr.split())
+    assert "browsers.db: another program has locked it" in " ".join(result.stderr.split())
     done("forget", "--finish", "--yes", "--data-dir", data_dir)
     assert holding(data_dir, WORKER, SAID, "Zebulon") == {}
 
@@ -351,9 +351,9 @@ def test_by_link_and_by_invitation(tmp_path: Path) -> None:
     where = ("--task-name", "linked", "--data-dir", data_dir)
     written = ("--out", tmp_path / "links.csv", "--qr", tmp_path / "codes")
     done("invite", *where, "--names", names, "--url", "https://study.example.org", *written)
-    eve = next(one for one in Book(study_folder(data_dir, "linked")).all() if one.name == "Eve Example")
+    eve = next(one for one in InvitationStore(study_folder(data_dir, "linked")).all() if one.name == "Eve Example")
     assert eve.worker is not None
-    Book(study_folder(data_dir, "linked")).come(eve.invitation_id, eve.worker)
+    InvitationStore(study_folder(data_dir, "linked")).come(eve.invitation_id, eve.worker)
     study.add("linked", eve.worker, list(choices("d3", [[0], [1]])))
     done("pay", *where, "--send", "--yes")
     close_connections(visits)

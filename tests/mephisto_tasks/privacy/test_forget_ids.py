@@ -18,7 +18,7 @@ from live import TASK, Launch, Rater, eventually, rows
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside
 from panel_hands import LINK, Participant
 
-from mephisto_tasks.crowds.invitations.store import Book
+from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder
@@ -102,7 +102,7 @@ async def test_by_an_invitation(start: Launch, data_dir: Path, tmp_path: Path) -
         async with guest:
             await guest.finish()
         await eventually(lambda: rows(data_dir, "SELECT status FROM agents") == [("completed",)])
-    (invitation,) = Book(study_folder(data_dir, TASK)).all()
+    (invitation,) = InvitationStore(study_folder(data_dir, TASK)).all()
     assert invitation.worker is not None
     pay(data_dir, "--send", "--yes")
     forgotten(data_dir, invitation.worker, "Eve Exemplary", invitation.invitation_id)

@@ -19,15 +19,15 @@ from stored_study import StoredStudy, choices, rated
 from mephisto_tasks.privacy.anonymize import Anonymizer, Coarse
 from mephisto_tasks.privacy.pii import Cleaner
 from mephisto_tasks.privacy.release import agreed
-from mephisto_tasks.storage.logs import Agreement, keep_text, note_agreement
+from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
 from mephisto_tasks.storage.results import read_dialogues, read_records
 from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.cli import main
 from parlai_humaneval.materials.consent import Consent, ConsentSection
 from parlai_humaneval.schema.events import Event, FeedbackGiven
 from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.columns import TableName
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.schema import TableName
 
 TASK, ELSE_TASK = "release-study", "judging-study"
 PEOPLE = ("A1RELEASED0001", "A2RELEASED0002", "A3RELEASED0003")
@@ -151,7 +151,8 @@ def agree(data_dir: Path, text: Consent, *workers: str) -> None:
     keep_text(data_dir, TASK, text)
     pseudonyms = {known.name: known.pseudonym for known in known_workers(data_dir).values()}
     for name in workers:
-        note_agreement(data_dir, TASK, Agreement(worker=pseudonyms[name], version=text.version, digest=text.digest))
+        agreement = Agreement(worker=pseudonyms[name], version=text.version, digest=text.digest)
+        CONSENTS.append(data_dir, agreement, task=TASK)
 
 
 def test_nothing_is_released_that_somebody_did_not_agree_to(study: Path, tmp_path: Path) -> None:
@@ -181,7 +182,7 @@ def test_who_was_judged_counts_and_so_does_what_they_agreed_to(study: Path, tmp_
     known = {worker.name: worker.pseudonym for worker in known_workers(study).values()}
     keep_text(study, ELSE_TASK, text)
     for name in PEOPLE[1:]:
-        note_agreement(study, ELSE_TASK, Agreement(worker=known[name], version="2", digest=text.digest))
+        CONSENTS.append(study, Agreement(worker=known[name], version="2", digest=text.digest), task=ELSE_TASK)
     found = agreed(study, [ELSE_TASK], list(known.values()))
     assert found.uncovered == []
     assert [(one.version, number) for one, number in found.texts] == [("2", 3)]

@@ -94,7 +94,7 @@ def test_a_conf_file_of_ones_own(tmp_path: Path) -> None:
             "pw_trun",
             "local",
             "",
-            "no task 'pw_trun'; did you mean pw_turn? Choose one of:\n  pw_turn            PW-Turn (Smith et al. 2022",
+            "no task 'pw_trun'. Did you mean pw_turn? Choose one of:\n  pw_turn            PW-Turn (Smith et al. 2022",
         ),
         (
             "pw_turn",
@@ -150,7 +150,7 @@ def test_a_page_that_is_not_built_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     from mephisto_tasks.adapter.blueprint import WebAppMissing
 
     def missing() -> Path:
-        raise WebAppMissing("the rater's page is not built. In a clone of the repository run: make install")
+        raise WebAppMissing("the rater's page is not built", try_="run `make install` in a clone of the repository")
 
     monkeypatch.setattr(launching, "webapp_dist", missing)
     result = run_launch(tmp_path, "pw_turn")

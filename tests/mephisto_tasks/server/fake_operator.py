@@ -9,6 +9,7 @@ from typing import Any
 
 from mephisto_tasks.server.app import create_app
 from mephisto_tasks.server.packets import Packet
+from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import Visitors
 from mephisto_tasks.server.thread import RouterThread
@@ -122,7 +123,7 @@ class Served:
     """A router on a port of its own with a fake operator behind it."""
 
     def __init__(
-        self, folder: Path, *, provider_type: str = "mock", visitors: Visitors | None = None, **options: float
+        self, folder: Path, *, page: PagePolicy = ONLY_HERE, visitors: Visitors | None = None, **options: float
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.html").write_text(PAGE, encoding="utf-8")
@@ -131,7 +132,7 @@ class Served:
         (folder / "assets" / "index-B4x9Zk2Q.js").write_text("let a = 1;\n" * 500, encoding="utf-8")
         self.router = Router(**options)
         self.operator = FakeOperator(self.router)
-        app = create_app(self.router, folder, provider_type, visitors=visitors)
+        app = create_app(self.router, folder, page, visitors=visitors)
         self._thread = RouterThread(app, "127.0.0.1", 0)
 
     def __enter__(self) -> Served:

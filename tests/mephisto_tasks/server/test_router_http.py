@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from fake_operator import PAGE, Served
 
+from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.simulation.page_client import PageClient
 
 
@@ -70,9 +71,10 @@ def test_every_response_carries_security_headers(served: Served) -> None:
         assert "Server" not in headers
 
 
-def test_mturk_may_frame_the_page_and_take_its_form(serve: Callable[..., Served]) -> None:
-    """Workers see the page inside MTurk's; its script hands the task in by a form."""
-    policy = fetch(serve(provider_type="mturk_sandbox"), "/")[0].headers["Content-Security-Policy"]
+def test_a_crowds_site_may_frame_the_page_and_take_its_form(serve: Callable[..., Served]) -> None:
+    """Workers see the page inside the site's; its script hands the task in by a form."""
+    page = crowd_of("mturk_sandbox").page
+    policy = fetch(serve(page=page), "/")[0].headers["Content-Security-Policy"]
     directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     for site in ("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com"):
         assert site in directives["frame-ancestors"]

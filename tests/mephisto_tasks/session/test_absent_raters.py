@@ -18,12 +18,12 @@ from test_live_judging_decides import study as pairs
 
 from mephisto_tasks.admission import capacity as waiting_room
 from mephisto_tasks.admission.wording import UnitWords, filled
+from mephisto_tasks.admission.work import WENT_ON
 from mephisto_tasks.launch.launch import Launched
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
-from mephisto_tasks.session.entry import WENT_ON
 from mephisto_tasks.session.stopping import Absent, Course, course_of
-from mephisto_tasks.storage.logs import deciding_events, log_file
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.retry import Saving
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval.stopping.events import Arrived, Event, Folded, Left, Outcome, Returned
@@ -222,7 +222,7 @@ async def test_a_study_ends_though_raters_who_were_cut_off_stay_away(start: Laun
         assert (now.standing.ended, now.standing.answered, now.standing.workers) == ("cap", CAP, CAP + how_many)
     complete = [record for record in records(run) if record.status == "complete"]
     assert len(complete) == CAP
-    replay(deciding_events(run.data_dir, TASK))
+    replay(DECISIONS.read(run.data_dir, TASK))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -231,13 +231,13 @@ async def test_who_comes_back_too_late_is_told_so_and_paid(start: Launch) -> Non
     async with start(**DECIDED) as run, cut_off(run, "late"):
         pass
     async with start(**DECIDED) as run:
-        await eventually(lambda: any(isinstance(event, Folded) for event in deciding_events(run.data_dir, TASK)))
+        await eventually(lambda: any(isinstance(event, Folded) for event in DECISIONS.read(run.data_dir, TASK)))
         async with Rater(run, "late") as late:
             assert late.client.refused == filled(WENT_ON, UnitWords())
-        before = deciding_events(run.data_dir, TASK)
+        before = DECISIONS.read(run.data_dir, TASK)
         await rated(run, "w1")
         assert run.study.floor.door().turned_away == {"went_on": 1}
-    log = deciding_events(run.data_dir, TASK)
+    log = DECISIONS.read(run.data_dir, TASK)
     assert log[: len(before)] == before
     assert not any(isinstance(event, Returned) for event in log)
     replay(log)
@@ -272,10 +272,10 @@ async def test_a_page_whose_launch_died_before_it_saw_anything_begins(start: Lau
         data_dir = run.data_dir
     (state,) = data_dir.glob("data/runs/**/state.json")
     state.unlink()
-    assert log_file(data_dir, TASK).is_file()
+    assert DECISIONS.path(data_dir, TASK).is_file()
     async with start(**DECIDED) as run:
         await rated(run, "unlucky")
-    log = deciding_events(data_dir, TASK)
+    log = DECISIONS.read(data_dir, TASK)
     assert sum(isinstance(event, Arrived) for event in log) == 1
     assert [record.status for record in records(run)] == ["complete"]
 

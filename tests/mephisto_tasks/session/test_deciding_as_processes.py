@@ -9,7 +9,7 @@ import pytest
 from live import TASK, Rater
 from test_commands_as_processes import launched
 
-from mephisto_tasks.storage.logs import deciding_events
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.stopping.events import Arrived, Folded
 from parlai_humaneval.stopping.study import replay
@@ -43,7 +43,7 @@ async def test_killed_and_stopped_it_ends_without_the_raters_who_stay_away(tmp_p
     assert f"The cap of {CAP} dialogues is reached" in said
     found = read_dialogues(tmp_path / "data", TASK)
     assert sorted(record.status for record in found) == [*["complete"] * CAP, *["partial"] * 2]
-    log = deciding_events(tmp_path / "data", TASK)
+    log = DECISIONS.read(tmp_path / "data", TASK)
     folded = [event.worker for event in log if isinstance(event, Folded)]
     assert folded == [event.worker for event in log if isinstance(event, Arrived)]
     standing = replay(log).standing()

@@ -13,9 +13,9 @@ from panel_hands import COMPLETE, LINK, Participant
 from servers.mturk import StandIn
 
 from mephisto_tasks.crowds.mturk import sync as following
-from mephisto_tasks.crowds.mturk.cost import LaunchTotal
 from mephisto_tasks.launch.launch import Launched
-from mephisto_tasks.storage.logs import deciding_events, log_file
+from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.stopping.study import replay
 
 SETTINGS = [
@@ -55,7 +55,7 @@ async def does_all(run: Launched, worker: Turker) -> None:
 
 async def test_hits_are_offered_a_few_at_a_time_until_it_is_decided(mturk: StandIn, data_dir: Path) -> None:
     """Guards money: the cap is agreed to, what was needed is spent, and no HIT stays on the market after the answer."""
-    told: list[LaunchTotal] = []
+    told: list[Quote] = []
     async with on_mturk_beside(data_dir, *SETTINGS, place="mturk", agree=told.append) as run:
         assert told[0].total == 40 * Decimal("0.60"), "a reward of 0.50 and its fee, for each of the cap"
         at_work = await comes(run, mturk, 0)
@@ -78,7 +78,7 @@ async def test_hits_are_offered_a_few_at_a_time_until_it_is_decided(mturk: Stand
     assert [record.status for record in done] == ["complete"] * now.standing.answered
     assert len(done) < 20, "and not 40"
     assert len(mturk.crowd.assignments()) == len(done), "everybody who accepted one did it"
-    assert replay(deciding_events(data_dir, TASK)).standing() == now.standing
+    assert replay(DECISIONS.read(data_dir, TASK)).standing() == now.standing
 
 
 async def test_a_panels_link_is_worked_at_by_a_few_until_it_is_decided(start: Launch) -> None:
@@ -100,4 +100,4 @@ async def test_a_panels_link_is_worked_at_by_a_few_until_it_is_decided(start: La
     assert len(records(run)) == now.standing.answered < 20
     names = {name for (name,) in rows(run.data_dir, "SELECT worker_name FROM workers")}
     assert {f"prolific:person-{number}" for number in range(len(records(run)))} <= names
-    assert "person-" not in log_file(run.data_dir, TASK).read_text(), "the log has pseudonyms only"
+    assert "person-" not in DECISIONS.path(run.data_dir, TASK).read_text(), "the log has pseudonyms only"

@@ -23,9 +23,9 @@ from mephisto_tasks.monitoring.view import decided_table, line, progress_words
 from mephisto_tasks.monitoring.web_view import Drawer
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.locks import task_lock
-from mephisto_tasks.storage.logs import log_file
+from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.cli import main
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import Stopping
 from parlai_humaneval.stopping.status import Forecast, Standing
@@ -115,7 +115,7 @@ async def test_a_real_study_is_watched_to_its_answer(start: Launch) -> None:
     assert (over.deciding.standing, over.wanted) == (now.standing, over.completed)
     assert over.end.words == "The answer is reached."
     tables, known = answers_of(data_dir, TASK)
-    document = make_document(tables, Options(draws=100), task=known)
+    document = build_report(tables, Options(draws=100), task=known)
     assert document.headline() == over.headline
     section = document.sections["stopping"]
     assert isinstance(section, Stopping)
@@ -207,7 +207,7 @@ def test_without_a_launch_of_its_own_the_log_says_how_it_stands(tmp_path: Path, 
     seen = observer.standing()
     assert seen.deciding is not None
     assert seen.deciding.standing == going.standing()
-    path = log_file(tmp_path, STORED)
+    path = DECISIONS.path(tmp_path, STORED)
     path.write_text(path.read_text().replace('"picks":[5,1]', '"picks":[0,6]', 1).replace('"at":', '"at":1', 1))
     changed = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
     assert (changed.deciding, changed.answers) == (None, [])

@@ -14,7 +14,7 @@ from live import TASK, Launch, Rater, eventually, launch, records, whole_dialogu
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.control.orders import More, Pause, RetireModel, StopGroup, give
 from mephisto_tasks.session.build import NothingToDo
-from mephisto_tasks.storage.logs import deciding_events, log_file
+from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.stopping.events import Answered, Arrived, Began, Chose, Ended, Extended, Left, Returned
 from parlai_humaneval.stopping.study import replay
 
@@ -36,7 +36,7 @@ async def test_a_study_ends_when_its_answer_is_reached(start: Launch) -> None:
         async with Rater(run, "late") as late:
             assert late.client.refused is not None
     assert len(records(run)) == standing.answered < 20
-    log = deciding_events(run.data_dir, TASK)
+    log = DECISIONS.read(run.data_dir, TASK)
     again = replay(log)
     assert again.standing() == standing
     assert sum(isinstance(event, Ended) for event in log) == 1
@@ -48,7 +48,7 @@ async def test_raters_go_where_the_answer_is_open(start: Launch) -> None:
     """Guards the draw: of three models, a pair that is decided is drawn for nobody who comes later."""
     async with start(**DECIDED, **MANY) as run:
         await rated(run, "alpha", at_once=3)
-    log = deciding_events(run.data_dir, TASK)
+    log = DECISIONS.read(run.data_dir, TASK)
     arrived = [event for event in log if isinstance(event, Arrived)]
     assert all(set(event.dialogues) <= set(event.open) for event in arrived)
     assert {len(event.open) for event in arrived} > {3}, "some came when a pair was decided"
@@ -67,7 +67,7 @@ async def test_a_unit_of_several_holds_different_pairs_and_counts_once(start: La
         standing = run.study.deciding_now()
         assert standing is not None
         assert (standing.standing.workers, standing.standing.dialogues) == (1, 2)
-    (arrived,) = [event for event in deciding_events(run.data_dir, TASK) if isinstance(event, Arrived)]
+    (arrived,) = [event for event in DECISIONS.read(run.data_dir, TASK) if isinstance(event, Arrived)]
     assert len(set(arrived.dialogues)) == 2
 
 
@@ -79,7 +79,7 @@ async def test_who_leaves_makes_room_and_who_comes_back_in_time_counts(start: La
         await ahead.talk_until("choose", turn=1)
         async with Rater(run, "leaver") as leaver:
             seen = await leaver.talk_until("choose", turn=2)
-        await eventually(lambda: any(isinstance(event, Left) for event in deciding_events(run.data_dir, TASK)))
+        await eventually(lambda: any(isinstance(event, Left) for event in DECISIONS.read(run.data_dir, TASK)))
         await eventually(
             lambda: len(run.live_run.task_runner.running_units) == 1
         )  # their unit is over, and can be gone on with
@@ -91,7 +91,7 @@ async def test_who_leaves_makes_room_and_who_comes_back_in_time_counts(start: La
         now = run.study.deciding_now()
         assert now is not None
         assert (now.standing.workers, now.standing.dialogues, now.standing.in_flight) == (2, 2, 0)
-    log = deciding_events(run.data_dir, TASK)
+    log = DECISIONS.read(run.data_dir, TASK)
     assert [type(event) for event in log if isinstance(event, (Left, Returned))] == [Left, Returned]
     assert not any(event.late for event in log if isinstance(event, Answered))
 
@@ -115,7 +115,7 @@ async def test_what_a_rater_chose_before_they_left_counts(start: Launch, data_di
         assert (now.standing.workers, now.standing.dialogues, now.standing.cut_off) == (3, 2, 1)
         (pair,) = now.standing.pairs
         assert (pair.workers, pair.dialogues) == (3, 3)
-    log = deciding_events(data_dir, TASK)
+    log = DECISIONS.read(data_dir, TASK)
     chosen = Counter((event.worker, event.outcome.turns, event.whole) for event in log if isinstance(event, Chose))
     assert set(chosen.values()) == {1}
     assert sorted(Counter(worker for worker, _, _ in chosen).values())[0] == 2
@@ -138,7 +138,7 @@ async def test_a_later_launch_goes_on_with_the_evidence(start: Launch) -> None:
             await rater.finish()
         await rated(run, "alpha", name="later")
         assert run.is_done()
-    log = deciding_events(run.data_dir, TASK)
+    log = DECISIONS.read(run.data_dir, TASK)
     assert sum(isinstance(event, Extended) for event in log) == 1
     assert sum(isinstance(event, Answered) for event in log) == len(records(run))
     replay(log)
@@ -181,10 +181,10 @@ async def test_a_launch_that_nobody_came_to_leaves_the_rule_free(start: Launch) 
     """Guards task names: who mistypes a setting, or stops before the first rater, launches again as they meant to."""
     async with start(**DECIDED) as run:
         data_dir = run.data_dir
-    assert deciding_events(data_dir, TASK) == []
+    assert DECISIONS.read(data_dir, TASK) == []
     async with start(**{**DECIDED, "alpha": 0.1}) as run:
         await whole_dialogue(run, "w1")
-    began = deciding_events(data_dir, TASK)[0]
+    began = DECISIONS.read(data_dir, TASK)[0]
     assert isinstance(began, Began)
     assert began.rule.alpha == 0.1
 
@@ -194,7 +194,7 @@ async def test_a_log_that_was_cut_is_not_gone_on_with(start: Launch) -> None:
     async with start(**DECIDED) as run:
         await whole_dialogue(run, "w1")
         await whole_dialogue(run, "w2")
-    log = log_file(run.data_dir, TASK)
+    log = DECISIONS.path(run.data_dir, TASK)
     lines = log.read_text().splitlines(keepends=True)
     second = [place for place, line in enumerate(lines) if '"arrived"' in line][1]
     log.write_text("".join(lines[:second]))
@@ -234,7 +234,7 @@ async def test_panels_drop_a_model_when_all_of_its_pairs_are_decided(start: Laun
     ) as run:
         await rated(run, "alpha", most=40)
         assert run.study.remaining == 0
-    sizes = [len(event.dialogues[0]) for event in deciding_events(run.data_dir, TASK) if isinstance(event, Arrived)]
+    sizes = [len(event.dialogues[0]) for event in DECISIONS.read(run.data_dir, TASK) if isinstance(event, Arrived)]
     assert sizes == sorted(sizes, reverse=True)
     assert {3, 2} == set(sizes)
 

@@ -28,7 +28,7 @@ from live import TASK, eventually
 from mephisto_tasks.annotation.study import GO_ON
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.session.build import NothingToDo
-from mephisto_tasks.storage.logs import deciding_events
+from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import JudgementRecord
 from parlai_humaneval.stopping.events import Answered, Arrived, Extended, Left, Returned
@@ -54,7 +54,7 @@ def by_worker(found: list[JudgementRecord]) -> dict[str, list[JudgementRecord]]:
 
 def check_log(data_dir: Path, found: list[JudgementRecord]) -> None:
     """The log leads to its decisions, and holds each judgement of the study once, under the pair that was drawn."""
-    log = deciding_events(data_dir, TASK)
+    log = DECISIONS.read(data_dir, TASK)
     replay(log)
     drawn = {event.worker: event.dialogues for event in log if isinstance(event, Arrived)}
     counted = Counter(frozenset(drawn[event.worker][event.dialogue]) for event in log if isinstance(event, Answered))
@@ -97,7 +97,7 @@ async def test_of_three_models_raters_judge_what_is_open(tmp_path: Path) -> None
         assert run.study.remaining == 0
         found = judgements(run)
     check_log(tmp_path / "data", found)
-    arrived = [event for event in deciding_events(tmp_path / "data", TASK) if isinstance(event, Arrived)]
+    arrived = [event for event in DECISIONS.read(tmp_path / "data", TASK) if isinstance(event, Arrived)]
     assert {len(event.dialogues) for event in arrived} > {3}
     for event in arrived:
         assert len(set(event.dialogues)) == len(event.dialogues) == len(event.open)
@@ -137,7 +137,7 @@ async def test_who_leaves_goes_on_within_the_drawn_pairs(tmp_path: Path) -> None
             await rater.state()
             await rater.answer_somehow()
             before = rater.judgements(run)
-        await eventually(lambda: any(isinstance(event, Left) for event in deciding_events(run.data_dir, TASK)))
+        await eventually(lambda: any(isinstance(event, Left) for event in DECISIONS.read(run.data_dir, TASK)))
         async with Judge(run, "returns") as rater:
             assert (await rater.state()).notice == GO_ON
             await rater.whole_unit()
@@ -149,7 +149,7 @@ async def test_who_leaves_goes_on_within_the_drawn_pairs(tmp_path: Path) -> None
         assert (now.standing.workers, now.standing.answered, now.standing.in_flight) == (2, 6, 0)
         found = judgements(run)
     check_log(tmp_path / "data", found)
-    log = deciding_events(tmp_path / "data", TASK)
+    log = DECISIONS.read(tmp_path / "data", TASK)
     assert [type(event) for event in log if isinstance(event, (Left, Returned))] == [Left, Returned]
     assert not any(event.late for event in log if isinstance(event, Answered))
     assert before[0].session in {record.session for record in found}
@@ -177,7 +177,7 @@ async def test_a_later_launch_goes_on_with_the_evidence(tmp_path: Path) -> None:
             await rater.whole_unit()
         await rated(run, WORDY)
         assert run.is_done()
-    log = deciding_events(run.data_dir, TASK)
+    log = DECISIONS.read(run.data_dir, TASK)
     assert sum(isinstance(event, Extended) for event in log) == 1
     check_log(run.data_dir, read_judgements(run.data_dir, TASK))
     with pytest.raises(NothingToDo, match="answer reached"):

@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.config.stopping import StoppingSettings, change_in_words
+from mephisto_tasks.config.stopping import StoppingSettings, refused_change
 from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
@@ -120,8 +120,9 @@ def test_changes_are_named_as_they_are_typed(changes: dict[str, Any], said: str)
     rules = [config.rule(config.model_names(), config.model_groups()) for config in (before, now)]
     with pytest.raises(RuleChanged) as changed:
         rules[0].refuse_change(rules[1])
-    assert said in change_in_words(changed.value, now.model_names())
-    assert "another study: task_name=…" in change_in_words(changed.value, now.model_names())
+    error = refused_change(changed.value, now.model_names())
+    assert said in error.what
+    assert "another study: task_name=…" in error.try_[0]
 
 
 @pytest.mark.parametrize(("cap", "is_little"), [(30, True), (400, False)])

@@ -16,7 +16,8 @@ from servers.mturk import DENIED, KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.mturk.requesters import register
+from mephisto_tasks.crowds.mturk.requesters import MTurkAccounts
+from mephisto_tasks.crowds.registry import crowd_of, register_providers
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.storage.database import close_connections
@@ -24,10 +25,11 @@ from mephisto_tasks.workers.blocks import (
     BLOCKED_EVERYWHERE,
     BlockError,
     block_by_hand,
-    blocked,
+    list_blocks,
     unblock,
-    unblock_on_mturk,
+    unblock_on_sites,
 )
+from mephisto_tasks.workers.lists import SiteBlocks
 from mephisto_tasks.workers.practice import reset_practice
 from mephisto_tasks.workers.qualifications import grant
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
@@ -53,7 +55,8 @@ def mturk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 @pytest.fixture
 def db(mturk: StandIn, data_dir: Path) -> Iterator[Any]:
-    register(data_dir, "me", "mturk", (KEY, SECRET))
+    register_providers()
+    MTurkAccounts("mturk").add(data_dir, "me", (KEY, SECRET))
     db = LocalMephistoDB(str(data_dir / "database.db"))
     yield db
     close_connections(db)
@@ -79,6 +82,10 @@ def on_mturk(data_dir: Path, *rules: str) -> Any:
     return compose_config("pw_turn", "mturk", overrides)
 
 
+def site_of(provider: str) -> SiteBlocks | None:
+    return crowd_of(provider).blocks()
+
+
 def agree(_: object) -> None:
     """To spend the stand-in's money."""
 
@@ -95,7 +102,7 @@ def offered(mturk: StandIn) -> set[str]:
 def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: Path) -> None:
     """Who does not fulfil a rule sees no HIT; nor who failed the practice or was blocked, until that is taken back."""
     provider_worker = {name: Worker.get(db, db.new_worker(name, "mturk")) for name in ("ACLUMSY", "ARUDE")}
-    assert block_by_hand(data_dir, [known(data_dir, "ARUDE")], "Writes insults.", None, on_mturk=True) == []
+    assert block_by_hand(db, [known(data_dir, "ARUDE")], "Writes insults.", None, site_of) == []
     assert mturk.journal.of("CreateWorkerBlock")[0].params["WorkerId"] == "ARUDE"
     rules = ("locales=[US]", "min_approved=500", "min_approval_rate=96", "adult=true")
     with launching.launched("pw_turn", on_mturk(data_dir, *rules), data_dir, agree=agree):
@@ -111,14 +118,14 @@ def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: P
         provider_worker["ACLUMSY"].grant_qualification(PRACTICE, 0)
         provider_worker["ACLUMSY"].grant_qualification(f"{PRACTICE}-failed", 0)
         assert offered(mturk) == {"AGOOD"}
-        assert reset_practice(data_dir, TASK, [known(data_dir, "ACLUMSY")]) == []
+        assert reset_practice(db, TASK, [known(data_dir, "ACLUMSY")]) == []
         assert offered(mturk) == {"AGOOD", "ACLUMSY"}
         grant(provider_worker["ACLUMSY"], "careless")
         assert offered(mturk) == {"AGOOD"}
-        (lifted,) = unblock(data_dir, TASK, None)
+        (lifted,) = unblock(db, TASK, None)
         assert (lifted.block.qualification, lifted.provider_agreed) == ("careless", True)
-        unblock(data_dir, None, [known(data_dir, "ARUDE").pseudonym])
-        assert unblock_on_mturk(data_dir, [known(data_dir, "ARUDE")]) == []
+        unblock(db, None, [known(data_dir, "ARUDE").pseudonym])
+        assert unblock_on_sites(db, [known(data_dir, "ARUDE")], site_of) == []
         assert mturk.journal.of("DeleteWorkerBlock")[0].params["WorkerId"] == "ARUDE"
         assert offered(mturk) == {"AGOOD", "ACLUMSY", "ARUDE"}
 
@@ -144,15 +151,15 @@ def test_a_block_holds_here_where_mturk_refuses_it(mturk: StandIn, db: Any, data
     db.new_worker("colleague", "mock")
     rude, colleague = known(data_dir, "ARUDE"), known(data_dir, "colleague")
     mturk.faults.always("*", DENIED)
-    (problem,) = block_by_hand(data_dir, [rude], "Writes insults.", None, on_mturk=True)
+    (problem,) = block_by_hand(db, [rude], "Writes insults.", None, site_of)
     assert problem.startswith(
         f"{rude.pseudonym}: cannot change the account's blocks in the name of me: these AWS keys may not"
     )
     assert "ARUDE" not in problem
-    assert [block.worker for block in blocked(data_dir, TASK)] == [rude.pseudonym]
-    with pytest.raises(BlockError, match=f"{colleague.pseudonym}: not of MTurk, so that MTurk cannot block them"):
-        block_by_hand(data_dir, [colleague], "Too kind.", None, on_mturk=True)
-    assert [block.worker for block in blocked(data_dir, TASK)] == [rude.pseudonym]
+    assert [block.worker for block in list_blocks(data_dir, TASK)] == [rude.pseudonym]
+    with pytest.raises(BlockError, match=f"{colleague.pseudonym}: the site that they come from cannot block them"):
+        block_by_hand(db, [colleague], "Too kind.", None, site_of)
+    assert [block.worker for block in list_blocks(data_dir, TASK)] == [rude.pseudonym]
 
 
 def test_lifting_a_block_says_which_others_hold(mturk: StandIn, db: Any, data_dir: Path) -> None:

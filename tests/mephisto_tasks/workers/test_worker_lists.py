@@ -42,7 +42,7 @@ def test_ids_and_pseudonyms_are_read(tmp_path: Path, name: str, content: bytes |
         ("a.txt", "A1, A2\n", "line 1: 'A1, A2' is no worker id: one a line"),
         ("a.txt", "A1\nJane Doe\n", "line 2: 'Jane Doe' is no worker id"),
         ("a.txt", "A" * 300, "is no worker id"),
-        ("a.txt", "A1\nJos\xe9\n".encode("latin-1"), "is not UTF-8 text (byte 6): save it as “CSV UTF-8”"),
+        ("a.txt", "A1\nJos\xe9\n".encode("latin-1"), "is not UTF-8 text (byte 6); save it as “CSV UTF-8”"),
         ("a.txt", "A1\n".encode("utf-16"), "is not UTF-8 text"),
         ("a.txt", "A1\nw0123456789ab\n", "line 2: w0123456789ab is the pseudonym of nobody in this data directory"),
         ("a.csv", "name\nA1\n", "has no column of workers: its first line must have a heading “worker” (it has: name)"),

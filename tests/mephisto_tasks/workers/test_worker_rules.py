@@ -127,5 +127,5 @@ def test_qualifications_of_the_account_by_name_and_by_id(client: Any) -> None:
 
 def test_what_only_mturk_checks_is_worded() -> None:
     rules = WorkerRules(locales=["US", "GB"], min_approved=500, max_units=3)
-    assert rules.checked_by_mturk() == {"locales": "live in US, GB", "min_approved": "had at least 500 tasks approved"}
-    assert WorkerRules().checked_by_mturk() == {}
+    assert rules.checked_by_site() == {"locales": "live in US, GB", "min_approved": "had at least 500 tasks approved"}
+    assert WorkerRules().checked_by_site() == {}

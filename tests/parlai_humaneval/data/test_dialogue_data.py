@@ -14,7 +14,7 @@ import pytest
 
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
-from parlai_humaneval.materials.instructions import load_personas
+from parlai_humaneval.materials.contexts import load_personas
 
 DATA = Path(str(files("parlai_humaneval"))) / "data"
 GREETINGS = {"Hi!", "Hi there"}

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from parlai_humaneval.materials.contexts import load_contexts
-from parlai_humaneval.materials.instructions import packaged
-from parlai_humaneval.materials.openers import load_openers, load_topics
+from parlai_humaneval._util.data_files import packaged
+from parlai_humaneval.materials.contexts import load_contexts, load_openers, load_topics
 
 
 @pytest.fixture(scope="module")

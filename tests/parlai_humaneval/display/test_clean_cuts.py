@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from masked import mask_identity
 
 from parlai_humaneval.display.filtering import ResponseFilter
-from parlai_humaneval.display.masking import giveaways, mask_identity, masked_text, unmask
+from parlai_humaneval.display.masking import giveaways, masked_text, unmask
 from parlai_humaneval.display.presenter import SettledPresenter
 
 DATA = Path(__file__).parents[1] / "data"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from parlai_humaneval.display.masking import mask_identity
+from masked import mask_identity
 
 ZOO = ("eliza", "retrieval", "tiny_generator", "blender_3B", "blender_3B-M0", "gpt2")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from masked import mask_identity
 
-from parlai_humaneval.display.masking import giveaways, mask_identity
+from parlai_humaneval.display.masking import giveaways
 from parlai_humaneval.display.text import folded, spaced_words_only, words_in
 
 ZOO = ("eliza", "retrieval", "my_bot", "小明_2", "müller_bot")

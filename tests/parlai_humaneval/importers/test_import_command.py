@@ -18,8 +18,9 @@ from parlai_humaneval.importers.tidy import in_order
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import TABLES, from_rows
+from parlai_humaneval.tables.columns import from_rows
 from parlai_humaneval.tables.files import read_frame, read_tables
+from parlai_humaneval.tables.schema import TABLES
 
 PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 HEADER = "item,rater,a,b,dialogue_a,dialogue_b,choice,seconds"

@@ -106,7 +106,7 @@ def test_questions_come_from_the_settings_of_the_launch(command, stored: DataDir
     ("arguments", "words"),
     [
         (["--task-name", "ours"], "task 'ours' was run by the blueprint engine"),
-        (["--task-name", "nothing"], "there is no task 'nothing' with a launch in"),
+        (["--task-name", "nothing"], "there is no task 'nothing' in"),
     ],
 )
 def test_other_tasks_are_refused_by_name(command, stored: DataDirectory, arguments: list[str], words: str):
@@ -135,14 +135,14 @@ def test_no_database_and_no_mephisto_database(command, tmp_path: Path):
     (tmp_path / "database.db").write_text("something else, long enough to be read as a page")
     done = command("--from", "mephisto", tmp_path)
     assert done.exit_code == 1
-    assert "is not a Mephisto 1.x database" in done.stderr
+    assert "a Mephisto 1.x database" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda path: path.unlink(), "is not there, though Mephisto's status is completed"),
-        (lambda path: path.write_text("{"), "is no JSON"),
+        (lambda path: path.unlink(), "there is no such file, though Mephisto's status is completed"),
+        (lambda path: path.write_text("{"), "not JSON"),
         (lambda path: path.write_text("[]"), "holds no object"),
     ],
 )

@@ -16,10 +16,9 @@ import pytest
 from parlai_samples import SAMPLES, sample
 
 from parlai_humaneval.importers import acute, model_chat
-from parlai_humaneval.importers.metrics import metric_of
 from parlai_humaneval.importers.readers import READERS, Imported, gather
 from parlai_humaneval.importers.saved import units_of_file
-from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit
+from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit, metric_of
 from parlai_humaneval.tables.columns import TableError
 
 PLAN = Plan(pseudonym=lambda name: f"w-{name.lower()}")
@@ -255,7 +254,11 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
         ("model_chat", _set("dialog.5.final_rating", "9"), "final_rating is '9', expected 1 to 5"),
         ("model_chat", _set("dialog.5.final_rating", "good"), "final_rating is 'good'"),
         ("model_chat", _set("dialog.5.final_rating", True), "final_rating is True"),
-        ("model_chat", _set("task_description.model_nickname", ...), "model_nickname is missing. It has: annotations"),
+        (
+            "model_chat",
+            _set("task_description.model_nickname", ...),
+            r"model_nickname is missing \(it has: annotations",
+        ),
         ("model_chat", _set("workers", []), "workers is missing"),
         ("model_chat", _set("workers", ["A", "B"]), "names 2 workers"),
         ("pairwise_per_turn_eval", _set("dialog.1.human_choice", "rose"), r"human_choice is 'rose', but accepted"),

@@ -82,7 +82,7 @@ def test_what_was_not_asked_of_raters_is_not_asked_of_judges() -> None:
         questions_of([partial])
     with pytest.raises(CannotJudge, match="nothing has been rated"):
         questions_of([])
-    with pytest.raises(CannotJudge, match="Name the task in which these dialogues were held"):
+    with pytest.raises(CannotJudge, match="name the task in which these dialogues were held"):
         questions_of([make_pair("j", "a", "b", "first").model_copy(update={"technique": "third_party"})])
 
 

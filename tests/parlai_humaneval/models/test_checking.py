@@ -129,7 +129,7 @@ GREEDY = {"model": "transformer/generator", "inference": "greedy"}
         ({**GREEDY, "inference": "beam", "beam_size": 0}, "beam_size must be at least 1"),
         ({**GREEDY, "temperature": 0}, "temperature must be above 0"),
         ({**GREEDY, "skip_generation": True}, "give skip_generation: false"),
-        ({**GREEDY, "beam_sise": 3}, "no option called beam_sise; did you mean beam_size"),
+        ({**GREEDY, "beam_sise": 3}, "no option called beam_sise. Did you mean beam_size"),
     ],
 )
 def test_what_parlai_refuses_at_the_first_reply_is_refused_here(options: dict[str, object], words: str) -> None:

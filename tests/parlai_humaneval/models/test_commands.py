@@ -105,7 +105,7 @@ def test_check_all_fails_for_a_wrong_zoo_file(tmp_path: Path) -> None:
     path.write_text("models: {a: {options: {model: x}, trainings: {}}}", encoding="utf-8")
     result = CliRunner().invoke(models, ["check", "--all", "--zoo", str(path)])
     assert result.exit_code == 1
-    assert f"{path}: models.a.trainings: unknown key (did you mean training" in result.output
+    assert f"{path}: models.a.trainings: unknown key. Did you mean training" in result.output
 
 
 def test_check_load_asks_for_a_reply(own_zoo: str) -> None:

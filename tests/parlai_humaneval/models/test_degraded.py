@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.baselines.degraded import DegradedAgent, span_length
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
@@ -93,7 +93,7 @@ def test_a_file_that_cannot_distort_is_refused_at_the_start(tmp_path: Path, text
     """Guards a launch: not the first rater, but the researcher meets the error."""
     path = tmp_path / "dialogues.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         DegradedAgent({"dialogue_file": str(path)})
 
 

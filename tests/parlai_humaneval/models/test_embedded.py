@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.files import load_dialogues
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent
 from parlai_humaneval.models.baselines.eliza import ElizaAgent
 from parlai_humaneval.models.baselines.retrieval import RetrievalAgent
@@ -111,11 +111,11 @@ def test_an_ill_formed_corpus_is_told_file_line_and_form(tmp_path: Path, text: s
     """Guards the message for a corpus of one's own."""
     path = tmp_path / "corpus.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         load_dialogues(path)
 
 
 def test_a_missing_corpus_is_told(tmp_path: Path) -> None:
     """Guards a wrong path."""
-    with pytest.raises(MaterialError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         load_dialogues(tmp_path / "none.jsonl")

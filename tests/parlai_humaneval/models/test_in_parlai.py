@@ -92,5 +92,5 @@ def test_a_misspelt_option_is_one_line() -> None:
     assert result.exit_code == 2
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
-    assert line.startswith("Error: unrecognized arguments: --modles a; did you mean --models")
+    assert line.startswith("Error: unrecognized arguments: --modles a. Did you mean --models")
     assert ParlaiParser.error is before

@@ -186,7 +186,7 @@ def test_scores_choose_the_highest_and_know_no_order(tmp_path: Path) -> None:
         ("name: j\nmodel: {options: {}}\n", "expected `model`"),
         ("name: j\nmodel: {optiones: {}}\n", "model.options"),
         ("- a\n", "holds no judge"),
-        ("name: [\n", "is not YAML"),
+        ("name: [\n", "not YAML"),
     ],
 )
 def test_a_judge_that_is_written_down_wrong_is_told_so(tmp_path: Path, text: str, said: str) -> None:

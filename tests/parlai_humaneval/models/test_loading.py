@@ -118,9 +118,9 @@ def test_a_short_name_is_that_of_its_module(name: str) -> None:
 def test_a_misspelt_short_name_gets_a_suggestion() -> None:
     """Guards against ParlAI's own words for it, which name a module that nobody wrote."""
     (found,) = missing(spec(model="parlai_humaneval/elisa"))
-    assert "no agent is called parlai_humaneval/elisa; did you mean parlai_humaneval/eliza?" in found
+    assert "no agent is called parlai_humaneval/elisa. Did you mean parlai_humaneval/eliza?" in found
     assert found.endswith("eliza?")
-    with pytest.raises(ZooError, match="did you mean parlai_humaneval/eliza"):
+    with pytest.raises(ZooError, match=r"did you mean parlai_humaneval/eliza"):
         parlai_opt(spec(model="parlai_humaneval/elisa"))
 
 

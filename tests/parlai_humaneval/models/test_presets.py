@@ -65,7 +65,7 @@ def test_lists_of_presets_and_names_that_there_are_not() -> None:
 def test_an_option_that_an_agent_does_not_have(tmp_path: Path) -> None:
     """Guards presets of one's own: ParlAI's error names the option, and now also the one that may have been meant."""
     (tmp_path / "mine.opt").write_text('{"beam_sise": 3}', encoding="utf-8")
-    with pytest.raises(RuntimeError, match=r"does not exist: beam_sise; did you mean beam_size"):
+    with pytest.raises(RuntimeError, match=r"does not exist: beam_sise\. Did you mean beam_size"):
         ParlaiParser(True, True).parse_kwargs(model="transformer/generator", init_opt=str(tmp_path / "mine.opt"))
 
 

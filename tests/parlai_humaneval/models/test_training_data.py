@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.files import load_dialogues
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.baselines.training import read_folds, write_folds
 
 PERSONAS = ["your persona: i have a dog.", "partner's persona: i am a cook.", "we talk about pets"]
@@ -66,11 +66,11 @@ def test_folds_of_their_own_files_and_formats(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_a_prefix_is_said(tmp_path: Path) -> None:
     """Guards the three mistakes: no file, two for one fold, and a single dialogue that cannot be learned and held out."""
-    with pytest.raises(MaterialError, match="there is no such file"):
+    with pytest.raises(DataError, match="there is no such file"):
         read_folds(str(tmp_path / "my"))
     written(tmp_path / "my_train.jsonl", ["a", "b"])
-    with pytest.raises(MaterialError, match="one dialogue is not enough"):
+    with pytest.raises(DataError, match="one dialogue is not enough"):
         read_folds(str(tmp_path / "my"))
     written(tmp_path / "my_train.json", ["a", "b"])
-    with pytest.raises(MaterialError, match=r"expected one file, found my_train\.json, my_train\.jsonl"):
+    with pytest.raises(DataError, match=r"expected one file, found my_train\.json, my_train\.jsonl"):
         read_folds(str(tmp_path / "my"))

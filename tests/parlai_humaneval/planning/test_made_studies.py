@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.planning import made_sliders
-from parlai_humaneval.planning.design_effect import Likeness
+from parlai_humaneval import planning
+from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, TwoScores
 from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.made_studies import MadeStudies, made_studies, only
+from parlai_humaneval.planning.made_studies import MadeStudies, made_studies, only, slider_study
 from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out, shares_of_workers
 from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.section import Options
@@ -24,10 +24,11 @@ from parlai_humaneval.report.summary import leading
 from parlai_humaneval.statistics.leads import leads, turn_leads
 from parlai_humaneval.statistics.ratings.sliders import assessed
 from parlai_humaneval.statistics.ratings.standardised import score_gaps
-from parlai_humaneval.tables.columns import TableName, check_unique
+from parlai_humaneval.tables.columns import check_unique
+from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.registry import recorded_as
 
-PLANNING = Path(made_sliders.__file__).parent
+PLANNING = Path(planning.__file__).parent
 
 
 def made(n: int = 90, **question: Any) -> MadeStudies:
@@ -76,7 +77,7 @@ def test_shares_that_vanish() -> None:
 @pytest.mark.parametrize("contest", [Contest((0.55, 0.45), 1.0), Contest((0.55, 0.45), 0.4)])
 def test_leads_are_as_alike_as_asked_for(contest: Contest, sides: int) -> None:
     """Guards the made-up dialogues: gap, ties, and the variance of sums of a worker and of a dialogue."""
-    likeness = Likeness(per_worker=8, icc=0.05, per_dialogue=6, dialogue_icc=0.1, sides=sides)
+    likeness = Clustering(per_worker=8, icc=0.05, per_dialogue=6, dialogue_icc=0.1, sides=sides)
     rng = np.random.default_rng(3)
     codes = [np.repeat(np.arange(60), 8), *(rng.permutation(np.repeat(np.arange(80), 6)) for _ in range(sides))]
     effects = [rng.standard_normal((3_000, int(code.max()) + 1)) for code in codes]
@@ -145,7 +146,7 @@ def test_sliders_are_as_those_of_the_paper() -> None:
     """Guards the made-up ratings of a direct assessment against run 1 of Ji et al. 2022 (workers of six dialogues who
     passed): the gap that was asked for, standardised scores of a dialogue and how alike two of a worker are."""
     filled = ask(technique="direct_assessment", models=5, gap=0.2).filled()
-    draw = made_sliders.slider_study(filled, [f"model {number}" for number in range(5)], np.ones(2_000, dtype=np.int64))
+    draw = slider_study(filled, [f"model {number}" for number in range(5)], np.ones(2_000, dtype=np.int64))
     data = assessed(only(ratings=draw(np.random.default_rng(7))))
     assert data is not None
     assert data.n_passed == data.n_workers == 2_000
@@ -158,19 +159,18 @@ def test_sliders_are_as_those_of_the_paper() -> None:
     assert alike == pytest.approx(TwoScores(0.2, 5).likeness, abs=0.02)
 
 
-MADE = ("simulate.py", "made_studies.py", "made_sliders.py", "raters.py")
+MADE = ("simulation.py", "made_studies.py", "raters.py")
 """Rooms in which studies are made up and their verdicts counted."""
 SHAPES = {"expit", "logit", "ndtr", "ndtri"}
 """By which answers are drawn; nothing else of scipy is for them."""
 WRITTEN = {
-    "statistics.betting",
-    "statistics.deciding",
-    "statistics.design",
+    "statistics.core.clustering_effects",
+    "statistics.core.result",
+    "statistics.core.sequential",
+    "statistics.core.shares",
     "statistics.leads",
-    "statistics.measures",
-    "statistics.result",
-    "statistics.shares",
-    "statistics.slider_scores",
+    "statistics.ratings.correlations",
+    "statistics.ratings.sliders",
 }
 """Of the statistics: the report's verdicts, what a pilot measures, and the interval of a simulated share."""
 
@@ -187,7 +187,7 @@ def test_planning_computes_no_p_value(path: Path) -> None:
             assert not imported.startswith("scipy.stats"), f"{path.name} imports {imported}"
         if module.startswith("parlai_humaneval.statistics"):
             assert module.removeprefix("parlai_humaneval.") in WRITTEN, f"{path.name} imports {module}"
-        if module == "parlai_humaneval.statistics.core.proportions":
+        if module == "parlai_humaneval.statistics.core.shares":
             assert names == ["wilson_interval"], path.name
         if module == "scipy.special" and path.name in MADE:
             assert set(names) <= SHAPES, f"{path.name} imports {names}"

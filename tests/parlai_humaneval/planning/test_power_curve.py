@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.planning.curve import power_curve
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.plan import plan_study
+from parlai_humaneval.planning.plan import plan_study, power_curve
 
 
 @pytest.mark.parametrize("technique", ["pw_turn", "sata", "single_model", "direct_assessment", "spot_the_bot"])

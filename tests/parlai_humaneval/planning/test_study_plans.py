@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.planning.comparison import compare_techniques, comparison_words
 from parlai_humaneval.planning.designs import (
     MIN_WORKERS,
     clustered_power,
@@ -17,7 +16,7 @@ from parlai_humaneval.planning.designs import (
 )
 from parlai_humaneval.planning.inputs import LEAST_DIALOGUES, PlanError, ask, plannable
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.plan import Plan, plan_study
+from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_words, plan_study
 from parlai_humaneval.statistics.core.two_way import FEW_DIALOGUES
 
 

@@ -15,7 +15,7 @@ from parlai_humaneval.cli import main
 from parlai_humaneval.planning.inputs import PlanError, ask
 from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.planning.stopping import decidable, plan_until_decided
-from parlai_humaneval.planning.stopping_result import UntilDecided
+from parlai_humaneval.planning.stopping_summary import UntilDecided
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import StoppingRule

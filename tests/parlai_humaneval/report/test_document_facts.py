@@ -10,14 +10,15 @@ import pandas as pd
 import pytest
 from fake_sections import HOSTILE, NOW, said_tables
 
-from parlai_humaneval.report.build import default_title, make_document, tables_of
+from parlai_humaneval.report.build import build_report, default_title, tables_of
 from parlai_humaneval.report.document import Excluded, Facts, Left, TaskFacts
 from parlai_humaneval.report.examples import EXAMPLES, examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.facts_text import NAMED, qualifying, raters_line, raters_words
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, from_rows
+from parlai_humaneval.tables.columns import TableError, from_rows
+from parlai_humaneval.tables.schema import COLUMNS, TABLES
 
 JUDGED = {
     "item_id": "i",
@@ -128,11 +129,11 @@ def test_nothing_finished_is_no_answer() -> None:
         turns=[{**row, "complete": 1, "dialogue_status": "partial"} for row in tables.turns.to_dict("records")],
         dialogues=[dialogue(number, dialogue_id=f"d{number}", complete=0) for number in (1, 2)],
     )
-    assert make_document(left, Options(draws=100), title="t").headline() == (
+    assert build_report(left, Options(draws=100), title="t").headline() == (
         "Nothing complete has been rated yet, so nothing can be said about the models: 2 dialogues are unfinished. "
         "With --include-partial, `report` counts the answered turns of unfinished dialogues."
     )
-    document = make_document(left, Options(draws=100, include_partial=True), title="t")
+    document = build_report(left, Options(draws=100, include_partial=True), title="t")
     assert "Nothing complete" not in document.headline()
     silent = with_tables(dialogues=[dialogue(1, complete=0, n_turns=0)])
     assert facts(silent).nothing.endswith("1 dialogue is unfinished.")
@@ -195,7 +196,7 @@ def test_tables_with_nothing_but_what_must_be_there_are_enough(tmp_path: Path) -
     assert (found.raters.workers, found.raters.turns, found.raters.dialogues) == (2, 4, None)
     assert [model.name for model in found.models] == ["alpha", "beta"]
     assert examples_of(tables, seed=0) == []
-    whole = make_document(tables, Options(draws=100), title="t").to_json()
+    whole = build_report(tables, Options(draws=100), title="t").to_json()
     assert {"facts", "examples"} <= set(whole)
     json.dumps(whole, allow_nan=False)
 
@@ -298,13 +299,13 @@ def checked(n_workers: int, failing: int) -> Tables:
 
 def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
     """The answer rests on those who passed: the others are named, where it says who rated; all in the JSON."""
-    document = make_document(checked(8, 3), Options(draws=100), title="t")
+    document = build_report(checked(8, 3), Options(draws=100), title="t")
     (left,) = document.facts.left_out
     assert (left.workers, left.of, left.section) == (["w00", "w01", "w02"], 8, "Direct assessment")
     (words,) = [words for label, words in raters_words(document.facts) if label.startswith("Left out")]
     assert words.startswith("3 of 8 workers, who did not rate the degraded model")
     assert words.endswith("w00, w01, w02")
-    many = make_document(checked(NAMED + 8, NAMED + 2), Options(draws=100), title="t").facts
+    many = build_report(checked(NAMED + 8, NAMED + 2), Options(draws=100), title="t").facts
     assert "and 2 more (all are named in report.json)" in dict(raters_words(many))["Left out of “Direct assessment”"]
     assert len(many.left_out[0].workers) == NAMED + 2
 
@@ -312,7 +313,7 @@ def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
 @pytest.mark.parametrize("failing", [0, 8])
 def test_nobody_is_said_to_be_left_out_who_counts(failing: int) -> None:
     """All passed; or nobody did, and the scores are those of everyone."""
-    assert make_document(checked(8, failing), Options(draws=100), title="t").facts.left_out == []
+    assert build_report(checked(8, failing), Options(draws=100), title="t").facts.left_out == []
 
 
 def test_tables_are_called_by_what_they_hold() -> None:

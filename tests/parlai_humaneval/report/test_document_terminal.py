@@ -8,7 +8,7 @@ import pytest
 from fake_sections import HOSTILE, fake_document, fake_summary
 from rich.console import Console
 
-from parlai_humaneval.report.render.terminal import BLOCKS, ROWS, _print_table, print_document, print_summary
+from parlai_humaneval.report.render.terminal import BLOCKS, ROWS, _print_table, print_document, print_report_summary
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 
 
@@ -20,7 +20,7 @@ def printed(width: int = 80, **values: object) -> str:
 
 def summary_of(**values: object) -> str:
     out = StringIO()
-    print_summary(fake_document(**values), Console(file=out, width=80, highlight=False))
+    print_report_summary(fake_document(**values), Console(file=out, width=80, highlight=False))
     return out.getvalue()
 
 
@@ -48,7 +48,7 @@ def test_simulated_raters_are_named_in_the_first_line(simulated: int, words: str
     document = fake_document(answers=[fake_summary()])
     raters = document.facts.raters.model_copy(update={"simulated": simulated, "people": 2 - simulated})
     facts = document.facts.model_copy(update={"raters": raters})
-    for print_it in (print_summary, print_document):
+    for print_it in (print_report_summary, print_document):
         out = StringIO()
         print_it(document.model_copy(update={"facts": facts}), Console(file=out, width=80, highlight=False))
         assert words in out.getvalue().splitlines()[0]

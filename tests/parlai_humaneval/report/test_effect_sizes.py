@@ -11,7 +11,7 @@ from make_judgements import make_pairs, make_spotting
 from make_live_records import make_assessment, make_choices
 from rich.console import Console
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.conclusions import pair_p
 from parlai_humaneval.report.render.files import folder_of, write_document
 from parlai_humaneval.report.render.terminal import print_document
@@ -34,7 +34,7 @@ def several():
         *make_assessment({"a": 62, "b": 60, "qc": 20}),
     ]
     data = tables(records)
-    return data, make_document(data, OPTIONS)
+    return data, build_report(data, OPTIONS)
 
 
 def test_a_column_a_technique(several):
@@ -100,7 +100,7 @@ def test_models_that_met_in_several_groups_have_one_number():
     """Of all turns that showed both, whoever stood beside them."""
     groups = [{"a": 0.8, "b": 0.4, "c": 0.3}, {"a": 0.7, "b": 0.6, "d": 0.3}]
     records = [record for group in groups for record in make_choices(group, setting="sata_user")]
-    document = make_document(tables(records), OPTIONS)
+    document = build_report(tables(records), OPTIONS)
     section = document.sections["turns"]
     rows = [row for row in section.tests if row.test.models == ("a", "b")]
     assert len(rows) == 2

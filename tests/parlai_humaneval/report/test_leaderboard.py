@@ -6,7 +6,7 @@ import random
 from itertools import combinations
 from typing import Any
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.leaderboard import UNTESTED, blind_names, leaderboard_of, standings_of
 from parlai_humaneval.report.render.leaderboard import to_page
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Summary
@@ -123,7 +123,7 @@ def _turns(models: tuple[str, ...] = ("quokka", "wombat", "numbat"), workers: in
 
 def test_the_page_has_the_reports_numbers_and_nobody_in_it() -> None:
     """Guards one answer to one question, and raters: ids, reasons and the study's own title stay out."""
-    document = make_document(_turns(), Options(draws=100), title="an internal name")
+    document = build_report(_turns(), Options(draws=100), title="an internal name")
     board = leaderboard_of(document)
     (answer,) = board.boards
     lines = {line.model: line for line in document.summaries()[0].models}
@@ -142,7 +142,7 @@ def test_the_page_has_the_reports_numbers_and_nobody_in_it() -> None:
 
 def test_blind_names_hide_who_is_who() -> None:
     """Guards blinding: no own name on the page, the letters say nothing of the ranks, and are the same by the same seed."""
-    document = make_document(_turns(), Options(draws=100))
+    document = build_report(_turns(), Options(draws=100))
     names = blind_names(["quokka", "wombat", "numbat"], "seed")
     page = to_page(leaderboard_of(document, blind=names))
     body = page.split("</style>")[1]
@@ -159,12 +159,12 @@ def test_blind_names_hide_who_is_who() -> None:
 def test_nothing_to_rank_is_said() -> None:
     """Guards empty studies, and those of one model."""
     empty = Tables(**{name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")})
-    nothing = leaderboard_of(make_document(empty))
+    nothing = leaderboard_of(build_report(empty))
     assert nothing.boards == []
     assert nothing.nothing in to_page(nothing)
     assert nothing.nothing.startswith("Nothing has been rated yet")
-    few = leaderboard_of(make_document(_turns(workers=2), Options(draws=100)))
+    few = leaderboard_of(build_report(_turns(workers=2), Options(draws=100)))
     assert few.boards[0].told == UNTESTED
-    alone = leaderboard_of(make_document(_turns(("quokka",)), Options(draws=100)))
+    alone = leaderboard_of(build_report(_turns(("quokka",)), Options(draws=100)))
     assert alone.boards == []
     assert alone.nothing

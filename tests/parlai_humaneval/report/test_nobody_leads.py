@@ -14,7 +14,7 @@ from make_judgements import make_pair, make_ranking, make_segment
 from make_live_records import SLIDERS, TICKS, make_choice, make_rated, make_ticked, make_verdict
 from rich.console import Console
 
-from parlai_humaneval.report.build import make_document, tables_of
+from parlai_humaneval.report.build import build_report, tables_of
 from parlai_humaneval.report.leaderboard import ONLY_TIES, leaderboard_of
 from parlai_humaneval.report.render.leaderboard import to_page
 from parlai_humaneval.report.render.terminal import print_document
@@ -157,7 +157,7 @@ def test_no_sentence_names_a_leader_where_nothing_differs(technique, how):
     records = MAKERS[technique](models, workers, how)
     if not records:
         pytest.skip("one model is not compared with itself")
-    document = make_document(tables(records), OPTIONS)
+    document = build_report(tables(records), OPTIONS)
     stream = StringIO()
     print_document(document, Console(file=stream, width=10_000, highlight=False))
     board = leaderboard_of(document)
@@ -198,7 +198,7 @@ def case(name):
 def test_a_model_that_lost_to_two_does_not_lead(source):
     """Bradley–Terry has no finite maximum, but champ and strong rank above weak and bottom, whatever share weak won."""
     data = compared(VOTES) if source == "made here" else case("D4_leader_who_lost_to_all/votes")
-    document = make_document(data, OPTIONS)
+    document = build_report(data, OPTIONS)
     (answer,) = document.summaries()
     assert [line.model for line in answer.models] == ["champ", "strong", "weak", "bottom"]
     assert answer.best.leader == "champ"
@@ -223,7 +223,7 @@ def test_a_model_that_lost_to_two_does_not_lead(source):
 
 def test_the_order_is_that_of_the_slightest_penalty():
     """Guards the order of groups against another way to make strengths finite (a weak prior on each)."""
-    (answer,) = make_document(compared(VOTES), OPTIONS).summaries()
+    (answer,) = build_report(compared(VOTES), OPTIONS).summaries()
     models = [line.model for line in answer.models]
     won = [(models.index(a), models.index(b)) for (a, b), (n, _) in VOTES.items() for _ in range(n)]
     won += [(models.index(b), models.index(a)) for (a, b), (_, n) in VOTES.items() for _ in range(n)]
@@ -233,7 +233,7 @@ def test_the_order_is_that_of_the_slightest_penalty():
 
 def test_groups_that_never_met_are_not_ordered():
     """Nobody leads, with the reason; each group has strengths of its own; the leaderboard says the same."""
-    document = make_document(compared({("weak", "bottom"): (90, 10), ("champ", "strong"): (55, 45)}), OPTIONS)
+    document = build_report(compared({("weak", "bottom"): (90, 10), ("champ", "strong"): (55, 45)}), OPTIONS)
     (answer,) = document.summaries()
     assert answer.best.leader is None
     assert answer.best.unordered == [["champ", "strong"], ["weak", "bottom"]]
@@ -248,7 +248,7 @@ def test_groups_that_never_met_are_not_ordered():
 
 def test_nobody_leads_in_a_circle():
     """Each lost to another one, and the report and the leaderboard say so."""
-    document = make_document(compared({("a", "b"): (24, 0), ("b", "c"): (24, 0), ("c", "a"): (24, 0)}, 12), OPTIONS)
+    document = build_report(compared({("a", "b"): (24, 0), ("b", "c"): (24, 0), ("c", "a"): (24, 0)}, 12), OPTIONS)
     (answer,), (board,) = document.summaries(), leaderboard_of(document).boards
     assert answer.verdict.endswith("No model leads: a, b and c beat each other in a circle.")
     assert board.told == "No model leads: a, b and c beat each other in a circle."
@@ -276,12 +276,12 @@ def chosen(votes, technique, setting, workers=25):
 )
 def test_no_choice_makes_a_leader_of_who_lost_to_all(technique, setting):
     """Plackett–Luce, select-all and TrueSkill of models that were not all shown together: as of comparisons."""
-    (answer,) = leading(make_document(tables(chosen(VOTES, technique, setting)), OPTIONS).summaries())
+    (answer,) = leading(build_report(tables(chosen(VOTES, technique, setting)), OPTIONS).summaries())
     assert [line.model for line in answer.models] == ["champ", "strong", "weak", "bottom"]
     assert answer.best.leader == "champ"
     assert any("never chosen over champ or strong" in remark for remark in answer.remarks)
     apart = {pair: won for pair, won in VOTES.items() if sum(won) > 5}
-    (answer,) = leading(make_document(tables(chosen(apart, technique, setting)), OPTIONS).summaries())
+    (answer,) = leading(build_report(tables(chosen(apart, technique, setting)), OPTIONS).summaries())
     assert answer.best is None or answer.best.leader is None
     assert "No model leads: no answer ranks" in answer.verdict or "no model leads: no answer ranks" in answer.verdict
 
@@ -303,11 +303,11 @@ def spotted(votes, workers=25):
 
 def test_no_bot_leads_that_lost_to_all():
     """Spot The Bot ranks by the mean win rate over opponents, and by whom a bot won over where wins do not link all."""
-    (answer,) = make_document(tables(spotted(VOTES)), OPTIONS).summaries()
+    (answer,) = build_report(tables(spotted(VOTES)), OPTIONS).summaries()
     assert [line.model for line in answer.models] == ["champ", "strong", "weak", "bottom"]
     assert answer.best.leader == "champ"
     apart = {pair: won for pair, won in VOTES.items() if sum(won) > 5}
-    (answer,) = make_document(tables(spotted(apart)), OPTIONS).summaries()
+    (answer,) = build_report(tables(spotted(apart)), OPTIONS).summaries()
     assert answer.best.leader is None
     assert answer.verdict.startswith("No bot leads: no answer ranks champ and strong above or below weak and bottom")
     assert answer.verdict.count("no answer ranks") == 1
@@ -318,7 +318,7 @@ def test_bots_that_nobody_ever_spotted(source):
     """All passed, so that nobody passes longest."""
     workers = [f"w{number}" for number in range(6)]
     records = spot_the_bot(("a", "b", "c"), workers, "one")
-    document = make_document(
+    document = build_report(
         tables(records) if source == "made here" else case("D1_leader_by_alphabet/all_pass"), OPTIONS
     )
     assert document.headline().startswith(
@@ -336,7 +336,7 @@ def test_no_ranking_makes_a_leader_of_who_lost_to_all():
         first = next(one.model for one in live.turns[0].candidates if one.candidate_id in live.turns[0].selected)
         places = {model: 1 + (model != first) for model in pair}
         rankings.append(make_ranking(f"k{number}", live, 1, places, worker=f"t{number % 25}"))
-    (answer,) = make_document(tables(rankings), OPTIONS).summaries()
+    (answer,) = build_report(tables(rankings), OPTIONS).summaries()
     assert {line.model: round(line.estimate, 2) for line in answer.models}["weak"] < 1.2, "the best mean place"
     assert [line.model for line in answer.models] == ["champ", "strong", "weak", "bottom"]
     assert answer.best.leader == "champ"
@@ -346,7 +346,7 @@ def test_models_that_beat_each_other_in_a_circle_share_their_ranks():
     """Each is significantly behind another one, so that nobody leads, and no rank is left without a model."""
     circle = {("a", "b"): (10, 0), ("b", "c"): (10, 0), ("c", "a"): (10, 0)}
     below = {(model, "d"): (10, 0) for model in "abc"}
-    document = make_document(compared(circle | below), OPTIONS)
+    document = build_report(compared(circle | below), OPTIONS)
     (answer,) = document.summaries()
     assert "No model leads: a, b and c beat each other in a circle." in answer.verdict
     ranks = {line.model: (line.rank_low, line.rank_high) for line in answer.models}
@@ -363,7 +363,7 @@ def test_sets_of_models_that_all_agree_on():
         for first, second in (("ada", "bob"), ("cyd", "dan"))
         for worker in (f"{first}{number}" for number in range(8))
     ]
-    (answer,) = make_document(tables(choices), OPTIONS).summaries()
+    (answer,) = build_report(tables(choices), OPTIONS).summaries()
     assert "100 points (no interval can be given, clustered by worker; p = .016" in answer.verdict
     assert not [remark for remark in answer.remarks if "trengths: cannot be estimated" in remark]
 
@@ -374,12 +374,12 @@ def test_a_free_for_all_that_all_agree_on_has_its_p():
         make_choice(f"d{i}", [("ada",)] * 2, models=NAMES, worker=f"w{i}", technique="free_for_all", setting="")
         for i in range(10)
     ]
-    (answer,) = [one for one in make_document(tables(choices), OPTIONS).summaries() if one.section == "free_for_all"]
+    (answer,) = [one for one in build_report(tables(choices), OPTIONS).summaries() if one.section == "free_for_all"]
     assert "ada is ahead of both others; ada is ahead of bob (p = .006 after Holm's correction" in answer.verdict
 
 
 @pytest.mark.parametrize(("won", "told"), [((10, 0), "they differ (p = .002)"), ((5, 5), "statistically tied (p = 1)")])
 def test_two_bots_are_tested_in_words(won, told):
     """Spot The Bot of two bots: its sentence has the p that decides."""
-    (answer,) = make_document(tables(spotted({("a", "b"): won}, workers=10)), OPTIONS).summaries()
+    (answer,) = build_report(tables(spotted({("a", "b"): won}, workers=10)), OPTIONS).summaries()
     assert told in answer.verdict

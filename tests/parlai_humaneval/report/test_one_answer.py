@@ -16,14 +16,14 @@ from make_live_records import TICKS, make_assessment, make_choice, make_choices,
 from make_records import make_study
 from rich.console import Console
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.cells import cell_text, interval_text
 from parlai_humaneval.report.conclusions import rank_words
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
 from parlai_humaneval.report.leaderboard import ONE_MODEL, leaderboard_of
 from parlai_humaneval.report.render.files import folder_of, write_document
 from parlai_humaneval.report.render.leaderboard import to_page
-from parlai_humaneval.report.render.terminal import print_document, print_summary
+from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options, PairLine
 from parlai_humaneval.report.summary import heading_of, leading, pairs_table, verdict_of
 from parlai_humaneval.statistics.core.formatting import ABSENT
@@ -116,13 +116,13 @@ STUDIES = {
 def study(request, tmp_path_factory):
     """Technique, document, and the page that was written of it."""
     data = tables(STUDIES[request.param]())
-    document = make_document(data, OPTIONS)
+    document = build_report(data, OPTIONS)
     page = tmp_path_factory.mktemp("page") / "report.html"
     write_document(document, page, data)
     return request.param, document, page
 
 
-def printed(document, show=print_summary, width=200):
+def printed(document, show=print_report_summary, width=200):
     stream = StringIO()
     show(document, Console(file=stream, width=width, highlight=False))
     return stream.getvalue()
@@ -432,7 +432,7 @@ def check_written(cells, on_page, screen):
 def test_the_tables_beside_the_page_give_the_same_report(study):
     """Nothing that a report needs is lost in the files."""
     _, document, page = study
-    again = make_document(read_tables(folder_of(page)), OPTIONS)
+    again = build_report(read_tables(folder_of(page)), OPTIONS)
     assert [summary.model_dump() for summary in again.summaries()] == [
         summary.model_dump() for summary in document.summaries()
     ]
@@ -448,7 +448,7 @@ def test_names_that_look_like_markup_print_as_they_are(study):
 @pytest.mark.parametrize("technique", STUDIES)
 def test_a_study_without_any_answer_is_no_error(technique):
     """The task exists and nobody came yet."""
-    document = make_document(tables([]), OPTIONS, title="t", task=TaskFacts(tasks=["t"], technique=technique))
+    document = build_report(tables([]), OPTIONS, title="t", task=TaskFacts(tasks=["t"], technique=technique))
     assert "nothing can be said about the models" in flat(printed(document))
     assert document.to_json()["technique"] == technique
 
@@ -458,10 +458,10 @@ def test_times_of_turns_are_of_turns_that_were_rated():
     rated = make_assessment({"a": 75, "b": 60, "qc": 20})
     for record in rated:
         record.turns[0].seconds = 0
-    raters = make_document(tables(rated), OPTIONS).facts.raters
+    raters = build_report(tables(rated), OPTIONS).facts.raters
     assert (raters.median_turn_seconds, raters.median_dialogue_seconds) == (None, 300)
     choices = make_choices({"a": 0.6, "b": 0.4}, workers=4)
-    assert make_document(tables(choices), OPTIONS).facts.raters.median_turn_seconds == 8
+    assert build_report(tables(choices), OPTIONS).facts.raters.median_turn_seconds == 8
 
 
 def test_simulated_raters_are_counted():
@@ -469,7 +469,7 @@ def test_simulated_raters_are_counted():
     records = make_study(6)
     for record in records[::2]:
         record.simulated = True
-    facts = make_document(tables(records), OPTIONS).facts
+    facts = build_report(tables(records), OPTIONS).facts
     simulated = {record.worker for record in records if record.simulated}
     people = {record.worker for record in records} - simulated
     assert (facts.raters.simulated, facts.raters.people) == (len(simulated), len(people))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.statistics.preference.pairs import counted_comparisons, oriented, wins_of_pairs
-from parlai_humaneval.statistics.preference.position_bias import place_balanced
+from parlai_humaneval.statistics.preference.pairs import (
+    counted_comparisons,
+    orient_pairs,
+    position_balanced,
+    wins_of_pairs,
+)
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import from_rows
 
@@ -52,22 +56,22 @@ def holding(**rows):
 def test_balanced_by_hand():
     """Won 3 of 4 at the first place and 1 of 2 at the second: (.75 + .5) / 2; what is not known does not count."""
     won, place = [1, 1, 1, 0, 0, 1, np.nan], [1, 1, 1, 1, 2, 2, np.nan]
-    values = place_balanced(won, place)
+    values = position_balanced(won, place)
     assert np.nanmean(values) == pytest.approx(0.625)
     assert np.isnan(values[-1])
-    assert place_balanced([1, 0, 1], [1, 1, 1]) is None, "one place only"
-    assert place_balanced([1, 0, 1], [1, 2, np.nan]) is None, "a place that is not known"
+    assert position_balanced([1, 0, 1], [1, 1, 1]) is None, "one place only"
+    assert position_balanced([1, 0, 1], [1, 2, np.nan]) is None, "a place that is not known"
 
 
 def test_equal_places_need_nothing():
     """Where both stood first as often, the rate is the adjusted rate already."""
     won = np.random.default_rng(0).random(100)
-    assert place_balanced(won, np.tile([1, 2], 50)) is None
+    assert position_balanced(won, np.tile([1, 2], 50)) is None
 
 
 def test_a_habit_is_taken_out_of_the_headline():
     """Two equal models, of which a stood first in 70 % of turns, and the first is picked in 75 %: as counted a wins."""
-    section = make_document(turns_table(0.75, 0.7), OPTIONS).sections["turns"]
+    section = build_report(turns_table(0.75, 0.7), OPTIONS).sections["turns"]
     (answer,) = section.summary()
     (pair,), rates = answer.pairs, {row.model: row for row in section.models}
     (test,) = [row for row in section.tests if row.first_turn == 1]
@@ -87,7 +91,7 @@ def test_a_habit_is_taken_out_of_the_headline():
 
 def test_a_gap_that_is_larger_is_told_as_counted():
     """The same habit, and a model that is much better."""
-    section = make_document(turns_table(0.6, 0.5, a_better=0.3), OPTIONS).sections["turns"]
+    section = build_report(turns_table(0.6, 0.5, a_better=0.3), OPTIONS).sections["turns"]
     (answer,) = section.summary()
     assert "counting alike" not in answer.verdict
     assert all(row.adjusted is None for row in (*section.models, *section.tests))
@@ -95,7 +99,7 @@ def test_a_gap_that_is_larger_is_told_as_counted():
 
 def test_no_habit_no_adjustment():
     """Chance differences of places are no habit."""
-    section = make_document(turns_table(0.5, 0.7), OPTIONS).sections["turns"]
+    section = build_report(turns_table(0.5, 0.7), OPTIONS).sections["turns"]
     assert all(row.adjusted is None for row in section.models)
 
 
@@ -123,7 +127,7 @@ def test_comparisons_are_adjusted_too():
                     "side": 1 if left else 2,
                 }
             )
-    section = make_document(holding(comparisons=rows), OPTIONS).sections["comparisons"]
+    section = build_report(holding(comparisons=rows), OPTIONS).sections["comparisons"]
     (answer,), (pair,) = section.summary(), section.pairs
     (line,) = answer.pairs
     first = np.array([row["side"] == 1 for row in rows])
@@ -168,7 +172,7 @@ def test_adjusted_estimates_are_not_biased_by_places():
             }
             for place, (worker, picked, left) in enumerate(zip(workers, won, first, strict=True))
         ]
-        (pair,) = wins_of_pairs(oriented(counted_comparisons(holding(comparisons=rows))))
+        (pair,) = wins_of_pairs(orient_pairs(counted_comparisons(holding(comparisons=rows))))
         told = pair.adjusted or pair.win_rate
         estimates.append(told.estimate)
         rejected.append(told.p_value < 0.05)

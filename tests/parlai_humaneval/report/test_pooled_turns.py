@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.render.files import write_document
-from parlai_humaneval.report.render.terminal import print_summary
+from parlai_humaneval.report.render.terminal import print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turn_choices import build
 from parlai_humaneval.report.summary import pairs_table, superiority_table
@@ -84,11 +84,11 @@ def test_six_models_three_a_dialogue_have_one_ranking(six):
 
 def test_every_form_names_who_leads(six, tmp_path):
     """The same words on the screen and the page, the same names in JSON and CSV."""
-    document = make_document(six, OPTIONS)
+    document = build_report(six, OPTIONS)
     page = tmp_path / "report.html"
     write_document(document, page, six)
     stream = StringIO()
-    print_summary(document, Console(file=stream, width=200, highlight=False))
+    print_report_summary(document, Console(file=stream, width=200, highlight=False))
     (summary,) = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))["summaries"]
     assert summary["best"]["leader"] == "tie"
     assert {*summary["best"]["together"], *summary["best"]["told"]} == set(SIX)
@@ -163,7 +163,7 @@ def test_nobody_is_ahead_of_all_others_without_having_met_them(tmp_path):
     data = study(tmp_path / "tables", quality, sets, dialogues=240)
     section = build(data, OPTIONS)
     assert {row.model: row.met for row in section.pooled} == {"a": 2, "b": 4, "c": 4, "d": 3, "e": 3}
-    verdict = make_document(data, OPTIONS).headline()
+    verdict = build_report(data, OPTIONS).headline()
     assert "a ranks first (family-wise 5 %)" in verdict
     assert "all 4 others" not in verdict
     assert {(line.first, line.second) for line in section.summary()[0].pairs if not line.met} == {
@@ -189,14 +189,14 @@ def test_models_that_always_stand_side_by_side_are_told_by_shares(tmp_path):
     """No second analysis of what shares say; who leads is by the pairs."""
     data = study(tmp_path / "tables", {"a": 1.0, "b": 0.2, "c": 0.1}, [("a", "b", "c")])
     assert build(data, OPTIONS).pooled == []
-    (summary,) = make_document(data, OPTIONS).to_json()["summaries"]
+    (summary,) = build_report(data, OPTIONS).to_json()["summaries"]
     assert summary["best"]["leader"] == "a"
     assert summary["best"]["by"] == "Holm's correction over the pairs"
 
 
 def test_a_pair_of_the_one_ranking_has_one_p_to_cite(six, tmp_path):
     """Guards three p-values of one pair on one page with no word on which to cite, and “p, paper” of what no paper tests."""
-    document = make_document(six, OPTIONS)
+    document = build_report(six, OPTIONS)
     page = tmp_path / "report.html"
     write_document(document, page, six)
     (answer,) = document.summaries()
@@ -223,7 +223,7 @@ def test_ties_are_named_and_share_ranks(tmp_path):
     """Guards an order of two models that no test tells apart: one ranks first, two share the ranks 2 and 3."""
     quality = {"retrieval": 1.6, "eliza": 0.0, "dull": 0.05}
     data = study(tmp_path / "tables", quality, list(combinations(quality, 2)), dialogues=90)
-    document = make_document(data, OPTIONS)
+    document = build_report(data, OPTIONS)
     (answer,) = document.summaries()
     (tied,) = [pair for pair in answer.pairs if not pair.differs]
     assert answer.verdict.startswith("retrieval ranks first (family-wise 5 %). ")
@@ -240,7 +240,7 @@ def test_ties_are_named_and_share_ranks(tmp_path):
         assert [row["rank"] for row in csv.DictReader(file)] == ["1", "2–3", "2–3"]
     assert (tmp_path / "report" / "answer_models.tex").read_text(encoding="utf-8").count("2--3 &") == 2
     stream = StringIO()
-    print_summary(document, Console(file=stream, width=120, highlight=False))
+    print_report_summary(document, Console(file=stream, width=120, highlight=False))
     assert stream.getvalue().count("2–3  ") == 2
     with (tmp_path / "report" / "turns_pooled.csv").open(encoding="utf-8", newline="") as file:
         assert [row["ranks"] for row in csv.DictReader(file)] == ["1", "2–3", "2–3"]

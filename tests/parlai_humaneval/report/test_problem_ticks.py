@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from make_live_records import make_ticked
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.schema.records import CriterionRecord
 from parlai_humaneval.tables.build import tables
@@ -39,7 +39,7 @@ def study(name: str, *, reversed_tick: bool = False):
 @pytest.mark.parametrize(("name", "reversed_tick"), [("contradiction", False), ("odd", True)])
 def test_the_model_with_fewer_problems_leads(name, reversed_tick):
     """By the name of the tick, or as the study says; in the verdict, the ranks, the pair and its superiority."""
-    document = make_document(study(name, reversed_tick=reversed_tick), OPTIONS)
+    document = build_report(study(name, reversed_tick=reversed_tick), OPTIONS)
     section, (answer,) = document.sections["turns"], document.sections["turns"].summary()
     assert "found good" not in answer.verdict
     assert answer.verdict.startswith(f"a was marked as {name} in")
@@ -60,7 +60,7 @@ def test_the_model_with_fewer_problems_leads(name, reversed_tick):
 
 def test_good_ticks_lead_as_ever():
     """The same answers to a question after something good: the model with more of it leads."""
-    (answer,) = make_document(study("interesting"), OPTIONS).sections["turns"].summary()
+    (answer,) = build_report(study("interesting"), OPTIONS).sections["turns"].summary()
     assert answer.verdict.startswith("b was found good in")
     assert answer.pairs[0].first == "b"
     assert not any("fewer is better" in remark for remark in answer.remarks)

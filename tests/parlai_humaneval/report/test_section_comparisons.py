@@ -11,14 +11,14 @@ from make_comparisons import comparisons_frame, exchange_tables
 from make_judgements import METRICS, make_pair, make_pairs
 from make_live_records import make_choices, make_verdict
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.cells import laid_out
 from parlai_humaneval.report.conclusions import told_leader
 from parlai_humaneval.report.rows import CUT, Row, ends, part_table, row_table
 from parlai_humaneval.report.section import Options, Part
 from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.report.summary import pairs_table
-from parlai_humaneval.statistics.core.formatting import p_words
+from parlai_humaneval.statistics.core.formatting import format_p
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_p
 from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths
@@ -176,8 +176,9 @@ def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
     )
     best = min(middle.pairs, key=lambda pair: pair.win_rate.p_decides)
     assert best.win_rate.p_decides > best.win_rate.p_value
-    assert f"{p_words(best.win_rate.p_decides)} after Holm's correction ({p_words(best.win_rate.p_value)} without)" in (
-        middle.headline
+    assert (
+        f"{format_p(best.win_rate.p_decides)} after Holm's correction ({format_p(best.win_rate.p_value)} without)"
+        in (middle.headline)
     )
 
 
@@ -467,7 +468,7 @@ def test_of_reused_dialogues_the_pairs_tell_who_may_be_the_best(tmp_path):
         rows.append({**sides, "worker_id": f"w{number % 20}", "winner": a if won else b})
     frame = pd.DataFrame(rows).drop_duplicates(["worker_id", "dialogue_a", "dialogue_b"])
     frame = frame.assign(metric="preference", item_id=[f"i{row}" for row in range(len(frame))], seconds=20.0)
-    document = make_document(exchange_tables(tmp_path, {"comparisons": frame}), Options(draws=20))
+    document = build_report(exchange_tables(tmp_path, {"comparisons": frame}), Options(draws=20))
     (summary,) = document.summaries()
     assert all(pair.by_dialogue for pair in summary.pairs)
     assert {*summary.best.told} == {pair.second for pair in summary.pairs if pair.differs} == set()

@@ -15,7 +15,7 @@ from make_records import START
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.crowd_time import build
-from parlai_humaneval.statistics.raters.time import answers_in_time, left_open, spent_by_unit
+from parlai_humaneval.statistics.raters.time import idle_answers, time_spent, timed_answers
 from parlai_humaneval.statistics.raters.time_to_significance import (
     collection_time,
     time_to_difference,
@@ -71,12 +71,12 @@ def test_collected_dialogues_count_with_reuse():
     names = sorted({*frame["dialogue_a"], *frame["dialogue_b"]})
     dialogues = typed("dialogues", dialogues_frame(names, ["w0"] * len(names), [600.0] * len(names)))
     given = replace(tables([]), comparisons=typed("comparisons", frame), dialogues=dialogues)
-    (answers,) = answers_in_time(given)
+    (answers,) = timed_answers(given)
     assert (answers.collection, answers.dialogue_seconds) == ("counted", 600.0)
     (pair,) = build(given, Options()).pairs
     assert pair.hours == pytest.approx((frame["seconds"].sum() + collection_time([80], 600.0)[0]) / 3600)
     own = given.comparisons.assign(setting="self_chat")
-    (answers,) = answers_in_time(replace(given, comparisons=own))
+    (answers,) = timed_answers(replace(given, comparisons=own))
     assert (answers.collection, answers.dialogue_seconds) == ("none", None)
 
 
@@ -85,7 +85,7 @@ def test_a_conversation_is_spent_on_its_turns():
     records = [make_choices({"a": 0.7, "b": 0.4}, workers=3, turns=4, seed=i)[i] for i in range(3)]
     records = [r.model_copy(update={"started_at": START - 100 * i}) for i, r in enumerate(records)]
     given = tables(records)
-    answers = next(one for one in answers_in_time(given) if one.kind == "turn")
+    answers = next(one for one in timed_answers(given) if one.kind == "turn")
     by_worker = given.dialogues.set_index("worker_id")["seconds"]
     order = given.dialogues.sort_values("started")["worker_id"].tolist()
     assert list(dict.fromkeys(answers.workers)) == order
@@ -111,7 +111,7 @@ def test_ratings_in_the_order_of_dialogues(tmp_path):
     seconds = [300.0 + i for i in range(60)]
     dialogues = dialogues_frame(list(whole["dialogue_id"]), list(whole["worker_id"]), seconds)
     given = exchange_tables(tmp_path, {"ratings": frame, "dialogues": dialogues})
-    answers = next(one for one in answers_in_time(given) if one.metric == "human")
+    answers = next(one for one in timed_answers(given) if one.metric == "human")
     assert answers.seconds.tolist() == seconds[::-1]
     own = frame[frame["criterion"] == "human"].set_index("dialogue_id")["value"]
     assert answers.values.tolist() == own.loc[whole["dialogue_id"]].tolist()[::-1]
@@ -123,9 +123,9 @@ def test_times_that_are_missing():
     """The median stands in for some; with none known there is no time to tell, and no section."""
     frame = comparisons_frame({("a", "b"): 0.8}, n=5).assign(seconds=[10.0, None, 30.0, 20.0, None])
     given = replace(tables([]), comparisons=typed("comparisons", frame))
-    assert answers_in_time(given)[0].seconds.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0]
+    assert timed_answers(given)[0].seconds.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0]
     nothing = replace(given, comparisons=typed("comparisons", frame.assign(seconds=None)))
-    assert answers_in_time(nothing) == []
+    assert timed_answers(nothing) == []
     assert build(nothing, Options()) is None
     assert build(tables([]), Options()) is None
 
@@ -227,7 +227,7 @@ def test_the_dialogues_time_is_spread_over_its_turns_and_orders_them(tmp_path):
     frame = turns_frame(picks, ["a", "b"])
     names = list(dict.fromkeys(frame["dialogue_id"]))
     given = {"turns": frame, "dialogues": dialogues_frame(names, ["w0", "w1", "w2"], [500.0, 1000.0, 1500.0])}
-    (answers,) = answers_in_time(exchange_tables(tmp_path, given))
+    (answers,) = timed_answers(exchange_tables(tmp_path, given))
     assert answers.seconds.tolist() == [300.0] * 5 + [200.0] * 5 + [100.0] * 5
     assert answers.workers.tolist() == ["w2"] * 5 + ["w1"] * 5 + ["w0"] * 5
     assert answers.values.tolist() == [1, 0, 1, 1, 0] * 3
@@ -238,7 +238,7 @@ def test_a_dialogue_rated_by_several_people_has_the_time_of_each(tmp_path):
     frame = turns_frame([[1, 0], [0, 1]] * 10, ["a", "b"]).assign(dialogue_id="d")
     frame["worker_id"] = [f"w{i // 10}" for i in range(len(frame))]
     frame["seconds"] = [10.0 + i // 10 for i in range(len(frame))]
-    (answers,) = answers_in_time(exchange_tables(tmp_path, {"turns": frame}))
+    (answers,) = timed_answers(exchange_tables(tmp_path, {"turns": frame}))
     assert answers.seconds.tolist() == [10.0] * 5 + [11.0] * 5 + [12.0] * 5 + [13.0] * 5
 
 
@@ -274,7 +274,7 @@ def test_onboarding_counts_once_a_worker_and_reuse_limits_what_is_collected():
 def test_comparisons_and_turns_of_one_study_are_counted_once():
     """Our own records fill both tables: each two models stand once under a metric."""
     given = tables(make_choices({"a": 0.7, "b": 0.4}, workers=3, turns=4))
-    kinds = [(one.metric, one.model_a, one.model_b) for one in answers_in_time(given) if one.kind == "turn"]
+    kinds = [(one.metric, one.model_a, one.model_b) for one in timed_answers(given) if one.kind == "turn"]
     assert len(kinds) == len(set(kinds)) == 1
 
 
@@ -282,7 +282,7 @@ def test_dialogues_that_nobody_finished_have_no_time_to_significance():
     """Groups without a turn that counts: of one reply and of two."""
     choices = [record.model_copy(update={"status": "partial"}) for record in make_choices({"a": 0.7, "b": 0.4})]
     ticks = [record.model_copy(update={"status": "partial"}) for record in tick_study([1, 1])]
-    assert [one for one in answers_in_time(tables([*choices, *ticks])) if one.kind in ("turn", "ticks")] == []
+    assert [one for one in timed_answers(tables([*choices, *ticks])) if one.kind in ("turn", "ticks")] == []
 
 
 def test_a_page_that_was_left_open_is_no_work():
@@ -305,10 +305,9 @@ def test_a_page_that_was_left_open_is_no_work():
     assert section.headline.startswith(f"Raters spent {spent.trimmed_hours:.1f} hours, in the median")
     assert any("1 of 80 comparisons took longer than an hour" in remark for remark in section.remarks)
     assert not any("longer than an hour" in remark for remark in usual.remarks)
-    (row,) = spent_by_unit(given)
-    assert {name: row[name] for name in ("n_cut", "trimmed_hours", "hours", "trimmed_mean_low", "mean_low")} == {
-        name: spent[name] for name in ("n_cut", "trimmed_hours", "hours", "trimmed_mean_low", "mean_low")
-    }
+    (row,) = time_spent(given)
+    assert (row.n_cut, row.trimmed_hours, row.hours) == (spent.n_cut, spent.trimmed_hours, spent.hours)
+    assert (row.trimmed.ci_low, row.seconds.ci_low) == (spent["trimmed_mean_low"], spent["mean_low"])
     (table,) = [table for table in section.data_tables() if table.key == "crowd_time_spent"]
     keys = [column.key for column in table.columns]
     assert keys.index("median_seconds") < keys.index("trimmed_hours") < keys.index("hours")
@@ -320,7 +319,7 @@ def test_a_conversation_that_was_left_open_takes_the_time_of_its_turns():
     records = [make_choices({"a": 0.7, "b": 0.4}, workers=4, turns=4, seed=i)[i] for i in range(4)]
     given = tables(records)
     dialogues = given.dialogues.assign(seconds=[60.0, 70.0, 80.0, 500_000.0])
-    answers = next(one for one in answers_in_time(replace(given, dialogues=dialogues)) if one.kind == "turn")
+    answers = next(one for one in timed_answers(replace(given, dialogues=dialogues)) if one.kind == "turn")
     own = answers.seconds[answers.workers == dialogues["worker_id"].iloc[3]]
     assert own.sum() == pytest.approx(
         given.turns[given.turns["dialogue_id"] == dialogues["dialogue_id"].iloc[3]]
@@ -332,11 +331,11 @@ def test_a_conversation_that_was_left_open_takes_the_time_of_its_turns():
 
 def test_which_pages_were_left_open():
     """Beyond an hour and ten medians of their kind; the median of two is the lower one; an unknown time is no fault."""
-    assert left_open([20, 600_000]).tolist() == [False, True]
-    assert left_open([20, 30, 3_600]).tolist() == [False] * 3, "an hour is never cut"
-    assert left_open([600, 700, 5_900]).tolist() == [False] * 3, "nor are ten medians"
-    assert left_open([np.nan, 20, 30, 3_601]).tolist() == [False, False, False, True]
+    assert idle_answers([20, 600_000]).tolist() == [False, True]
+    assert idle_answers([20, 30, 3_600]).tolist() == [False] * 3, "an hour is never cut"
+    assert idle_answers([600, 700, 5_900]).tolist() == [False] * 3, "nor are ten medians"
+    assert idle_answers([np.nan, 20, 30, 3_601]).tolist() == [False, False, False, True]
     kinds = ["slow", "slow", "slow", "quick", "quick", "quick"]
-    assert left_open([4_000, 5_000, 6_000, 10, 12, 6_000], kinds).tolist() == [False] * 5 + [True]
-    assert left_open([]).tolist() == left_open([], []).tolist() == []
-    assert left_open([600_000]).tolist() == [False], "one alone has nothing to be told by"
+    assert idle_answers([4_000, 5_000, 6_000, 10, 12, 6_000], kinds).tolist() == [False] * 5 + [True]
+    assert idle_answers([]).tolist() == idle_answers([], []).tolist() == []
+    assert idle_answers([600_000]).tolist() == [False], "one alone has nothing to be told by"

@@ -11,7 +11,7 @@ from make_records import START
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.free_for_all import build
-from parlai_humaneval.statistics.ranking.from_tables import plackett_luce
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ranking.trueskill import trueskill
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import from_rows

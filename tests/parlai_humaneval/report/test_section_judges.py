@@ -11,7 +11,7 @@ from make_judgements import make_pair
 from make_judges import judged, letter
 from make_live_records import make_choice, make_rated
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.render.files import write_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.judges import Judges, build
@@ -186,8 +186,8 @@ def test_counts_tokens_and_cost_are_told() -> None:
 
 def test_no_number_of_people_knows_of_judges(tmp_path: Path) -> None:
     """Guards the one promise: with and without judges all else of a report is the same, to the last digit."""
-    alone = make_document(tables(MIXED), OPTIONS).to_json()
-    both = make_document(
+    alone = build_report(tables(MIXED), OPTIONS).to_json()
+    both = build_report(
         with_judges(MIXED, judged(MIXED, prefers("a"), "one"), judged(MIXED, prefers("b"), "two")), OPTIONS
     )
     found = both.to_json()

@@ -6,21 +6,22 @@ import pytest
 from make_records import make_record, make_study, make_turn
 
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.render.latex import to_latex
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
 from parlai_humaneval.schema.records import DialogueRecord, Mask, ReplyInfo
 from parlai_humaneval.tables.build import Tables, tables
-from parlai_humaneval.tables.columns import TABLES, typed
+from parlai_humaneval.tables.columns import typed
+from parlai_humaneval.tables.schema import TABLES
 
 SHOWN = ("eliza", "my_bot")
 
 
 def told_in_short(records: list[DialogueRecord]) -> str:
     """What the summary of a report is told besides the answers."""
-    return " ".join(make_document(tables(records), Options(draws=100)).in_short())
+    return " ".join(build_report(tables(records), Options(draws=100)).in_short())
 
 
 def study(*texts: str, human: str = "What do you like?", reason: str | None = "nicer") -> list[DialogueRecord]:

@@ -13,13 +13,13 @@ from make_live_records import make_choice
 from make_stopped import DESIGN, log_of, stopped, tables_of
 from rich.console import Console
 
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.leaderboard import leaderboard_of
 from parlai_humaneval.report.render.figures import to_svg
 from parlai_humaneval.report.render.html import references_of, sentence_for, to_html
 from parlai_humaneval.report.render.leaderboard import ranks_table, to_page
-from parlai_humaneval.report.render.terminal import print_summary
+from parlai_humaneval.report.render.terminal import print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import (
     AFTER_STOPPING,
@@ -47,7 +47,7 @@ def study() -> SequentialStudy:
 
 @pytest.fixture(scope="module")
 def document(study: SequentialStudy) -> Document:
-    return make_document(tables_of(study), OPTIONS)
+    return build_report(tables_of(study), OPTIONS)
 
 
 def section(*logs: StoppingLog) -> Stopping:
@@ -89,7 +89,7 @@ def test_the_answer_is_that_of_the_study(study: SequentialStudy, document: Docum
 
 def test_while_it_runs_strengths_are_not_shown() -> None:
     """Guards the promise of the section: their intervals are right for one look, at a study that ended."""
-    found = make_document(tables_of(stopped(workers=12)), OPTIONS).sections["stopping"]
+    found = build_report(tables_of(stopped(workers=12)), OPTIONS).sections["stopping"]
     assert isinstance(found, Stopping)
     assert found.pairs
     assert found.strengths == []
@@ -132,7 +132,7 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
 def test_a_study_that_goes_on() -> None:
     """Guards the report of a running study: what is open is said, nothing is saved yet, and other sections say so, too."""
     going = stopped(workers=12)
-    found = make_document(tables_of(going), OPTIONS)
+    found = build_report(tables_of(going), OPTIONS)
     assert going.ended is None
     assert found.headline() == f"{going.standing().open_words}."
     assert found.sections["turns"].remarks[0] == NOT_OVER
@@ -152,7 +152,7 @@ def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
         replace(log, events=(*log.events[:5], {"line": "…"})),
         replace(log, events=()),
     ):
-        found = make_document(replace(whole, stopping=(made,)), OPTIONS)
+        found = build_report(replace(whole, stopping=(made,)), OPTIONS)
         stopping = found.sections["stopping"]
         assert isinstance(stopping, Stopping)
         assert stopping.pairs == []
@@ -169,21 +169,21 @@ def test_tables_without_their_log_say_so() -> None:
     settings = {"stop": "decided", "metric": "preference"}
     record = make_choice("d1", [["a"]] * 3, technique="sata", setting="soba")
     record.settings = settings
-    found = make_document(tables([record]), OPTIONS)
+    found = build_report(tables([record]), OPTIONS)
     assert found.sections["stopping"].headline == (
         "This study ends when it is decided, and its log of decisions is not among these tables, so that nothing can be "
         "said of what was decided."
     )
     assert "log of decisions is not among these tables" in found.sections["turns"].remarks[0]
     record.settings = {"stop": "collected", "metric": "preference"}
-    assert "stopping" not in make_document(tables([record]), OPTIONS).sections
+    assert "stopping" not in build_report(tables([record]), OPTIONS).sections
 
 
 def test_warnings_are_said_first() -> None:
     """Guards what speaks against trusting the answer: it stands in the summary and in the section."""
     slow = stopped(slow=5, timeout=100.0)
     assert slow.standing().warnings
-    found = make_document(tables_of(slow), OPTIONS)
+    found = build_report(tables_of(slow), OPTIONS)
     (answer,) = leading(found.summaries())
     assert answer.remarks[0].endswith("Give more time in your next study; that of this one is fixed.")
     assert found.sections["stopping"].remarks[0] == answer.remarks[0]
@@ -211,7 +211,7 @@ def test_the_same_numbers_everywhere(study: SequentialStudy, document: Document)
     assert "What was decided, and when" in html
     assert "Strengths, after optional stopping" in html
     out = io.StringIO()
-    print_summary(document, Console(file=out, width=100))
+    print_report_summary(document, Console(file=out, width=100))
     assert "Answer reached: A > {B ≈ C within 30 points}" in out.getvalue()
     assert " p " not in out.getvalue().split("Intervals are")[0]
 
@@ -257,7 +257,7 @@ def test_a_log_without_its_beginning_is_of_the_study_by_its_settings(study: Sequ
     record = make_choice("d1", [["a"]] * 3, technique="sata", setting="soba")
     record.settings = {"stop": "decided", "metric": "preference"}
     log = replace(log_of(study), events=log_of(study).events[1:])
-    found = make_document(replace(tables([record]), stopping=(log,)), OPTIONS)
+    found = build_report(replace(tables([record]), stopping=(log,)), OPTIONS)
     stopping = found.sections["stopping"]
     assert isinstance(stopping, Stopping)
     assert [(one.study, one.design) for one in stopping.studies] == [("study", ("sata", "soba", "preference"))]

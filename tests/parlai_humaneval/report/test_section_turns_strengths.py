@@ -11,7 +11,7 @@ import pytest
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turn_choices import build
 from parlai_humaneval.statistics.core.clustered import cluster_bootstrap, cluster_sums
-from parlai_humaneval.statistics.preference.win_rates import combo
+from parlai_humaneval.statistics.preference.win_rates import pw_combo_score
 from parlai_humaneval.statistics.ranking.from_tables import turn_strengths
 from parlai_humaneval.statistics.ratings.combined import pair_combo
 from parlai_humaneval.tables.choices import choice_groups
@@ -132,7 +132,7 @@ def test_pw_combo_of_turns_and_self_chats(tmp_path):
     (row,) = section.combos
     assert (row.pair, row.metric, row.n_turns, row.n_dialogs) == (["a", "b"], "preference", 60, 50)
     assert (row.lin_turns_2_6, row.win_rate_dialog) == pytest.approx((0.8, 0.6))
-    assert row["combo"] == pytest.approx(combo(0.8, 0.6)) == pytest.approx((0.8 + 5 * 0.6) / 6)
+    assert row["combo"] == pytest.approx(pw_combo_score(0.8, 0.6)) == pytest.approx((0.8 + 5 * 0.6) / 6)
     assert row["ci_low"] < row["combo"] < row["ci_high"]
     assert not row["notes"] or "self-chats" not in row["notes"][-1]
     assert "turns_combos" in {table.key for table in section.data_tables()}
@@ -155,10 +155,12 @@ def test_the_interval_of_a_combo_is_that_of_resampled_workers():
     for _ in range(1500):
         times = np.bincount(rng.integers(0, 60, 60), minlength=60)
         rates.append(
-            combo(np.average(turns, weights=times[turn_workers]), np.average(dialogs, weights=times[dialog_workers]))
+            pw_combo_score(
+                np.average(turns, weights=times[turn_workers]), np.average(dialogs, weights=times[dialog_workers])
+            )
         )
     assert found.details["standard_error"] == pytest.approx(np.std(rates), rel=0.12)
-    assert found.estimate == pytest.approx(combo(turns.mean(), dialogs.mean()))
+    assert found.estimate == pytest.approx(pw_combo_score(turns.mean(), dialogs.mean()))
 
 
 def test_lin_pools_the_turns_of_all_dialogues(tmp_path):

@@ -18,11 +18,12 @@ from make_judgements import make_pairs, make_spotting, make_third_party
 from make_live_records import TICKS, make_assessment, make_choices, make_ticked, make_verdict
 
 from parlai_humaneval.importers.tidy import TidyPlan, read_tidy, table_paths
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.columns import TableError, TableName
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables, write_tables
+from parlai_humaneval.tables.schema import TableName
 
 MARK = "!~!"
 MODELS = ("m0zq", "m1zq", "m2zq", "m3zq")
@@ -121,7 +122,7 @@ def _renamed(data, names, *columns):
 
 
 def _report(data):
-    return json.loads(json.dumps(make_document(data, Options(draws=10), now=NOW).to_json()))
+    return json.loads(json.dumps(build_report(data, Options(draws=10), now=NOW).to_json()))
 
 
 def _without(value, mark):
@@ -214,7 +215,7 @@ def test_a_replication_tells_its_mean_from_a_criterion_called_overall():
     assert other["correlations"]["overall_at"] == 0
     labels = [
         row["criterion"]
-        for table in make_document(_renamed(plain, {"fun": "overall"}, "criterion"), Options(draws=10))
+        for table in build_report(_renamed(plain, {"fun": "overall"}, "criterion"), Options(draws=10))
         .sections["direct_assessment"]
         .data_tables()
         if table.key == "direct_assessment_correlations"

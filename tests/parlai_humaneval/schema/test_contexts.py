@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.materials.contexts import (
     SpeakerContext,
     load_bst_contexts,
     load_contexts,
     load_convai2_contexts,
     load_jsonl_contexts,
+    load_openers,
+    load_topics,
     packaged_contexts,
 )
-from parlai_humaneval.materials.instructions import MaterialError
-from parlai_humaneval.materials.openers import load_openers, load_topics
 
 EPISODE = {
     "personas": [["I ski.", "I bake."], ["I swim.", "I've a dog"]],
@@ -73,7 +74,7 @@ def test_safe_personas_are_matched_as_parlai_does(put: Put, tmp_path: Path) -> N
     safe.write_text("i ski|i bake.\ni swim|i have a dog.\n", encoding="utf-8")
     assert [context.context_id for context in load_bst_contexts(path, safe)] == ["valid-1"]
     safe.write_text("i ski\n", encoding="utf-8")
-    with pytest.raises(MaterialError, match=r"holds no episode that .*safe_personas\.txt allows"):
+    with pytest.raises(DataError, match=r"holds no episode that .*safe_personas\.txt allows"):
         load_bst_contexts(path, safe)
 
 
@@ -94,7 +95,7 @@ def test_safe_personas_are_matched_as_parlai_does(put: Put, tmp_path: Path) -> N
 )
 def test_a_wrong_episode_file_is_told(put: Put, content: Any, said: str) -> None:
     """Guards the message for a wrong or damaged file of BlendedSkillTalk."""
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         load_bst_contexts(put(content))
 
 
@@ -122,7 +123,7 @@ def test_convai2(put: Put) -> None:
 )
 def test_a_wrong_convai2_file_is_told(put: Put, content: str, said: str) -> None:
     """Guards against the variant without personas, and an empty persona line."""
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         load_convai2_contexts(put(content))
 
 
@@ -139,7 +140,7 @@ def test_a_wrong_convai2_file_is_told(put: Put, content: str, said: str) -> None
 )
 def test_a_wrong_file_of_our_own_is_told(put: Put, lines: list[Any], said: str) -> None:
     """Guards the message for contexts written by hand."""
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         load_jsonl_contexts(put("\n".join(json.dumps(line) for line in lines)))
 
 
@@ -149,9 +150,9 @@ def test_one_word_chooses_the_format(put: Put) -> None:
     assert load_contexts("bst", put([EPISODE]))[0].opening
     assert load_contexts("convai2", put("1 your persona: i ski.\n2 hi\thello\n"))[0].bot_persona
     assert load_contexts("jsonl", put({**OWN, "opening": [["bot", "Hi!"]]}))[0].opening == [("bot", "Hi!")]
-    with pytest.raises(MaterialError, match="bst is not packaged; name its file"):
+    with pytest.raises(DataError, match="bst is not packaged; name its file"):
         load_contexts("bst")
-    with pytest.raises(MaterialError, match="no such kind “personachat”; expected one of bst, convai2, jsonl"):
+    with pytest.raises(DataError, match="no such kind “personachat”; expected one of bst, convai2, jsonl"):
         load_contexts("personachat", put([]))  # type: ignore[arg-type]  # a name from a configuration is not checked by mypy
 
 
@@ -164,5 +165,5 @@ def test_openers_and_topics_are_lines(put: Put, load: Callable[[Path], list[str]
         ("Hi!\n\nBye!\n", "line 2: the line is empty"),
         ("Hi!\nBye!\nHi!\n", "line 3: the .* of line 1 stands here again"),
     ]:
-        with pytest.raises(MaterialError, match=said):
+        with pytest.raises(DataError, match=said):
             load(put(text))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.files import FIRST, PACKAGED_CORPUS, SECOND, load_dialogues
-from parlai_humaneval.materials.instructions import MaterialError
 
 OURS = json.dumps({"dialogue_id": "d1", "turns": ["Hi!", "Hello.", "Bye."]})
 
@@ -163,7 +163,7 @@ def test_metadata_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "talk.jsonl").write_text(OURS)
     for text in ("{", "[1]", '{"opt": 3}', '{"speakers": 1}'):
         (tmp_path / "talk.metadata").write_text(text)
-        with pytest.raises(MaterialError, match=r"talk.metadata: cannot be read .*move it elsewhere"):
+        with pytest.raises(DataError, match=r"talk.metadata.*(not JSON|cannot be read) .*move it elsewhere"):
             load_dialogues(tmp_path / "talk.jsonl")
 
 
@@ -172,14 +172,14 @@ def test_metadata_that_is_none_is_told(tmp_path: Path) -> None:
     [
         (
             {"bob": "eliza"},
-            f"line 1: entities names bob, who says nothing in this file; the speakers are {FIRST}, {SECOND}",
+            f"line 1: entities names bob, who says nothing in this file; name one of the speakers, {FIRST}, {SECOND}",
         ),
         ({FIRST: " "}, "an entity is empty"),
         ("", "an entity is empty"),
     ],
 )
 def test_an_entity_of_nobody_is_told(put: Put, entities: dict[str, str] | str, expected: str) -> None:
-    with pytest.raises(MaterialError, match=expected):
+    with pytest.raises(DataError, match=expected):
         load_dialogues(put(OURS), entities)
 
 
@@ -203,7 +203,7 @@ def test_an_entity_of_nobody_is_told(put: Put, entities: dict[str, str] | str, e
         ),
         (
             '{"dialog": [[{"id": "a", "text": "x"}, {"id": "b", "text": "y"}]], "entities": {"c": "eliza"}}',
-            "line 1: entities names c, who says nothing; the speakers are a and b",
+            "line 1: entities names c, who says nothing; name one of the speakers, a and b",
         ),
         (
             '{"dialogue_id": "d", "turns": ["a", "b", "c"], "speakers": ["x"]}',
@@ -215,7 +215,7 @@ def test_an_entity_of_nobody_is_told(put: Put, entities: dict[str, str] | str, e
 def test_a_missing_speaker_is_told_with_its_line(put: Put, text: str, expected: str) -> None:
     """A rater would read one side of a conversation."""
     path = put(text)
-    with pytest.raises(MaterialError, match=expected) as error:
+    with pytest.raises(DataError, match=expected) as error:
         load_dialogues(path)
     assert str(path) in str(error.value)
 
@@ -244,7 +244,7 @@ def test_a_missing_speaker_is_told_with_its_line(put: Put, text: str, expected: 
 def test_a_wrong_file_is_told_line_and_form(put: Put, text: str, expected: str) -> None:
     """Guards the one message a user sees for a file of their own."""
     path = put(text)
-    with pytest.raises(MaterialError, match=expected) as error:
+    with pytest.raises(DataError, match=expected) as error:
         load_dialogues(path)
     assert str(path) in str(error.value)
 
@@ -253,5 +253,5 @@ def test_a_file_in_another_encoding_is_told_what_to_do(tmp_path: Path) -> None:
     """Guards files saved by old Windows programs."""
     path = tmp_path / "old.txt"
     path.write_bytes("1 caf\xe9\tyes\n".encode("latin-1"))
-    with pytest.raises(MaterialError, match="save it as UTF-8"):
+    with pytest.raises(DataError, match="save it as UTF-8"):
         load_dialogues(path)

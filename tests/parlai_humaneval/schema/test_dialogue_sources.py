@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from live_dialogues import live_record, live_turn
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.sources import dialogues_of, load_sources
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.schema.records import ContextRecord, DialogueRecord, OpeningLine
 
 
@@ -127,11 +127,9 @@ def test_one_name_for_both_speakers(tmp_path: Path) -> None:
 
 def test_an_id_in_two_places_names_both(tmp_path: Path) -> None:
     one, other = write(tmp_path / "one.jsonl", "x", "same"), write(tmp_path / "other.jsonl", "same")
-    with pytest.raises(
-        MaterialError, match=r"id same: in .*one.jsonl, line 2, and in .*other.jsonl, line 1. Name each"
-    ):
+    with pytest.raises(DataError, match=r"id same: in .*one.jsonl, line 2, and in .*other.jsonl, line 1; name each"):
         load_sources([one, other], no_task, no_samples)
-    with pytest.raises(MaterialError, match=r"id e: in chats, and in chats"):
+    with pytest.raises(DataError, match=r"id e: in chats, and in chats"):
         load_sources([{"task": "chats"}] * 2, lambda _: [live_record("e", [live_turn(1, "a", "a")])], no_samples)
 
 
@@ -141,17 +139,17 @@ def test_an_id_in_two_places_names_both(tmp_path: Path) -> None:
         (7, "7 is not understood; expected a file"),
         ({"file": "a", "entity": "b"}, "is not understood"),
         ({"task": "t", "file": "a"}, "is not understood"),
-        ({"file": "a.jsonl", "entities": ["b"]}, "entities of a.jsonl must be a name"),
-        ({"file": "a.jsonl", "entities": {"b": 3}}, "entities of a.jsonl must be a name"),
+        ({"file": "a.jsonl", "entities": ["b"]}, "entities of a.jsonl cannot be"),
+        ({"file": "a.jsonl", "entities": {"b": 3}}, "entities of a.jsonl cannot be"),
         ("/no/such.jsonl", "such.jsonl: cannot be read"),
         ({"task": "empty"}, "task 'empty' has no dialogue with an answered turn"),
     ],
 )
 def test_an_entry_that_will_not_do_is_told(entry: Any, said: str) -> None:
-    with pytest.raises(MaterialError, match=said):
+    with pytest.raises(DataError, match=said):
         load_sources([entry], lambda _: [], no_samples)
 
 
 def test_a_folder_without_dialogues_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MaterialError, match=r"no \*.jsonl file in this folder"):
+    with pytest.raises(DataError, match=r"no \*.jsonl file in this folder"):
         load_sources([tmp_path], no_task, no_samples)

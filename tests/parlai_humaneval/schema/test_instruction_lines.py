@@ -8,15 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from parlai_humaneval.materials.instructions import (
-    FLAGS,
-    InstructionError,
-    MaterialError,
-    load_instructions,
-    shared_parts,
-    that_holds,
-    with_shared,
-)
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.materials.instructions import FLAGS, load_instructions, shared_parts, that_holds, with_shared
 
 PARTS = {"line": "Be kind.", "lines": ["One.", {"when": "persona", "text": "Two."}], "nested": {"text": "{shared}"}}
 
@@ -89,13 +82,13 @@ def test_shared_parts_take_their_place() -> None:
     ],
 )
 def test_wrong_parts(data: Any, said: str) -> None:
-    with pytest.raises(InstructionError, match=said):
+    with pytest.raises(DataError, match=said):
         with_shared(data, PARTS)
 
 
 @pytest.mark.parametrize("condition", [{"when": "personas"}, {"unless": ["practice", "personas"]}])
 def test_unknown_conditions_name_the_known_ones(condition: dict[str, Any]) -> None:
-    with pytest.raises(InstructionError, match="'personas', which is no flag; known: persona, first_message"):
+    with pytest.raises(DataError, match="'personas', which is no flag; known: persona, first_message"):
         kept([{**condition, "text": "Play."}])
 
 
@@ -103,7 +96,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "the_file.yaml"
     section = {"sections": [{"heading": "H", "lines": [{"when": "personas", "text": "Play."}]}]}
     path.write_text(yaml.safe_dump({"title": "T", "preview": section}))
-    with pytest.raises(MaterialError, match=r"the_file.*'personas', which is no flag"):
+    with pytest.raises(DataError, match=r"the_file.*'personas', which is no flag"):
         load_instructions(path, {}, ["persona"])
 
 

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from parlai_humaneval.materials.instructions import (
-    MaterialError,
-    load_instructions,
-    load_personas,
-)
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.materials.contexts import load_personas
+from parlai_humaneval.materials.instructions import load_instructions
 from parlai_humaneval.materials.practice import load_practice
 
 PERSONA = {"persona_id": "p1", "sentences": ["I like tea.", "I have a dog."]}
@@ -83,7 +81,7 @@ def test_marks_and_rare_line_ends_are_no_trouble(put: Put) -> None:
     ],
 )
 def test_wrong_personas(put: Put, text: str, said: str) -> None:
-    with pytest.raises(MaterialError) as caught:
+    with pytest.raises(DataError) as caught:
         load_personas(put(text))
     assert "the_file" in str(caught.value)
     assert said in str(caught.value)
@@ -120,7 +118,7 @@ def test_wrong_personas(put: Put, text: str, said: str) -> None:
     ],
 )
 def test_wrong_practice_items(put: Put, text: str, said: str) -> None:
-    with pytest.raises(MaterialError) as caught:
+    with pytest.raises(DataError) as caught:
         load_practice(put(text), "m")
     assert "the_file" in str(caught.value)
     assert said in str(caught.value)
@@ -142,7 +140,7 @@ def test_wrong_practice_items(put: Put, text: str, said: str) -> None:
     ],
 )
 def test_wrong_instructions(put: Put, text: str, said: str) -> None:
-    with pytest.raises(MaterialError) as caught:
+    with pytest.raises(DataError) as caught:
         load_instructions(put(text), VALUES)
     assert "the_file" in str(caught.value)
     assert said in str(caught.value)
@@ -153,10 +151,10 @@ def test_wrong_instructions(put: Put, text: str, said: str) -> None:
     [load_personas, lambda path: load_practice(path, "m"), lambda path: load_instructions(path, VALUES)],
 )
 def test_files_that_are_not_there_or_no_text(tmp_path: Path, load: Callable[[Path], object]) -> None:
-    with pytest.raises(MaterialError, match="nowhere: cannot be read"):
+    with pytest.raises(DataError, match="nowhere: cannot be read"):
         load(tmp_path / "nowhere")
-    with pytest.raises(MaterialError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         load(tmp_path)
     (tmp_path / "latin").write_bytes("Gr\xfc\xdfe".encode("latin-1"))
-    with pytest.raises(MaterialError, match=r"latin: is not text in UTF-8 \(byte 3\)"):
+    with pytest.raises(DataError, match=r"latin: is not text in UTF-8 \(byte 3\)"):
         load(tmp_path / "latin")

@@ -31,6 +31,6 @@ def test_unknown_metrics_and_techniques_name_those_there_are() -> None:
     with pytest.raises(ValueError, match="preference, humanness, interestingness"):
         technique("pw_turn").question("engagingness")
     with pytest.raises(
-        ValueError, match=r"no technique 'pw_trun'; did you mean pw_turn\? Choose one of:\n  pw_turn +PW-Turn \(Smith"
+        ValueError, match=r"no technique 'pw_trun'\. Did you mean pw_turn\? Choose one of:\n  pw_turn +PW-Turn \(Smith"
     ):
         technique("pw_trun").question("preference")

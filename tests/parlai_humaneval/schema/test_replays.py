@@ -6,12 +6,11 @@ import pytest
 from finished import talk
 from live_dialogues import live_record, live_turn
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.pairing import NotEnough
-from parlai_humaneval.allocation.replays import replay_items, turn_items, whole_items
+from parlai_humaneval.allocation.pairing import NotEnough, replay_items, turn_items, whole_items
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.dialogues.sources import dialogues_of
-from parlai_humaneval.materials.instructions import MaterialError
 
 
 def rated(count: int) -> list[Dialogue]:
@@ -85,7 +84,7 @@ def test_whole_dialogues_need_no_rating() -> None:
 
 
 def test_too_few_are_told_with_numbers() -> None:
-    with pytest.raises(NotEnough, match=r"sample of 60 is wanted, but there are 3 rated dialogues. Ask for 3 or fewer"):
+    with pytest.raises(NotEnough, match=r"sample of 60 is wanted, but there are 3 rated dialogues; ask for 3 or fewer"):
         replay_items(rated(3), 1, sample=60, seed=0)
     with pytest.raises(NotEnough, match="no rated dialogues"):
         replay_items([], 1, sample=None, seed=0)
@@ -96,5 +95,5 @@ def test_too_few_are_told_with_numbers() -> None:
 
 def test_a_dialogue_that_nobody_rated_is_named() -> None:
     for make in (replay_items, turn_items):
-        with pytest.raises(MaterialError, match=r"talks.jsonl, line 7: dialogue x was not rated.*\{task: NAME\}"):
+        with pytest.raises(DataError, match=r"talks.jsonl, line 7: dialogue x was not rated.*\{task: NAME\}"):
             make([*rated(1), talk("x", ("human", "eliza"))], 1, sample=None, seed=0)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from make_talkers import Talkers, acts, chancy, contents, counting, dialogues
 from parlai.utils.conversations import Conversations
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.files import load_dialogues
-from parlai_humaneval.materials.instructions import MaterialError
 from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.self_chat import SelfChatError, SelfChatSettings, generate, pairs_of
@@ -263,7 +263,7 @@ def test_a_missing_file_and_an_unknown_model_are_named(talkers: Talkers, tmp_pat
     """Guards the two commonest mistakes: nothing is made before they are told."""
     specs = talkers.specs(a=counting)
     settings = SelfChatSettings(num_dialogues=1, start="openers", start_file=str(tmp_path / "no.txt"))
-    with pytest.raises(MaterialError, match=r"no\.txt: cannot be read"):
+    with pytest.raises(DataError, match=r"no\.txt: cannot be read"):
         generate(specs, [("a", "a")], settings, tmp_path / "out")
     with pytest.raises(ZooError, match="no model is called “b”"):
         generate(specs, [("a", "b")], SelfChatSettings(num_dialogues=1), tmp_path / "out")

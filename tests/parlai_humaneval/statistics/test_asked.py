@@ -12,7 +12,7 @@ from parlai_humaneval.statistics.core.clustered import cluster_bootstrap, cluste
 from parlai_humaneval.statistics.core.clustering_effects import intraclass_correlation
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.shares import binomial_test, success_rate, wald_interval, wilson_interval
+from parlai_humaneval.statistics.core.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share, two_way_share
 from parlai_humaneval.statistics.preference.tests import mcnemar_test
 from parlai_humaneval.statistics.ranking.best_set import best_of_means, best_set
@@ -38,7 +38,6 @@ LEVELS: dict[str, Callable[[float], object]] = {
     "wilson_interval": lambda level: wilson_interval(3, 10, level),
     "wald_interval": lambda level: wald_interval(0, 0, level),
     "binomial_test": lambda level: binomial_test(3, 10, level=level),
-    "success_rate": lambda level: success_rate(3, 10, level=level),
     "intraclass_correlation": lambda level: intraclass_correlation(WON, WORKERS, level=level),
 }
 SHARES: dict[str, Callable[[float], Result]] = {

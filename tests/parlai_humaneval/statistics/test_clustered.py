@@ -17,9 +17,9 @@ from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
     effective_clusters,
-    few_notes,
     limited,
     sign_flip_p,
+    small_sample_notes,
 )
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import holm
@@ -184,11 +184,11 @@ def test_every_worker_split_evenly():
 
 def test_about_equal_workers_are_not_called_unequal():
     """Ten workers who weigh like 9.9 are ten equal ones; nine are few, whatever they gave; ten like 9.4 are unequal."""
-    assert few_notes(10, "worker", [10] * 9 + [8]) == ()
-    assert "fewer than 10 workers" in few_notes(9, "worker", [10] * 8 + [8])[0]
+    assert small_sample_notes(10, "worker", [10] * 9 + [8]) == ()
+    assert "fewer than 10 workers" in small_sample_notes(9, "worker", [10] * 8 + [8])[0]
     unequal = [12, 12, 12, 12, 12, 8, 8, 8, 8, 4]
     assert effective_clusters(unequal) < 9.5
-    assert "10 weigh like 9.3 equal ones" in few_notes(10, "worker", unequal)[0]
+    assert "10 weigh like 9.3 equal ones" in small_sample_notes(10, "worker", unequal)[0]
 
 
 def test_few_workers_are_remarked():

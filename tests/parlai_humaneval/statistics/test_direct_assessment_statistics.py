@@ -16,7 +16,13 @@ from parlai_humaneval.quality.ratings import degraded_rated_lower
 from parlai_humaneval.statistics.core.correlation import correlation, criteria_correlations, rater_pairs
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.ranks import rank_sum_test, rank_sums
-from parlai_humaneval.statistics.ratings.sliders import is_reversed, standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.ratings.sliders import (
+    is_reversed,
+    reverse_scored,
+    standardise,
+    standardised,
+    worker_checks,
+)
 from parlai_humaneval.statistics.ratings.standardised import overall_parts, overall_score, score_gaps, system_scores
 from parlai_humaneval.tables.columns import from_rows
 
@@ -133,12 +139,12 @@ def test_reversed_criteria_go_by_column_then_by_name():
     rows = [("d", "w", "m", name, 30, 0) for name in ("robotic", "repetitive", "fluent")]
     table = ratings_table(rows)
     assert is_reversed(table).tolist() == [True, True, False]
-    assert turned(table).tolist() == [70, 70, 30]
+    assert reverse_scored(table).tolist() == [70, 70, 30]
     said = table.assign(reversed=pd.array([0, None, 1], dtype="Int64"))
     assert is_reversed(said).tolist() == [False, True, True]
     assert is_reversed(table.drop(columns="reversed")).tolist() == [True, True, False]
     short = table.assign(minimum=pd.array([1.0] * 3, dtype="Float64"), maximum=pd.array([7.0] * 3, dtype="Float64"))
-    assert turned(short.assign(value=2.0)).tolist() == [6, 6, 2]
+    assert reverse_scored(short.assign(value=2.0)).tolist() == [6, 6, 2]
 
 
 def test_the_worker_check_leaves_reversed_criteria_out():

@@ -18,7 +18,7 @@ from parlai_humaneval.statistics.ratings.likert import (
     mean_rating,
     rated_pairs,
 )
-from parlai_humaneval.statistics.ratings.regression import turn_rates, weigh_turns
+from parlai_humaneval.statistics.ratings.regression import turn_rates, turn_weights
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import typed
@@ -109,7 +109,7 @@ def test_turn_weights_are_found_again():
     """Ratings made from the turns give the very weights; all models first, then each."""
     given = tables(tick_study([0.2, 0.5, 1.0]))
     turns = [group for group in choice_groups(given) if group.kind == "single"]
-    found = weigh_turns(turns, likert_groups(given))
+    found = turn_weights(turns, likert_groups(given))
     assert [one.model for one in found] == ["", "a", "b"]
     assert [term.name for term in found[0].terms] == ["intercept", "turn 1", "turn 2", "turn 3"]
     for one in found:
@@ -122,15 +122,15 @@ def test_dialogues_of_another_length_are_left_out():
     records = tick_study([0.2, 0.5, 1.0])
     records += [make_ticked("long", [["engaging"]] * 4, worker="w1"), make_ticked("short", [["engaging"]], worker="w2")]
     given = tables(records)
-    (found, *_) = weigh_turns(choice_groups(given), likert_groups(given))
+    (found, *_) = turn_weights(choice_groups(given), likert_groups(given))
     assert (found.n_dialogues, found.n_turns, found.left_out) == (60, 3, 2)
 
 
 def test_no_ratings_no_weights():
     """Ticks without ratings at the end, and nothing at all."""
     given = tables(tick_study([1.0], n=4))
-    assert weigh_turns(choice_groups(given), []) == []
-    assert weigh_turns([], likert_groups(given)) == []
+    assert turn_weights(choice_groups(given), []) == []
+    assert turn_weights([], likert_groups(given)) == []
     assert turn_rates([]).empty
 
 

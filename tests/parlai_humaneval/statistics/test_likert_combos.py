@@ -12,7 +12,7 @@ from scipy.stats import mannwhitneyu, ttest_ind
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.likert import build
-from parlai_humaneval.statistics.preference.win_rates import sm_combo
+from parlai_humaneval.statistics.preference.win_rates import sm_combo_score
 from parlai_humaneval.tables.build import tables
 
 
@@ -30,7 +30,7 @@ def test_combos_of_our_own_records_by_hand():
     rows = [row for row in section.combos if row.metric == row.criterion == "engaging"]
     assert [(row.w_turn, row.w_dialog) for row in rows] == [(1, 5), (1, 10)]
     for row in rows:
-        x, y = (sm_combo(*zip(*scores[model], strict=True), row.w_turn, row.w_dialog) for model in "ab")
+        x, y = (sm_combo_score(*zip(*scores[model], strict=True), row.w_turn, row.w_dialog) for model in "ab")
         assert (row.n_a, row.n_b, row.mean_a, row.mean_b) == pytest.approx((20, 20, x.mean(), y.mean()))
         assert row["p_value"] == pytest.approx(ttest_ind(x, y).pvalue)
         assert row["effective_win_rate"] == pytest.approx(mannwhitneyu(x, y).statistic / 400)

@@ -19,7 +19,7 @@ from parlai_humaneval.statistics.preference.pairs import (
     counted_comparisons,
     first_shown,
     model_wins,
-    oriented,
+    orient_pairs,
     wins_of_pairs,
 )
 from parlai_humaneval.tables.build import tables
@@ -36,7 +36,7 @@ def test_counts_are_those_of_the_rows():
     """Wins, losses and ties counted by hand, over rows that stand both ways round."""
     rows = _rows(n=60)
     assert (rows["model_a"] > rows["model_b"]).any()
-    for pair in wins_of_pairs(oriented(rows)):
+    for pair in wins_of_pairs(orient_pairs(rows)):
         own = rows[(rows["item_id"].str.startswith(f"{pair.model_a}-{pair.model_b}-")).to_numpy()]
         assert pair.wins_a == (own["winner"] == pair.model_a).sum()
         assert pair.wins_b == (own["winner"] == pair.model_b).sum()
@@ -59,7 +59,7 @@ def test_the_way_round_and_the_order_of_rows_do_not_matter(seed):
         turned[one] = np.where(swap, rows[other], rows[one])
         turned[other] = np.where(swap, rows[one], rows[other])
     turned = turned.iloc[rng.permutation(len(rows))]
-    for got, expected in zip(wins_of_pairs(oriented(turned)), wins_of_pairs(oriented(rows)), strict=True):
+    for got, expected in zip(wins_of_pairs(orient_pairs(turned)), wins_of_pairs(orient_pairs(rows)), strict=True):
         assert (got.wins_a, got.wins_b, got.ties) == (expected.wins_a, expected.wins_b, expected.ties)
         for a, b in ((got.win_rate, expected.win_rate), (got.by_dialogue, expected.by_dialogue)):
             assert (a.ci_low, a.ci_high, a.p_holm) == pytest.approx((b.ci_low, b.ci_high, b.p_holm))
@@ -70,8 +70,8 @@ def test_renaming_models_mirrors_the_win_rate():
     rows = _rows(n=80)
     names = {"apple": "z", "pear": "y", "plum": "x", "tie": "tie"}
     mirrored = rows.assign(**{name: rows[name].map(names) for name in ("model_a", "model_b", "winner")})
-    expected = {(names[p.model_b], names[p.model_a]): p for p in wins_of_pairs(oriented(rows))}
-    for pair in wins_of_pairs(oriented(mirrored)):
+    expected = {(names[p.model_b], names[p.model_a]): p for p in wins_of_pairs(orient_pairs(rows))}
+    for pair in wins_of_pairs(orient_pairs(mirrored)):
         other = expected[(pair.model_a, pair.model_b)]
         assert pair.win_rate.estimate == pytest.approx(1 - other.win_rate.estimate)
         assert pair.win_rate.ci_low == pytest.approx(1 - other.win_rate.ci_high)
@@ -83,7 +83,7 @@ def test_all_ties_give_no_win_rate():
     """Nothing decided: p = 1, no estimate, and the pair does not count towards Holm's family."""
     rows = _rows(n=40)
     rows.loc[(rows["item_id"].str.startswith("apple-pear")).to_numpy(), "winner"] = "tie"
-    tied, *others = wins_of_pairs(oriented(rows))
+    tied, *others = wins_of_pairs(orient_pairs(rows))
     assert (tied.win_rate.estimate, tied.win_rate.p_value, tied.paper.p_value) == (None, 1.0, 1.0)
     assert tied.ties == 40
     smaller, larger = sorted(pair.paper.p_value for pair in others)
@@ -100,7 +100,7 @@ def test_rows_that_cannot_be_are_named(column, value, words):
     rows.loc[3, column] = value or rows.loc[3, "model_a"]
     rows.loc[3, "winner"] = value or rows.loc[3, "model_a"]
     with pytest.raises(TableError, match=words) as caught:
-        oriented(rows)
+        orient_pairs(rows)
     assert str(rows.loc[3, "item_id"]) in str(caught.value)
 
 
@@ -109,7 +109,7 @@ def test_kinds_are_told_apart():
     rows = _rows(n=2).iloc[:3].copy()
     rows["item_id"] = ["d1:4", "d1:verdict", "x"]
     rows["dialogue_b"] = [rows["dialogue_a"].iloc[0], rows["dialogue_a"].iloc[1], "elsewhere"]
-    assert oriented(rows)["kind"].tolist() == ["turn", "verdict", "dialogue"]
+    assert orient_pairs(rows)["kind"].tolist() == ["turn", "verdict", "dialogue"]
 
 
 def test_rows_that_were_not_answers_are_left_out():
@@ -137,18 +137,18 @@ def test_the_side_is_turned_with_the_models():
     rows["side"] = 1
     winner = np.where(np.arange(40) < 36, rows["model_a"], rows["model_b"])
     rows["winner"] = winner
-    assert first_shown(oriented(rows)).estimate == pytest.approx(0.9)
+    assert first_shown(orient_pairs(rows)).estimate == pytest.approx(0.9)
     rows["side"] = 2
-    assert first_shown(oriented(rows)).estimate == pytest.approx(0.1)
+    assert first_shown(orient_pairs(rows)).estimate == pytest.approx(0.1)
     rows["side"], rows["position_a"], rows["n_models"] = None, 1, 2
-    assert first_shown(oriented(rows)).estimate == pytest.approx(0.9)
+    assert first_shown(orient_pairs(rows)).estimate == pytest.approx(0.9)
     rows["n_models"] = 3
-    assert first_shown(oriented(rows)).n == 0
+    assert first_shown(orient_pairs(rows)).n == 0
 
 
 def test_each_model_against_all():
     """Wins of one are losses of another; the best comes first."""
-    found = model_wins(oriented(_rows()))
+    found = model_wins(orient_pairs(_rows()))
     assert sum(model.wins for model in found) == sum(model.losses for model in found)
     rates = [model.win_rate.estimate for model in found]
     assert rates == sorted(rates, reverse=True)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 
-import pandas as pd
 import pytest
 from pydantic import ValidationError
 
 from parlai_humaneval.statistics.core.formatting import (
+    format_p,
+    format_range,
     p_cell,
-    p_words,
     percent,
-    percent_range,
     seconds_words,
     signed_points,
 )
-from parlai_humaneval.statistics.core.result import Result, results_table
+from parlai_humaneval.statistics.core.result import Result
 
 FULL = Result(
     name="win rate of a over b",
@@ -64,15 +63,6 @@ def test_a_result_cannot_be_changed():
         FULL.estimate = 0.9
 
 
-def test_results_table_has_a_row_each_and_missing_values_instead_of_nan():
-    """Results join into a table."""
-    table = results_table([FULL, EMPTY])
-    assert table["estimate"].tolist() == [0.68, pd.NA]
-    assert table["notes"].tolist() == ["few workers", ""]
-    assert table["n"].tolist() == [120, 0]
-    assert list(results_table([]).columns) == list(table.columns)
-
-
 @pytest.mark.parametrize(
     ("p", "words"),
     [
@@ -86,14 +76,14 @@ def test_results_table_has_a_row_each_and_missing_values_instead_of_nan():
 )
 def test_p_values_read_as_in_print(p, words):
     """Rounded, no leading zero, and never “p = .000”."""
-    assert p_words(p) == f"p {words}"
+    assert format_p(p) == f"p {words}"
     assert p_cell(p) == words.removeprefix("= ")
 
 
 def test_missing_numbers_read_as_a_dash():
     """None never prints as “None” or “nan”."""
-    assert (percent(None), percent_range(None, 0.5), seconds_words(None), p_cell(None)) == ("–",) * 4
-    assert p_words(None) == "p cannot be estimated"
+    assert (percent(None), format_range(None, 0.5), seconds_words(None), p_cell(None)) == ("–",) * 4
+    assert format_p(None) == "p cannot be estimated"
 
 
 def test_seconds_read_as_people_say_them():

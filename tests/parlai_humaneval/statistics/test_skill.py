@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from parlai_humaneval.statistics.ranking.trueskill import (
     Skill,
-    conservative,
-    ffa_points,
-    ffa_ranks,
+    conservative_skill,
+    free_for_all_points,
+    free_for_all_ranks,
     rate_free_for_all,
     shuffle_interval,
     trueskill,
@@ -44,8 +44,8 @@ def test_score_is_mu_minus_three_sigma(gold_cases):
     for case in gold_cases:
         if case["function"] == "conservative":
             assert Skill(*case["args"]).score == pytest.approx(case["expected"], abs=1e-9)
-            assert conservative(*case["args"]) == pytest.approx(case["expected"], abs=1e-9)
-    assert conservative(25, 2, k=1) == 23
+            assert conservative_skill(*case["args"]) == pytest.approx(case["expected"], abs=1e-9)
+    assert conservative_skill(25, 2, k=1) == 23
     assert Skill().score == pytest.approx(0)
 
 
@@ -70,7 +70,7 @@ def test_a_model_alone_has_no_match():
 
 @pytest.mark.parametrize(
     ("function", "name"),
-    [(ffa_points, "ffa_points"), (ffa_ranks, "ffa_ranks"), (shuffle_interval, "shuffle_ci")],
+    [(free_for_all_points, "ffa_points"), (free_for_all_ranks, "ffa_ranks"), (shuffle_interval, "shuffle_ci")],
 )
 def test_points_ranks_and_shuffles_match_the_reference(gold_cases, function, name):
     """Points of picks, ranks of points, and the range over shuffles."""
@@ -85,18 +85,18 @@ def test_points_ranks_and_shuffles_match_the_reference(gold_cases, function, nam
 
 def test_an_unanswered_turn_is_nobodys_point():
     """It is neither a point nor a refusal; a pick of no model is one."""
-    assert ffa_points(["a", None, "a", "b"], ["a", "b", "c"]) == [2, 1, 0]
-    assert ffa_points([], ["a"]) == [0]
+    assert free_for_all_points(["a", None, "a", "b"], ["a", "b", "c"]) == [2, 1, 0]
+    assert free_for_all_points([], ["a"]) == [0]
     with pytest.raises(ValueError, match="not among the models: d"):
-        ffa_points(["d"], ["a", "b"])
+        free_for_all_points(["d"], ["a", "b"])
     with pytest.raises(ValueError, match="twice"):
-        ffa_points(["a"], ["a", "a"])
+        free_for_all_points(["a"], ["a", "a"])
 
 
 def test_missing_points_and_shuffles_are_refused():
     """No rank and no interval is made up."""
     with pytest.raises(ValueError, match="Points are missing"):
-        ffa_ranks([1, float("nan")])
+        free_for_all_ranks([1, float("nan")])
     with pytest.raises(ValueError, match="at least one replicate"):
         shuffle_interval([[float("nan"), 1.0]])
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -106,4 +106,4 @@ def test_missing_points_and_shuffles_are_refused():
 @given(points=st.lists(st.integers(0, 9), min_size=1, max_size=6))
 def test_ranks_count_who_is_ahead(points):
     """Rank = number of models with more points."""
-    assert ffa_ranks(points) == [sum(other > own for other in points) for own in points]
+    assert free_for_all_ranks(points) == [sum(other > own for other in points) for own in points]

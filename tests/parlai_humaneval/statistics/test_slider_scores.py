@@ -12,7 +12,7 @@ from make_live_records import REVERSED, SLIDERS, make_rated
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.direct_assessment import build
-from parlai_humaneval.statistics.ratings.sliders import standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.ratings.sliders import reverse_scored, standardise, standardised, worker_checks
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import from_rows
 
@@ -59,7 +59,7 @@ def test_reference_cases(gold_cases):
 def test_a_reversed_criterion_is_turned_round():
     """90 robotic is 10; fluent stays."""
     table = tables([make_rated("d", ratings={"fluent": 80, "robotic": 90})]).ratings
-    assert turned(table).tolist() == [80, 10]
+    assert reverse_scored(table).tolist() == [80, 10]
 
 
 def test_standardised_ratings_of_each_worker_have_mean_0_and_sd_1():

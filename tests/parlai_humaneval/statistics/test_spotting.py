@@ -18,9 +18,9 @@ from parlai_humaneval.statistics.survival.spotting import (
     bootstrap_ranks,
     bot_contests,
     bradley_terry_strengths,
-    judged_segments,
-    label_winner,
     ranking_stability,
+    spot_the_bot_segments,
+    win_by_label,
 )
 from parlai_humaneval.tables.columns import TableError, from_rows
 
@@ -66,21 +66,21 @@ def test_reference_winner(gold_cases):
     cases = [case for case in gold_cases if case["function"] == "stb_winner"]
     assert cases
     for case in cases:
-        assert label_winner(*case["args"]) == case["expected"]
+        assert win_by_label(*case["args"]) == case["expected"]
 
 
 def test_the_better_label_wins():
     """human > unsure > bot, whoever stands first; others are refused."""
     for i, one in enumerate(LABELS):
         for j, other in enumerate(LABELS):
-            assert label_winner(one, other) == np.sign(i - j)
+            assert win_by_label(one, other) == np.sign(i - j)
     with pytest.raises(ValueError, match="unknown label 'robot'"):
-        label_winner("human", "robot")
+        win_by_label("human", "robot")
 
 
 def test_who_wins_what():
     """Speaker 0 leads, then speaker 1, then a tie; names in alphabetical order with the lead turned along."""
-    found = judged_segments(
+    found = spot_the_bot_segments(
         table(
             rows_of("d1", "w1", "ba", ("human", "unsure")),
             rows_of("d1", "w2", "ba", ("bot", "unsure"), k=3),
@@ -102,8 +102,8 @@ def test_what_is_no_contest():
         rows_of("d3", "w1", ("human", "human"), ("bot", "human")),
         rows_of("d4", "w1", ("a", "b"), ("bot", "human"))[:1],
     ]
-    assert len(judged_segments(table(*segments))) == 3
-    assert bot_contests(judged_segments(table(*segments))).empty
+    assert len(spot_the_bot_segments(table(*segments))) == 3
+    assert bot_contests(spot_the_bot_segments(table(*segments))).empty
 
 
 def test_speakers_who_contradict_each_other_are_refused():
@@ -111,14 +111,14 @@ def test_speakers_who_contradict_each_other_are_refused():
     one = rows_of("d7", "w1", ("a", "b"), ("bot", "human"))
     one[1]["opponent"] = "c"
     with pytest.raises(TableError, match=r"dialogue 'd7', worker 'w1', k 2.*'c'"):
-        judged_segments(table(one))
+        spot_the_bot_segments(table(one))
 
 
 def test_a_segment_that_stands_twice_is_refused():
     """Joined by what names it, it would count four times."""
     one = rows_of("d7", "w1", ("a", "b"), ("bot", "human"))
     with pytest.raises(TableError, match=r"the same answer .*'d7'"):
-        judged_segments(table(one, one))
+        spot_the_bot_segments(table(one, one))
 
 
 @pytest.mark.parametrize("unit", ["segment", "worker"])

@@ -16,14 +16,10 @@ from statsmodels.discrete.conditional_models import ConditionalLogit
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from parlai_humaneval.statistics.core.sign_flip import sign_flip_p_value
+from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
 from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.from_tables import (
-    bradley_terry,
-    comparison_strengths,
-    plackett_luce,
-    turn_strengths,
-)
-from parlai_humaneval.statistics.ranking.plackett_luce import _inclusion
+from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths, turn_strengths
+from parlai_humaneval.statistics.ranking.plackett_luce import _inclusion, plackett_luce
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import from_rows

@@ -20,8 +20,8 @@ from parlai_humaneval.statistics.preference.tests import (
     compare_with_baseline,
     equal_rates_test,
     goodness_of_fit_test,
+    holm_corrected,
     mcnemar_test,
-    with_holm,
 )
 
 MODELS = ["a", "b", "c", "d"]
@@ -294,7 +294,7 @@ def test_a_test_without_turns_makes_no_other_one_harder():
     """Holm counts the tests that rest on something."""
     (made,) = compare_choices([[1, 0]] * 8 + [[0, 1]], ["a", "b"], range(9), one_pick=True)
     (empty,) = compare_choices([], ["a", "b"], [], one_pick=True)
-    first, second = with_holm([made, empty])
+    first, second = holm_corrected([made, empty])
     assert first.paper.p_holm == made.paper.p_value
     assert second.paper.p_holm is None
 
@@ -304,13 +304,13 @@ def test_families_are_corrected_apart():
     chosen = [[1, 0, 0]] * 8 + [[0, 1, 0]] * 3 + [[0, 0, 1]]
     tests = [test for test in compare_choices(chosen, ["a", "b", "c"], range(12), one_pick=True) if test.of_pair]
     two, alone = Family("sata", "soba", "preference"), Family("sata", "sata_user", "preference")
-    first, second, third = with_holm(tests, [two, two, alone])
+    first, second, third = holm_corrected(tests, [two, two, alone])
     assert [first.paper.p_holm, second.paper.p_holm] == holm([first.paper.p_value, second.paper.p_value])
     assert third.clustered.p_holm == third.clustered.p_value
     assert first.clustered.details["family"] == "sata, soba, preference"
     assert [test.paper.details["family_tests"] for test in (first, second, third)] == [2, 2, 1]
     with pytest.raises(ValueError, match="3 results, but 1 families"):
-        with_holm(tests, [two])
+        holm_corrected(tests, [two])
 
 
 def test_without_a_model_that_splits_the_votes():

@@ -10,7 +10,7 @@ from make_records import make_study
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turn_choices import build
-from parlai_humaneval.statistics.preference.data_checks import oddities
+from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import from_rows
@@ -65,30 +65,30 @@ def section_of(rows: list[dict[str, Any]]) -> Any:
 )
 def test_what_is_right_is_not_odd(found: Tables):
     """Our own tables, and plain ones from elsewhere."""
-    assert oddities(found.turns) == []
+    assert data_warnings(found.turns) == []
 
 
 def test_nothing_chosen_is_said_where_one_has_to_be():
     """All turns, one turn, and turns that nobody answered; where any number may be chosen, none is an answer."""
     never = rows_of(6, 3, selected=0)
-    assert oddities(from_rows("turns", never)) == [
+    assert data_warnings(from_rows("turns", never)) == [
         "pw_turn, fun: in 18 of 18 turns nothing was chosen, though one reply has to be: they count nowhere. "
         "Check the column selected."
     ]
     section = section_of(never)
     assert section.models == []
     assert "nothing was chosen" in section.headline
-    assert section.remarks[0] == oddities(from_rows("turns", never))[0]
+    assert section.remarks[0] == data_warnings(from_rows("turns", never))[0]
     once = [{**row, "selected": 0} if (row["dialogue_id"], row["turn"]) == ("d2", 1) else row for row in rows_of(6, 3)]
-    (said,) = oddities(from_rows("turns", once))
+    (said,) = data_warnings(from_rows("turns", once))
     assert "in 1 of 18 turns nothing was chosen" in said
     untimed = [{**row, "seconds": None} if not row["selected"] and row["turn"] == 1 else row for row in once]
     left = [row for row in untimed if (row["dialogue_id"], row["turn"]) != ("d2", 1)]
     gone = [{**row, "seconds": None} for row in once if (row["dialogue_id"], row["turn"]) == ("d2", 1)]
     same = [{**row, "seconds": 4.0} for row in left]
-    assert oddities(from_rows("turns", same + gone)) == []
-    assert oddities(from_rows("turns", [{**row, "technique": "sata"} for row in never])) == []
-    assert oddities(from_rows("turns", [{**row, "written": 1} for row in never])) == []
+    assert data_warnings(from_rows("turns", same + gone)) == []
+    assert data_warnings(from_rows("turns", [{**row, "technique": "sata"} for row in never])) == []
+    assert data_warnings(from_rows("turns", [{**row, "written": 1} for row in never])) == []
 
 
 def test_one_model_is_no_choice():
@@ -105,7 +105,7 @@ def test_one_model_is_no_choice():
     assert {row["n"] for row in section.models} == {18}
     assert any("one model only" in remark for remark in section.remarks)
     itself = rows_of(6, 3, ("big", "big"))
-    assert oddities(from_rows("turns", itself)) == []
+    assert data_warnings(from_rows("turns", itself)) == []
 
 
 def test_a_misspelt_model_is_named_and_does_not_come_first():
@@ -114,7 +114,7 @@ def test_a_misspelt_model_is_named_and_does_not_come_first():
         {**row, "model": "bgi"} if (row["dialogue_id"], row["turn"], row["model"]) == ("d0", 3, "big") else row
         for row in rows_of(8, 5)
     ]
-    (said,) = oddities(from_rows("turns", rows))
+    (said,) = data_warnings(from_rows("turns", rows))
     assert "1 turn with other models" in said
     assert "dialogue d0 has bgi, small in turn 3, elsewhere big, small" in said
     assert [group.models for group in choice_groups(tables_of(rows))] == [["big", "small"], ["bgi", "big", "small"]]
@@ -128,7 +128,7 @@ def test_a_reply_that_lacks_is_named():
     rows = rows_of(5, 3)
     lost = next(place for place, row in enumerate(rows) if row["dialogue_id"] == "d1" and not row["selected"])
     gone = rows.pop(lost)
-    (said,) = oddities(from_rows("turns", rows))
+    (said,) = data_warnings(from_rows("turns", rows))
     assert f"dialogue d1 has no reply of {gone['model']} in turn {gone['turn']}" in said
     assert said.startswith("pw_turn, fun: 1 turn without a reply of each model")
 
@@ -136,7 +136,7 @@ def test_a_reply_that_lacks_is_named():
 def test_many_are_counted():
     """A remark stays short."""
     rows = [row for row in rows_of(9, 4) if not (row["turn"] == 2 and row["model"] == "small")]
-    said = next(text for text in oddities(from_rows("turns", rows)) if "without a reply" in text)
+    said = next(text for text in data_warnings(from_rows("turns", rows)) if "without a reply" in text)
     assert "9 turns" in said
     assert said.count("has no reply") == 3
     assert "and 6 more" in said

@@ -6,18 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from make_records import make_record, make_turn
 
 from parlai_humaneval.statistics.core.shares import binomial_p, binomial_test, wald_interval, wilson_interval
-from parlai_humaneval.statistics.preference.win_rates import count_dialogues, lin, lin_pooled, sqr, wta
-from parlai_humaneval.tables.build import tables
+from parlai_humaneval.statistics.preference.win_rates import (
+    lin_pooled,
+    linear_win_rate,
+    squared_win_rate,
+    winner_takes_all,
+)
 
 PAPER = [[5, 0], [3, 2], [2, 3], [0, 5], [4, 1]]
 FUNCTIONS = {
-    "lin": lin,
+    "lin": linear_win_rate,
     "lin_pooled": lin_pooled,
-    "sqr": sqr,
-    "wta": wta,
+    "sqr": squared_win_rate,
+    "wta": winner_takes_all,
     "binom_two_sided": binomial_p,
     "wald_ci": wald_interval,
     "wilson_ci": wilson_interval,
@@ -43,21 +46,21 @@ def test_reference_cases(gold_cases, function):
 
 def test_exact_cases():
     """Worked by hand: five dialogues won 5:0, 3:2, 2:3, 0:5, 4:1."""
-    assert lin(3, 1) == 0.75
-    assert lin(0, 0) is None
+    assert linear_win_rate(3, 1) == 0.75
+    assert linear_win_rate(0, 0) is None
     assert lin_pooled(PAPER) == 14 / 25
-    assert sqr(PAPER) == pytest.approx((1 + 9 / 13 + 4 / 13 + 0 + 16 / 17) / 5)
-    assert wta(PAPER) == 3 / 5
+    assert squared_win_rate(PAPER) == pytest.approx((1 + 9 / 13 + 4 / 13 + 0 + 16 / 17) / 5)
+    assert winner_takes_all(PAPER) == 3 / 5
 
 
 @pytest.mark.parametrize(("ties", "expected"), [("half", 0.5), ("exclude", 0.5), ("loss", 0.25)])
 def test_ties_of_wta(ties, expected):
     """Two tied dialogues, one won, one lost, under each rule."""
-    assert wta([[3, 3], [4, 2], [2, 4], [3, 3]], ties=ties) == expected
+    assert winner_takes_all([[3, 3], [4, 2], [2, 4], [3, 3]], ties=ties) == expected
 
 
 @pytest.mark.parametrize("empty", [[], [[0, 0]], [[0, 0], [0, 0]]])
-@pytest.mark.parametrize("rate", [lin_pooled, sqr, wta])
+@pytest.mark.parametrize("rate", [lin_pooled, squared_win_rate, winner_takes_all])
 def test_nothing_decided_has_no_rate(rate, empty):
     """0/0 is undefined, not 0."""
     assert rate(empty) is None
@@ -84,7 +87,7 @@ def test_impossible_counts_are_refused(k, n):
 
 
 @given(dialogues)
-@pytest.mark.parametrize("rate", [lin_pooled, sqr, wta])
+@pytest.mark.parametrize("rate", [lin_pooled, squared_win_rate, winner_takes_all])
 def test_swapping_the_models_gives_the_rest(rate, won_lost):
     """No rate depends on which model is called the first; each stays between 0 and 1."""
     got, swapped = rate(won_lost), rate([(lost, won) for won, lost in won_lost])
@@ -96,7 +99,7 @@ def test_swapping_the_models_gives_the_rest(rate, won_lost):
 
 
 @given(dialogues, st.randoms())
-@pytest.mark.parametrize("rate", [lin_pooled, sqr, wta])
+@pytest.mark.parametrize("rate", [lin_pooled, squared_win_rate, winner_takes_all])
 def test_order_of_dialogues_does_not_matter(rate, won_lost, random):
     """Shuffled data gives the same answer."""
     shuffled = won_lost.copy()
@@ -113,21 +116,3 @@ def test_intervals_hold_the_estimate_and_are_symmetric(k, extra, level):
     assert 0 <= low <= k / n + 1e-12
     assert k / n - 1e-12 <= high <= 1
     assert wilson_interval(n - k, n, level) == pytest.approx((1 - high, 1 - low))
-
-
-def test_counts_of_dialogues_from_a_turn_on():
-    """Wins by dialogue, with and without the first turn, whatever the order shown."""
-    shown = ("retrieval", "eliza")
-    one = [make_turn(t, shown, "eliza" if t == 1 else "retrieval") for t in range(1, 7)]
-    two = [make_turn(t, shown[::-1], "eliza") for t in range(1, 3)]
-    two[1].selected = [c.candidate_id for c in two[1].candidates]
-    comparisons = tables([make_record("d1", one), make_record("d2", two, worker="w2")]).comparisons
-    whole = count_dialogues(comparisons, "retrieval")
-    assert (whole.wins.tolist(), whole.losses.tolist(), whole.ties.tolist()) == ([5, 0], [1, 1], [0, 1])
-    assert whole.workers.tolist() == ["w1", "w2"]
-    later = count_dialogues(comparisons, "retrieval", first_turn=2)
-    assert (later.wins.tolist(), later.losses.tolist(), later.ties.tolist()) == ([5, 0], [0, 0], [0, 1])
-    assert count_dialogues(comparisons, "retrieval", first_turn=7).wins.size == 0
-    some = count_dialogues(comparisons, "retrieval", turns=range(1, 4))
-    assert (some.wins.tolist(), some.losses.tolist(), some.ties.tolist()) == ([2, 0], [1, 1], [0, 1])
-    assert count_dialogues(comparisons, "retrieval", 2, turns=[1, 6]).wins.tolist() == [1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parlai_humaneval.stopping.decisions import Decisions
+from parlai_humaneval.stopping.batch import Decisions
 from parlai_humaneval.stopping.evidence import Evidence
 from parlai_humaneval.stopping.status import in_words
 

@@ -8,10 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, Floats, Ints, Simulated, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, win_rates
 
 STUDIES = 200
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)

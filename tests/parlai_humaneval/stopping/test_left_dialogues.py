@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.events import Began, Chose, Claimed, Event, Folded, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, Floats, Ints, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, win_rates
 from parlai_humaneval.stopping.study import SequentialStudy, StudyError, replay
 
 EARLIER = Path(__file__).with_name("log_of_an_earlier_version.jsonl")

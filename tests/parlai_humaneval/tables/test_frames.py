@@ -13,7 +13,8 @@ from make_records import QUESTION, make_record, make_study, make_turn
 
 from parlai_humaneval.schema.records import ContextRecord, DialogueRecord, Mask, ReplyInfo, Withdrawn
 from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, typed
+from parlai_humaneval.tables.columns import TableError, typed
+from parlai_humaneval.tables.schema import COLUMNS, TABLES
 
 TURNS = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 TURNS += ["selected", "continued", "written", "seconds"]

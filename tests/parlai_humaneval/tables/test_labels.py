@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.cli import main
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.facts_text import qualifying
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.columns import TableError
@@ -101,7 +101,7 @@ def test_the_report_is_that_of_clean_tables_and_says_what_was_done(tmp_path):
     for folder, end in zip(folders, ("", "\u00a0"), strict=True):
         folder.mkdir()
         saved(folder, ratings=ratings(worker=lambda name, end=end: name + end))
-    clean, typed = (make_document(read_tables(folder), Options(draws=10)) for folder in folders)
+    clean, typed = (build_report(read_tables(folder), Options(draws=10)) for folder in folders)
     assert clean.sections == typed.sections
     (remark,) = set(qualifying(typed.facts, [], [])) - set(qualifying(clean.facts, [], []))
     assert "14 cells (worker_id)" in remark

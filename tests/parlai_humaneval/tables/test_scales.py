@@ -11,7 +11,7 @@ import pytest
 from make_live_records import make_assessment, make_ticked
 
 from parlai_humaneval.importers.tidy import TidyPlan, read_tidy, table_paths
-from parlai_humaneval.report.build import make_document
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.statistics.ratings.likert import likert_groups
 from parlai_humaneval.statistics.ratings.sliders import assessed
@@ -102,11 +102,11 @@ def test_named_scales_are_told_apart(tmp_path):
     """Sliders are standardised, and points are averaged: what each says alone."""
     both = read_tables(saved(tmp_path, named(ratings(TWO), TWO)))
     alone = replace(both, ratings=both.ratings[both.ratings["criterion"] == "quality"])
-    document = make_document(both, Options(draws=10))
+    document = build_report(both, Options(draws=10))
     assert [group.criterion for group in likert_groups(both)] == ["engaging"]
     assert (
         document.sections["direct_assessment"].models
-        == make_document(alone, Options(draws=10)).sections["direct_assessment"].models
+        == build_report(alone, Options(draws=10)).sections["direct_assessment"].models
     )
 
 
@@ -179,7 +179,7 @@ def test_few_low_ratings_are_no_second_scale(tmp_path):
 
 
 def _overall(folder):
-    section = make_document(read_tables(folder), Options(draws=10)).sections["direct_assessment"]
+    section = build_report(read_tables(folder), Options(draws=10)).sections["direct_assessment"]
     return section, {row.model: round(row["overall"], 3) for row in section.models}
 
 

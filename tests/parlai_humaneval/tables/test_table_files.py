@@ -14,8 +14,9 @@ from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import make_record, make_study, make_turn
 
 from parlai_humaneval.tables.build import Tables, tables
-from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import check_free, read_tables, save_tables, write_tables
+from parlai_humaneval.tables.schema import COLUMNS, TABLES
 
 NAMES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
 typed_text = st.text(st.characters(codec="utf-8"), min_size=1)
@@ -185,6 +186,6 @@ def test_an_answer_that_stands_there_twice_is_refused(tmp_path, name):
     twice = pd.concat([frame, frame.iloc[:1]], ignore_index=True)
     write_tables(replace(whole, **{name: twice}), tmp_path)
     with pytest.raises(
-        TableError, match=rf"{name}: rows 1 and {len(twice)} are the same answer \(.*_id '.*Keep one of them"
+        TableError, match=rf"{name}: rows 1 and {len(twice)} are the same answer \(.*_id '.*keep one of them"
     ):
         read_tables(tmp_path)

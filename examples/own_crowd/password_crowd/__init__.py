@@ -1,0 +1,1 @@
+"""A crowd of your own: raters with a name and a password."""

@@ -1,0 +1,104 @@
+"""Who comes to a study by an address, how often, and what binds a crowd's registrations to a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from mephisto_tasks.admission.exits import Outcome
+from parlai_humaneval.i18n.translate import phrase
+
+Parameters = Mapping[str, str]
+"""Of one address, each name once."""
+
+GO_ON_THERE = phrase(
+    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
+    "have not begun anything, open the link of the study once more as it was given to you, and press Start."
+)
+
+
+@dataclass(frozen=True)
+class ClaimPolicy:
+    """How the registrations of a crowd's workers are bound to a browser.
+
+    Args:
+        provider: begins what a browser holds in the book, so it never changes.
+        per_assignment: workers may come with another browser for another assignment; only that one is bound.
+        advice: what another browser of theirs reads.
+    """
+
+    provider: str
+    per_assignment: bool = False
+    advice: str = GO_ON_THERE
+
+
+class Signer(Protocol):
+    """Knows the ids that this server made up."""
+
+    def is_damaged(self, provider_data: Mapping[str, Any]) -> bool:
+        """Whether the ids are ours, or say so, without the signature that belongs to them."""
+
+
+class TurnedAway(Exception):
+    """The visitor cannot come in; the message is a kind sentence for them that says what to do."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Somebody whom a door lets in.
+
+    ``worker_name`` is their name in Mephisto's database: the same person has the same over links, studies of the panel
+    and launches. It begins with the door's name and a colon, so that ids of two panels never mean one person.
+
+    ``session`` is one participation as the panel counts it: there is one unit for each. Empty where nobody counts them:
+    then the person may do another unit as soon as one is done, up to the study's limits.
+    ``study`` is the panel's id of its study, or that of the invitation.
+    ``vouched``: only they have this address, as it holds a secret of theirs; so they may go on in any browser.
+    """
+
+    worker_name: str
+    door: str
+    study: str = ""
+    session: str = ""
+    vouched: bool = field(default=False, compare=False)
+
+
+VisitStatus = Literal["here", "moved"] | Outcome
+"""``here``: in the practice or at work. ``moved``: their work goes on under another session of theirs."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One participation: a session of a panel, or one unit of somebody whom no panel counts.
+
+    ``registration`` is what Mephisto knows the visitor's page by; ``agent_id`` is of their unit, None before they had one.
+    ``began`` and ``ended`` are seconds since the epoch. ``panel_status``: the panel's own word, as its list had it when
+    that was read last; None: no list had the session.
+    """
+
+    visit_id: int
+    arrival: Arrival
+    registration: str
+    status: VisitStatus
+    began: float
+    ended: float | None = None
+    agent_id: str | None = None
+    panel_status: str | None = None
+
+    @property
+    def worker_name(self) -> str:
+        return self.arrival.worker_name
+
+    @property
+    def participant(self) -> str:
+        """The panel's own id of the worker."""
+        return self.arrival.worker_name.removeprefix(f"{self.arrival.door}:")
+
+    @property
+    def session(self) -> str:
+        return self.arrival.session
+
+    @property
+    def study(self) -> str:
+        return self.arrival.study

@@ -1,0 +1,129 @@
+"""Paying by hand: a list of who is owed what, for whoever pays. Subclasses write files for sites besides.
+
+A payment that is written into a file is not written again, and not yet paid: a person confirms it. Files are in the study's
+folder, readable for their owner only, as they name people.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from mephisto_tasks.payments.ledger import Ledger, Payment
+from mephisto_tasks.payments.payer import Note, Owed, Proposal
+from mephisto_tasks.payments.policy import PayError
+from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.results import query
+from parlai_humaneval._util.csv_cells import write_rows
+from parlai_humaneval._util.files import write_private
+
+FOLDER = "payments"
+"""In the study's folder."""
+BY_HAND_FILE = "_owed"
+"""Begins as no site's name can."""
+BY_HAND = (
+    "You pay ${total} of this by hand: --send writes a list of who is owed what in {folder}. The ledger has it as written; "
+    "once you have paid a worker, --settled notes it as paid"
+)
+_NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")
+"""How the names of our files end."""
+
+
+class FilePayer:
+    """Writes a list for whoever pays by hand."""
+
+    witness = "the files in its folder (nobody else knows what became of them)"
+    is_real = True
+
+    def __init__(
+        self,
+        data_dir: Path,
+        task_name: str,
+        provider: str,
+        requester: str,
+        title: str,
+        people: Mapping[str, str] | None = None,
+    ) -> None:
+        """``people``: worker → the name by which a person knows them, where the database has a pseudonym."""
+        self.account = f"{provider}:{requester}"
+        self.title = title
+        self._people = people or {}
+        self._folder = study_folder(data_dir, task_name) / FOLDER
+        rows = query(data_dir, "SELECT worker_id, worker_name FROM workers")
+        self._names = {str(number): str(name) for number, name in rows}
+        self._ledger = Ledger(data_dir, task_name).payments()
+        self._known = {payment.file for payment in self._ledger}
+        numbers = [int(match[1]) for name in self._known if (match := _NUMBERED.search(name))]
+        self._number = max(numbers, default=0) + 1
+
+    def propose(self, owed: Sequence[Owed]) -> Proposal:
+        proposal = Proposal()
+        for one in owed:
+            if one.left > 0:
+                self._propose(one, proposal)
+        by_hand = [payment.amount for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
+        if by_hand:
+            proposal.notes.append(BY_HAND.format(total=sum(by_hand), folder=self._folder))
+        return proposal
+
+    def _propose(self, owed: Owed, proposal: Proposal) -> None:
+        name = f"{BY_HAND_FILE}-{self._number}.csv"
+        proposal.payments.append(owed.payment(self.account, "bonus", owed.due.work.agent_id, owed.left, name))
+
+    def cost(self, payments: Sequence[Payment]) -> Decimal:
+        """Whoever pays by hand knows what that costs."""
+        return Decimal("0.00")
+
+    def check(self, payments: Sequence[Payment]) -> None:
+        """Files that the ledger does not know were written with one that is lost: who is in them may be paid already."""
+        there = sorted(path.name for path in self._folder.glob("*") if _NUMBERED.search(path.name))
+        strange = [name for name in there if name not in self._known]
+        if payments and strange:
+            raise PayError(
+                f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written. Put back the "
+                "ledger that it was written with (ledger.db), or, if nobody was paid by that file, move it away"
+            )
+
+    def send(self, payments: Sequence[Payment], note: Note) -> None:
+        by_file: dict[str, list[Payment]] = defaultdict(list)
+        for payment in payments:
+            changed = None if (self._folder / payment.file).exists() else self._changed_since(payment)
+            if changed is not None:  # an earlier run ended before it wrote this
+                note(payment, "failed", changed)
+            else:
+                by_file[payment.file].append(payment)
+        for name, of_file in by_file.items():
+            path = self._folder / name
+            if not path.exists():  # one that is there was written by a run that was ended before it noted that
+                # The whole file, or none of it; it is on the disk before the ledger says so.
+                write_private(path, self._text(name, of_file).encode(), outlasts_power=True)
+            for payment in of_file:
+                note(payment, "written", f"in {path}")
+
+    def _changed_since(self, payment: Payment) -> str | None:
+        """Why what was intended is not to be written any more."""
+        return None
+
+    def _text(self, name: str, payments: Sequence[Payment]) -> str:
+        text = io.StringIO(newline="")
+        columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
+        write_rows(text, columns, map(self._row, payments))
+        return text.getvalue()
+
+    def _row(self, payment: Payment) -> tuple[str, ...]:
+        worker = self._names[payment.worker_id]
+        name = self._people.get(worker, "")
+        return worker, name, payment.worker, payment.session, f"{payment.amount:.2f}", payment.why
+
+    def audit(self, payments: Sequence[Payment]) -> list[str]:
+        """Every file is there."""
+        files = sorted({payment.file for payment in payments if payment.state == "written"})
+        return [
+            f"the ledger names {name}, which is not in {self._folder}"
+            for name in files
+            if not (self._folder / name).exists()
+        ]

@@ -1,0 +1,1 @@
+"""Raters who come by an address: what panels, invitations and crowds of plug-in packages have in common."""

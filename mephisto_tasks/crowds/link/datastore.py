@@ -1,0 +1,204 @@
+"""What the provider keeps of its own beside Mephisto's database: who came with which session, and how that ended."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.admission.visits import Arrival, Visit
+from mephisto_tasks.storage.provider_names import LINK
+from parlai_humaneval._util.files import make_private
+
+FILE = "link.db"
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS visits (
+    visit_id INTEGER PRIMARY KEY,
+    task_name TEXT NOT NULL,
+    door TEXT NOT NULL,
+    worker_name TEXT NOT NULL,
+    study TEXT NOT NULL,
+    session TEXT NOT NULL,
+    registration TEXT NOT NULL,
+    status TEXT NOT NULL,
+    began REAL NOT NULL,
+    ended REAL,
+    agent_id TEXT,
+    panel_status TEXT
+);
+CREATE UNIQUE INDEX IF NOT EXISTS visits_of_sessions ON visits (task_name, door, session) WHERE session != '';
+CREATE INDEX IF NOT EXISTS visits_of_workers ON visits (task_name, worker_name);
+CREATE INDEX IF NOT EXISTS visits_of_agents ON visits (agent_id);
+CREATE TABLE IF NOT EXISTS blocked (worker_id TEXT PRIMARY KEY);
+"""
+_COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status"
+
+
+class LinkDatastore:
+    """The provider's SQLite file, readable for its owner only: it holds ids of people. Thread-safe.
+
+    ``table_access_condition``, ``conn`` and ``_get_connection`` are what :mod:`mephisto_tasks.storage.database` asks for.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.table_access_condition = threading.Condition()
+        self.conn: dict[int, sqlite3.Connection] = {}
+        self._path = folder / FILE
+        make_private(self._path)
+        with self._connection() as connection:
+            connection.executescript(_TABLES)
+            columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(visits)")}
+            if "panel_status" not in columns:  # of a version before it
+                connection.execute("ALTER TABLE visits ADD COLUMN panel_status TEXT")
+
+    def _get_connection(self) -> sqlite3.Connection:
+        if 0 not in self.conn:
+            self.conn[0] = sqlite3.connect(self._path, check_same_thread=False, timeout=30)
+        return self.conn[0]
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self.table_access_condition:
+            connection = self._get_connection()
+            try:
+                yield connection
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+
+    # -- visits ---------------------------------------------------------------------------------
+
+    def add(self, task_name: str, arrival: Arrival) -> Visit:
+        """A visit that begins now."""
+        now = time.time()
+        values = (task_name, arrival.door, arrival.worker_name, arrival.study, arrival.session, "", "here", now)
+        with self._connection() as connection:
+            visit_id = connection.execute(
+                "INSERT INTO visits (task_name, door, worker_name, study, session, registration, status, began) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            ).lastrowid
+            assert visit_id is not None
+            registration = f"link-{visit_id}"
+            connection.execute("UPDATE visits SET registration = ? WHERE visit_id = ?", (registration, visit_id))
+        return Visit(visit_id, arrival, registration, "here", now)
+
+    def begin_again(self, visit: Visit) -> Visit:
+        """The same session once more, after it ended without its unit: to Mephisto, a page that it does not know."""
+        registration = f"link-{visit.visit_id}-{secrets.token_hex(4)}"
+        with self._connection() as connection:
+            connection.execute(
+                "UPDATE visits SET status = 'here', ended = NULL, registration = ? WHERE visit_id = ?",
+                (registration, visit.visit_id),
+            )
+        return replace(visit, status="here", ended=None, registration=registration)
+
+    def go_on_as(self, earlier: Visit, now: Visit) -> Visit:
+        """The work of an earlier visit goes on under the session with which its worker came now."""
+        with self._connection() as connection:
+            connection.execute(
+                "UPDATE visits SET registration = ?, agent_id = ?, status = 'here', ended = NULL WHERE visit_id = ?",
+                (earlier.registration, earlier.agent_id, now.visit_id),
+            )
+            connection.execute(
+                "UPDATE visits SET status = 'moved', ended = ?, agent_id = NULL WHERE visit_id = ?",
+                (time.time(), earlier.visit_id),
+            )
+        return replace(now, registration=earlier.registration, agent_id=earlier.agent_id, status="here", ended=None)
+
+    def of_session(self, task_name: str, door: str, session: str) -> Visit | None:
+        """The visit of a session of a panel."""
+        return self._newest("task_name = ? AND door = ? AND session = ?", task_name, door, session)
+
+    def newest_of(self, task_name: str, worker_name: str) -> Visit | None:
+        """The worker's newest visit that did not move to another session."""
+        return self._newest("task_name = ? AND worker_name = ? AND status != 'moved'", task_name, worker_name)
+
+    def of_task(self, task_name: str) -> list[Visit]:
+        """All visits, oldest first."""
+        return self._visits("task_name = ?", task_name)
+
+    def returned_agents(self, agent_ids: list[str]) -> set[str]:
+        """Those of these agents whose visit was given back by another process."""
+        marks = ", ".join("?" * len(agent_ids))
+        with self._connection() as connection:
+            found = connection.execute(
+                f"SELECT agent_id FROM visits WHERE status = 'returned' AND agent_id IN ({marks})", agent_ids
+            )
+            return {str(agent_id) for (agent_id,) in found}
+
+    def _newest(self, where: str, *values: str) -> Visit | None:
+        return next(reversed(self._visits(where, *values)), None)
+
+    def _visits(self, where: str, *values: str) -> list[Visit]:
+        with self._connection() as connection:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM visits WHERE {where} ORDER BY visit_id", values
+            ).fetchall()
+        return [_visit(row) for row in rows]
+
+    def give_agent(self, visit_id: int, agent_id: str) -> None:
+        """The visitor has a unit."""
+        with self._connection() as connection:
+            connection.execute("UPDATE visits SET agent_id = ? WHERE visit_id = ?", (agent_id, visit_id))
+
+    def note_panel_status(self, statuses: Mapping[int, str]) -> None:
+        """What the panel says of these visits."""
+        with self._connection() as connection:
+            connection.executemany(
+                "UPDATE visits SET panel_status = ? WHERE visit_id = ?",
+                [(status, visit_id) for visit_id, status in statuses.items()],
+            )
+
+    def end(self, visit: Visit, outcome: Outcome) -> None:
+        """The visit ended so; one that is complete stays so."""
+        self._end(outcome, "visit_id = ?", str(visit.visit_id))
+
+    def end_of_agent(self, agent_id: str, outcome: Outcome) -> None:
+        """The visit with this unit ended so; one that is complete stays so."""
+        self._end(outcome, "agent_id = ?", agent_id)
+
+    def _end(self, outcome: Outcome, where: str, value: str) -> None:
+        with self._connection() as connection:
+            connection.execute(
+                f"UPDATE visits SET status = ?, ended = ? WHERE {where} AND status != 'complete'",
+                (outcome, time.time(), value),
+            )
+
+    # -- blocks ---------------------------------------------------------------------------------
+
+    def is_blocked(self, worker_id: str) -> bool:
+        with self._connection() as connection:
+            return connection.execute("SELECT 1 FROM blocked WHERE worker_id = ?", (worker_id,)).fetchone() is not None
+
+    def set_blocked(self, worker_id: str, blocked: bool) -> None:
+        statement = "INSERT OR IGNORE INTO blocked VALUES (?)" if blocked else "DELETE FROM blocked WHERE worker_id = ?"
+        with self._connection() as connection:
+            connection.execute(statement, (worker_id,))
+
+
+def _visit(row: tuple[Any, ...]) -> Visit:
+    visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status = row
+    arrival = Arrival(worker_name=worker_name, door=door, study=study, session=session)
+    return Visit(visit_id, arrival, registration, status, began, ended, agent_id, panel_status)
+
+
+def open_datastore(data_dir: Path) -> LinkDatastore | None:
+    """The store of a data directory, for another process than the launch; None where nobody ever came by a link."""
+    folder = data_dir / LINK
+    return LinkDatastore(folder) if (folder / FILE).is_file() else None
+
+
+def sessions(data_dir: Path, task_name: str) -> list[Visit]:
+    """Who came to a task by a link, with which session, and how that ended; oldest first."""
+    store = open_datastore(data_dir)
+    return [] if store is None else store.of_task(task_name)

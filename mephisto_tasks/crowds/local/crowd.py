@@ -1,0 +1,61 @@
+"""This machine: to try things out, and for people at one desk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mephisto_tasks.crowds.base import CrowdWords, Forgotten, Health, Market, Trace, Waiting
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
+from mephisto_tasks.crowds.registry import crowds, register_crowd
+from mephisto_tasks.crowds.signing import SignedIds
+from mephisto_tasks.storage.provider_names import LOCAL
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+class LocalCrowd(Crowd):
+    """Raters of this machine."""
+
+    place, provider_type = "local", LOCAL
+    title = "On this machine"
+    words = CrowdWords(where="on this machine", summary="is this machine, to try things out")
+    is_practice = True
+    market = Market(opens_at_once=True)
+    page_script = Path(__file__).parent / "mock_crowd_source.js"  # Mephisto's shows the raw answers in an alert
+
+    def is_near(self, settings: Mapping[str, Any]) -> bool:
+        return True
+
+    def who_checks(self, settings: Mapping[str, Any]) -> str:
+        site = next((crowd for crowd in crowds() if crowd.checks_rules), None)
+        return "invite only people of whom you know it" if site is None else f"{site.title} does (place={site.place})"
+
+    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+        return LocalLaunch(self, config, data_dir, task_name, waiting_for)
+
+    def health(self, data_dir: Path) -> list[Health]:
+        return [Health(f"Provider {LOCAL}", "ok", self.words.where)]
+
+    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
+        if not person.everywhere:
+            return []
+        return [
+            Trace(data_dir / LOCAL / f"{LOCAL}.db", [("DELETE FROM workers WHERE worker_id = ?", (person.worker_id,))])
+        ]
+
+
+@dataclass
+class LocalLaunch(CrowdLaunch):
+    """The server makes up the names of raters who press Start."""
+
+    @cached_property
+    def signed_ids(self) -> SignedIds | None:
+        return SignedIds(self.data_dir)
+
+
+register_crowd(LocalCrowd())

@@ -1,0 +1,44 @@
+"""Settings of a launch on MTurk, and what is said of its closing: of Amazon's own address alone.
+
+No date is compared with a clock: what the site answers decides. Old studies are read as before, and other sites that speak
+MTurk's protocol are reached by ``AWS_ENDPOINT_URL_MTURK``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
+
+WEEK_S = 7 * 24 * 3600
+CLOSED = "Amazon closed MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link)"
+ENDPOINT_ENV = ("AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL")
+AMAZONS_HOST = re.compile(r"^mturk-requester(?P<sandbox>-sandbox)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com$")
+
+
+class MTurkSettings(BaseModel):
+    """Of both marketplaces."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    requester_name: str = Field(default="", examples=["my_lab"])
+    """The account that launches (MTurk). It is the one that pays; `parlai-humaneval requester add` registers it."""
+    bonus_budget: float = Field(default=0, ge=0)
+    """Dollars set aside for bonuses, shown in the total of a launch (MTurk). It is asked about before anything is
+    spent, so that bonuses surprise nobody."""
+    auto_approval_delay_in_seconds: int = Field(default=WEEK_S, ge=0)
+    """When MTurk approves what nobody has judged. It leaves you time to look at answers, and people are paid even where
+    you forget."""
+
+
+def endpoint_named() -> str:
+    """The address of a site that the environment names; empty: Amazon's own."""
+    return next((os.environ[name] for name in ENDPOINT_ENV if os.environ.get(name)), "")
+
+
+def asks_amazon() -> bool:
+    """Whether requests go to Amazon itself, and to no other site that speaks its protocol."""
+    named = endpoint_named()
+    return not named or AMAZONS_HOST.match(urlsplit(named).hostname or "") is not None

@@ -1,0 +1,10 @@
+"""Types of arrays."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+Objects = NDArray[np.object_]

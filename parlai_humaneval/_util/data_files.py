@@ -1,0 +1,119 @@
+"""Files that people write, read in one way: lines of text, JSON, JSON lines and YAML.
+
+Whatever is wrong with a file, the error has one form: the file with the line or the field, what is wrong there, and what was
+expected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, StringConstraints, ValidationError
+
+from parlai_humaneval._util.errors import HumanevalError, value_problem
+
+M = TypeVar("M", bound=BaseModel)
+Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_FASTEST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class DataError(HumanevalError, ValueError):
+    """A file, or something in it, that cannot be used."""
+
+
+def packaged(name: str) -> Path:
+    """One of the files that come with this project."""
+    return Path(str(files("parlai_humaneval") / "data" / name))
+
+
+def read_text(path: Path, expected: str = "", error: type[HumanevalError] = DataError) -> str:
+    """The text of a file in UTF-8.
+
+    Args:
+        path: the file.
+        expected: what the file is to hold, as an error ends.
+        error: what is raised where the file cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
+    except OSError as problem:
+        raise error(f"cannot be read ({problem.strerror})", where=path, try_=expected) from problem
+    except UnicodeDecodeError as problem:
+        raise error(
+            f"is not text in UTF-8 (byte {problem.start + 1})", where=path, try_="save it as UTF-8"
+        ) from problem
+
+
+def text_lines(text: str) -> list[str]:
+    """Lines as JSONL has them: other characters that Python takes for a line's end may be part of a sentence."""
+    return text.removesuffix("\n").split("\n") if text.strip() else []
+
+
+def read_yaml(
+    path: Path, expected: str = "", error: type[HumanevalError] = DataError, loader: type[yaml.SafeLoader] = _FASTEST
+) -> Any:
+    """What a YAML file holds. Arguments as of :func:`read_text`; ``loader``: a safe one of PyYAML."""
+    text = read_text(path, expected, error)
+    try:
+        return yaml.load(text, loader)
+    except yaml.MarkedYAMLError as problem:
+        what = " ".join(filter(None, (problem.context, problem.problem)))
+        mark = problem.problem_mark or problem.context_mark
+        where = path if mark is None else f"{path}, line {mark.line + 1}"
+        raise error(f"not YAML ({what})", where=where, try_=expected) from problem
+    except yaml.YAMLError as problem:
+        raise error(f"not YAML ({' '.join(str(problem).split())})", where=path, try_=expected) from problem
+
+
+def read_json(path: Path, expected: str = "", error: type[HumanevalError] = DataError) -> Any:
+    """What a JSON file holds. Arguments as of :func:`read_text`."""
+    return parse_json(read_text(path, expected, error), path, expected, error)
+
+
+def parse_json(text: str, where: Path | str, expected: str = "", error: type[HumanevalError] = DataError) -> Any:
+    """The JSON of a text. ``where``: the file that the text is, or the file and line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as problem:
+        place = f"{where}, line {problem.lineno}" if isinstance(where, Path) else where
+        raise error(f"not JSON ({problem.msg})", where=place, try_=expected) from problem
+    except RecursionError as problem:
+        raise error("is nested too deeply to be read", where=where, try_=expected) from problem
+
+
+def validated(
+    model: type[M], data: Any, where: object, expected: str = "", error: type[HumanevalError] = DataError
+) -> M:
+    """``data`` as ``model``, or ``error`` with the first field that is wrong. ``where``: what the data is of."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the top"
+        raise error(value_problem(first), where=f"{where}: at {place}", try_=expected) from problem
+
+
+def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:
+    """Every line of a JSONL file as ``model``; ``what`` is the word for one of them.
+
+    Raises:
+        DataError: an unreadable or empty line, a repeated id, or nothing at all.
+    """
+    found: list[M] = []
+    for number, line in enumerate(text_lines(read_text(path)), start=1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            raise DataError("the line is empty", where=where, try_=f"each line must be one {what}")
+        found.append(validated(model, parse_json(line, where), where))
+    if not found:
+        raise DataError(f"holds no {what}", where=path)
+    repeated = {name for name, count in Counter(map(id_of, found)).items() if count > 1}
+    if repeated:
+        raise DataError(f"these {what} ids stand twice: {', '.join(sorted(repeated))}", where=path)
+    return found

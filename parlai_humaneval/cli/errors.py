@@ -1,0 +1,233 @@
+"""What commands print where something goes wrong: the error, the command it happened in, and what to try."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import IO, Any
+
+import click
+from typing_extensions import Unpack
+
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, Parts, Problem, choose_from, misspelt
+from parlai_humaneval._util.installing import PackageError
+from parlai_humaneval._util.text import printable
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_EXTRA = re.compile(r"^Got unexpected extra arguments? \((.*)\)$", re.DOTALL)
+
+
+class CommandError(HumanevalError, click.ClickException):
+    """An error that ends a command with status 1.
+
+    Attributes:
+        command: what was called, with its program.
+        typed: what was typed after the program, to show it put right.
+    """
+
+    exit_code = 1
+    command = ""
+    typed: Sequence[str] = ()
+
+    def lines(self) -> tuple[str, str, str]:
+        """What is wrong, where, and what to try; the first and the last may have several lines."""
+        context = click.get_current_context(silent=True)
+        command = self.command or (context.command_path if context is not None else "parlai-humaneval")
+        program = command.partition(" ")[0]
+        what = "\n".join(problem.fact for problem in self.problems)
+        advice = [line for problem in self.problems for line in _advice(problem, program, self.typed)]
+        return what.removesuffix("."), command, "\n".join(dict.fromkeys(advice)) or f"{command} --help"
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it on standard error, without codes that a terminal would obey: it may quote a file or a model."""
+        for name, colour, text in zip(("error", "in", "try"), ("red", "cyan", "green"), self.lines(), strict=True):
+            indented = printable(text).replace("\n", "\n" + " " * 7)
+            click.echo(f"{click.style(f'{name:>5}:', fg=colour, bold=True)} {indented}", file=file, err=file is None)
+
+
+class WrongUsage(CommandError):
+    """A command was called wrongly: status 2."""
+
+    exit_code = click.UsageError.exit_code
+
+
+class BadValue(click.BadParameter):
+    """A value that an option or argument does not take; click fills in which one it is, unless ``option`` says so."""
+
+    def __init__(self, what: str, *, option: str | None = None, **parts: Unpack[Parts]) -> None:
+        self.error = HumanevalError(what, **parts)
+        super().__init__(str(self.error), param_hint=option)
+
+
+def _advice(problem: Problem, program: str, typed: Sequence[str]) -> list[str]:
+    """What to try: the command put right, as far as a misspelt name shows how, and what the problem says itself."""
+    if problem.misspelt is None:
+        return list(problem.try_)
+    corrected = _corrected(problem.misspelt, program, typed)
+    return [*corrected, *problem.try_] or [str(problem.misspelt)] * bool(problem.misspelt.nearest)
+
+
+def _corrected(meant: Misspelt, program: str, typed: Sequence[str]) -> list[str]:
+    """The command with each name that may be meant, where the wrong one was typed once; else nothing."""
+    wrong = re.compile(rf"(?<![\w.-]){re.escape(meant.word)}(?![\w.-])")
+    places = [place for place, word in enumerate(typed) if wrong.search(word)]
+    if len(places) != 1:
+        return []
+    commands = []
+    for right in meant.nearest:
+        words = [program, *typed]
+        words[places[0] + 1] = wrong.sub(lambda _, right=right: right, typed[places[0]], count=1)  # type: ignore[misc]
+        commands.append(shlex.join(words))
+    return commands
+
+
+def click_problem(error: click.ClickException) -> Problem:
+    """The problem that an error of click's tells of, in the words of this package."""
+    for kind in type(error).__mro__:
+        if (describe := _OF_CLICK.get(kind)) is not None:
+            return describe(error)
+    return Problem(error.format_message())
+
+
+def _no_such_option(error: Any) -> Problem:
+    known = [] if error.ctx is None else _options(error.ctx.command)
+    return Problem(f"no such option: {error.option_name}", misspelt=misspelt(error.option_name, known))
+
+
+def _missing(error: Any) -> Problem:
+    """click's own message may be wrapped for its usage."""
+    what = f"the {error.param_type or error.param.param_type_name} {_name(error)} is missing"
+    choice = error.param is not None and isinstance(error.param.type, click.Choice)
+    return Problem(what, try_=(f"choose one of: {', '.join(error.param.type.choices)}",) if choice else ())
+
+
+def _bad_option(error: Any) -> Problem:
+    """An option without the value that it takes, or with one that it does not take."""
+    params = [] if error.ctx is None else error.ctx.command.params
+    flag = any(getattr(param, "is_flag", False) for param in params if error.option_name in param.opts)
+    return Problem(f"{error.option_name} {'takes no value' if flag else 'needs a value after it'}")
+
+
+def _bad_value(error: BadValue) -> Problem:
+    return error.error.problems[0].within(_name(error))
+
+
+def _bad_parameter(error: Any) -> Problem:
+    name, taken = _name(error), None if error.param is None else error.param.type
+    if isinstance(taken, click.Choice):
+        given = error.message.removeprefix("invalid choice: ")
+        given = re.split(r"\. \(choose from | is not one of ", given)[0].strip("'")
+        return HumanevalError(f"{name} cannot be '{given}'", **choose_from(given, taken.choices)).problems[0]
+    if isinstance(taken, (click.types.IntParamType, click.types.FloatParamType)):
+        return Problem(f"{name} takes {_numbers(taken)}, not {_given_number(error.message, taken)}")
+    return Problem(error.message.removesuffix("."), where=name)
+
+
+def _given_number(message: str, taken: Any) -> str:
+    """What was typed where a number belongs, in quotes unless it is one; click has it in its message alone."""
+    given = message.partition(" is ")[0].strip("'")
+    try:
+        (int if isinstance(taken, click.types.IntParamType) else float)(given)
+    except ValueError:
+        return f"'{given}'"
+    return given
+
+
+def _numbers(taken: Any) -> str:
+    kind = "a whole number" if isinstance(taken, click.types.IntParamType) else "a number"
+    low, high = getattr(taken, "min", None), getattr(taken, "max", None)
+    if low is None:
+        return kind if high is None else f"{kind} up to {high}"
+    return f"{kind} from {low} up" if high is None else f"{kind} from {low} to {high}"
+
+
+def _usage(error: click.UsageError) -> Problem:
+    message = error.format_message()
+    if (extra := _EXTRA.match(message)) is None:
+        return Problem(message.removesuffix("."))
+    name, equals, value = extra[1].partition("=")
+    option = "" if error.ctx is None or not equals else _option_called(name, error.ctx.command)
+    meant = Misspelt(extra[1], (f"{option}={value}",)) if option else None
+    return Problem(f"nothing takes '{extra[1]}' here", misspelt=meant)
+
+
+_OF_CLICK: Mapping[type[BaseException], Callable[[Any], Problem]] = {
+    click.NoSuchOption: _no_such_option,
+    click.MissingParameter: _missing,
+    click.BadOptionUsage: _bad_option,
+    BadValue: _bad_value,
+    click.BadParameter: _bad_parameter,
+    click.UsageError: _usage,
+}
+
+
+def _name(error: click.BadParameter) -> str:
+    """How the option or argument is typed; of several names the first."""
+    hint = error.param_hint
+    if hint is None:
+        hint = "" if error.param is None else error.param.get_error_hint(error.ctx)
+    first = hint.split(" / ")[0] if isinstance(hint, str) else next(iter(hint))
+    return first.strip("'")
+
+
+def _option_called(name: str, command: click.Command) -> str:
+    """The option for what was typed as a setting, where the command has it; else nothing."""
+    option = f"--{name.replace('_', '-')}"
+    return option if option in _options(command) else ""
+
+
+def _options(command: click.Command) -> list[str]:
+    return [word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)]
+
+
+def command_error(error: HumanevalError | PackageError | click.ClickException) -> CommandError:
+    """The same error as one that ends a command."""
+    if isinstance(error, CommandError):
+        return error
+    if isinstance(error, PackageError):
+        return CommandError(error.what, try_=error.try_)
+    if isinstance(error, HumanevalError):
+        return CommandError(error)
+    kind = WrongUsage if error.exit_code == WrongUsage.exit_code else CommandError
+    return kind(click_problem(error))
+
+
+@contextmanager
+def cli_errors(*foreign: str) -> Iterator[None]:
+    """End a command with what its user can mend: errors of this package, and of the file system.
+
+    Other exceptions keep their traceback. ``foreign``: names of classes of other packages, to import which takes seconds.
+    """
+    try:
+        yield
+    except CommandError:
+        raise
+    except (HumanevalError, PackageError) as error:
+        raise CommandError(_for_options(command_error(error).problems)) from error
+    except OSError as error:
+        if error.filename is not None:
+            raise CommandError(error.strerror or type(error).__name__, where=error.filename) from error
+        if error.errno in NO_ROOM:  # it names no file
+            raise CommandError(error.strerror or "no room is left", try_="make room, and run this again") from error
+        raise
+    except Exception as error:
+        if any(base.__name__ in foreign for base in type(error).__mro__):
+            raise CommandError(error) from error
+        raise
+
+
+def _for_options(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems, with the option of the running command where a setting was typed that only an option can set."""
+    context = click.get_current_context(silent=True)
+    changed = []
+    for problem in problems:
+        meant = problem.misspelt
+        if context is not None and meant is not None and meant.is_setting:
+            option = _option_called(meant.word, context.command)
+            problem = replace(problem, try_=(), misspelt=Misspelt(meant.word, (option,))) if option else problem
+        changed.append(problem)
+    return changed

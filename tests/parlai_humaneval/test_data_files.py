@@ -1,0 +1,75 @@
+"""Whatever is wrong with a file that somebody wrote: the error names the file, the line or field, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from parlai_humaneval._util.data_files import DataError, read_json, read_jsonl, read_text, read_yaml, validated
+from parlai_humaneval._util.errors import HumanevalError
+
+
+class Pet(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    legs: int = 4
+
+
+class PetError(HumanevalError):
+    """What the reader of a room raises."""
+
+
+def pets(path: Path) -> Any:
+    return read_jsonl(path, Pet, "pet", lambda pet: pet.name)
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "where", "what"),
+    [
+        (read_text, None, "", "cannot be read (No such file or directory)"),
+        (read_text, b"caf\xe9", "", "is not text in UTF-8 (byte 4)"),
+        (read_yaml, b"name: Zeb\nlegs: [\n", ", line 3", "not YAML"),
+        (read_yaml, b"a: \x07", "", "not YAML"),
+        (read_json, b'{"name":\n"Zeb",}', ", line 2", "not JSON"),
+        (read_json, b"[" * 100_000, "", "is nested too deeply"),
+        (pets, b'{"name": "Zeb"}\n{"name": "Quince"', ", line 2", "not JSON"),
+        (pets, b'{"name": "Zeb"}\n\n{"name": "Quince"}', ", line 2", "the line is empty"),
+        (pets, b'{"name": "Zeb", "legs": "many"}', ", line 1: at legs", "must be a whole number, not 'many'"),
+        (pets, b'{"nam": "Zeb"}', ", line 1: at name", "is missing"),
+        (pets, b'{"name": "Zeb"}\n{"name": "Zeb"}', "", "these pet ids stand twice: Zeb"),
+        (pets, b"", "", "holds no pet"),
+    ],
+)
+def test_an_error_names_the_file_and_the_place(
+    tmp_path: Path, read: Callable[[Path], Any], content: bytes | None, where: str, what: str
+) -> None:
+    path = tmp_path / "pets"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError) as raised:
+        read(path)
+    assert raised.value.where == f"{path}{where}"
+    assert what in raised.value.what
+
+
+def test_a_room_raises_its_error_with_what_it_expects(tmp_path: Path) -> None:
+    path = tmp_path / "pets.yaml"
+    for use in (
+        lambda: read_yaml(path, "name a file of pets", PetError),
+        lambda: validated(Pet, 3, path, "name a file of pets", PetError),
+    ):
+        with pytest.raises(PetError) as raised:
+            use()
+        assert raised.value.try_ == ("name a file of pets",)
+
+
+def test_a_mark_of_byte_order_and_odd_ends_of_lines_are_text(tmp_path: Path) -> None:
+    """Editors put the first in front; Python, and not JSON, takes the second for the end of a line."""
+    path = tmp_path / "pets.jsonl"
+    path.write_text('\ufeff{"name": "Zeb\u2028Quince"}\n', encoding="utf-8")
+    assert [pet.name for pet in pets(path)] == ["Zeb\u2028Quince"]

@@ -1,0 +1,127 @@
+"""Errors with what is wrong, where, and what to try: how they read, how they travel, and that none hides its advice."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ValidationError, field_validator
+
+from parlai_humaneval._util.errors import (
+    HumanevalError,
+    InvalidValue,
+    Misspelt,
+    Problem,
+    choose_from,
+    misspelt,
+    value_problem,
+)
+from parlai_humaneval.tables.columns import TableError
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (HumanevalError("no room is left"), "no room is left"),
+        (HumanevalError("is empty", where="a.csv", try_="expected names"), "a.csv: is empty; expected names"),
+        (HumanevalError("a", try_=("run b", "or run c")), "a; run b; or run c"),
+        (HumanevalError("is it misspelt?", try_="see the list"), "is it misspelt? See the list"),
+        (HumanevalError("is it there?", try_="--zoo names it"), "is it there? --zoo names it"),
+        (HumanevalError("no x", **choose_from("x", ["y"])), "no x; choose one of: y"),
+        (HumanevalError("no ab", **choose_from("ab", ["abc"])), "no ab. Did you mean abc? Choose one of: abc"),
+        (HumanevalError("no x", misspelt=Misspelt("x", ("a", "b"), is_setting=True)), "no x. Did you mean a=… or b=…?"),
+        (HumanevalError([Problem("a"), Problem("b", "c")]), "a\nc: b"),
+    ],
+)
+def test_an_error_reads_as_a_sentence(error: HumanevalError, sentence: str) -> None:
+    assert str(error) == sentence
+
+
+def test_an_error_is_made_of_another_and_says_where_from_farther_away() -> None:
+    error = HumanevalError("is 0", where="gap", try_="give 1")
+    outer = InvalidValue(error, where="x.yaml", try_="or leave it out")
+    assert (outer.what, outer.where, outer.try_) == ("is 0", "x.yaml: gap", ("give 1", "or leave it out"))
+    assert InvalidValue(KeyError("a")).what == "'a'"
+
+
+def test_errors_travel_between_processes_with_their_parts() -> None:
+    error = TableError("empty", [3], where="a.csv", try_="fill it")
+    there = pickle.loads(pickle.dumps(error))
+    assert (there.problems, there.rows, str(there)) == (error.problems, (3,), str(error))
+
+
+def test_the_likeliest_names_come_first() -> None:
+    assert misspelt("modls", ["models", "model", "turns"], most=2) == Misspelt("modls", ("models", "model"))
+    assert misspelt("pw-turn", ["pw_turn"], spelled="pw_turn") == Misspelt("pw-turn", ("pw_turn",))
+    assert misspelt("zzz", ["models"]) is None
+
+
+def test_pydantic_hands_on_the_parts_of_an_error() -> None:
+    class Settings(BaseModel):
+        gap: float
+
+        @field_validator("gap")
+        @classmethod
+        def _positive(cls, gap: float) -> float:
+            raise InvalidValue(f"{gap:g} is no gap", try_="give 0.1")
+
+    with pytest.raises(ValidationError) as refused:
+        Settings(gap=0)
+    assert value_problem(refused.value.errors()[0]) == Problem("0 is no gap", try_=("give 0.1",))
+
+
+ROOT = Path(__file__).parents[2]
+HIDDEN = re.compile(r"; (?=[a-z`{-])|(?<![.…A-Z])(?<!al)\. (?=[A-Z`{])|\bdid you mean|(?<![.…])\.$", re.IGNORECASE)
+"""A second clause or sentence, in which advice would stand; or a full stop."""
+
+
+def test_no_error_hides_its_advice() -> None:
+    """What is wrong is one clause: what to do, and what may have been meant, are parts of their own."""
+    trees = [
+        (path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8")))
+        for package in ("parlai_humaneval", "mephisto_tasks")
+        for path in sorted((ROOT / package).rglob("*.py"))
+    ]
+    names = _subclasses([tree for _, tree in trees], {"HumanevalError", "Problem", "BadValue"})
+    hidden = [
+        f"{path}:{call.lineno}: {text}"
+        for path, tree in trees
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and call.args and _name(call.func) in names
+        if HIDDEN.search(text := _text(call.args[0]))
+    ]
+    assert hidden == [], "\n".join(hidden)
+
+
+def test_commands_raise_errors_with_parts() -> None:
+    """click's own classes have a sentence only."""
+    plain = [
+        f"{path}:{number}"
+        for package in ("parlai_humaneval", "mephisto_tasks")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(r"raise click\.(ClickException|UsageError|BadParameter)|\bctx\.fail\(", line)
+    ]
+    assert plain == []
+
+
+def _subclasses(trees: list[ast.Module], names: set[str]) -> set[str]:
+    """The names of these classes, and of all that derive from them."""
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    while more := {node.name for node in classes if names & set(map(_name, node.bases))} - names:
+        names = names | more
+    return names
+
+
+def _name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def _text(node: ast.expr) -> str:
+    """A text that is written out, with {} for what stands in braces; of anything else nothing."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

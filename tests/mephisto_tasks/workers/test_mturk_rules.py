@@ -136,7 +136,7 @@ def test_a_qualification_that_does_not_exist_stops_the_launch_before_anything_is
     with (
         pytest.raises(
             ConfigError,
-            match=r"workers.qualifications: your MTurk account has no qualification 'trained'; it has: none",
+            match=r"workers.qualifications: your MTurk account has no qualification 'trained'",
         ),
         launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir, agree=agree),
     ):

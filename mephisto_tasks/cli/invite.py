@@ -22,8 +22,10 @@ from rich.cells import cell_len, set_cell_size
 
 from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
 from parlai_humaneval._util.csv_cells import guarded
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.invitations.invitees import Person
@@ -184,7 +186,7 @@ def duration(value: str) -> float:
     match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", value.strip().lower())
     seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
     if not 0 < seconds <= _LONGEST_S:
-        raise click.BadParameter(f"{value!r} is no time: 90m, 36h, 14d or 2w are, up to ten years")
+        raise BadValue(f"{value!r} is no time: 90m, 36h, 14d or 2w are, up to ten years")
     return seconds
 
 
@@ -229,9 +231,9 @@ def invite(
     launched with place=link; links may be made before that, with --url.
     """
     if sum([names is not None, for_class, only_list, bool(revoke)]) != 1:
-        raise click.UsageError("choose one of --names, --open, --list and --revoke")
+        raise WrongUsage("choose one of --names, --open, --list and --revoke")
     if for_class != (limit is not None):
-        raise click.UsageError("--open and --limit N go together: a link for at most N people")
+        raise WrongUsage("--open and --limit N go together: a link for at most N people")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.crowds.invitations.entry import worker_namer
@@ -258,9 +260,9 @@ def invite(
         file, codes_folder = _out(names, out), None if qr is None else Path(qr)
         if file is not None:
             if file.exists() and not force:
-                raise click.ClickException(f"{file} is there already; --force replaces it, --out names another file")
+                raise CommandError(f"{file} is there already", try_="--force replaces it, --out names another file")
             if not file.absolute().parent.is_dir():
-                raise click.ClickException(f"{file.absolute().parent}: there is no such folder")
+                raise CommandError("there is no such folder", where=f"{file.absolute().parent}")
         if codes_folder is not None:
             codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if limit is None:
@@ -302,9 +304,9 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
     running = running_url(data_dir, task_name)
     if running is None:
         raise InvitationError(
-            f"task {task_name!r} is not launched from {data_dir} now, so that its address is not known. Launch it (with "
-            "place=link) and invite then, or name the address: --url https://study.example.org."
-            + _meant(task_name, _launched_tasks(data_dir))
+            f"task {task_name!r} is not launched from {data_dir} now, so that its address is not known",
+            misspelt=misspelt(task_name, _launched_tasks(data_dir)),
+            try_="launch it (with place=link) and invite then, or name the address: --url https://study.example.org",
         )
     _check_place(data_dir, task_name)
     if not opens_elsewhere(running):
@@ -335,8 +337,8 @@ def _check_place(data_dir: Path, task_name: str) -> None:
     provider = provider_of(data_dir, task_name)
     if provider is None or not crowd_of(provider).takes_invitations:
         raise InvitationError(
-            f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation. Launch "
-            "it with place=link."
+            f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation",
+            try_="launch it with place=link",
         )
 
 
@@ -348,7 +350,7 @@ def people_of(names: str | None, class_name: str) -> list[Person]:
         return read_people(Path(names))
     group = Person(class_name.strip())
     if trouble := trouble_of(group):
-        raise click.UsageError(f"--name {trouble}" if group.name else "--name is empty")
+        raise WrongUsage(f"--name {trouble}" if group.name else "--name is empty")
     return [group]
 
 

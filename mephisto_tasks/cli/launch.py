@@ -30,8 +30,10 @@ from mephisto_tasks.cli.options import (
     task_options,
     waiting_for,
 )
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say_json
-from parlai_humaneval._util.text import nearest, on_one_line
+from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import sentence
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -170,7 +172,7 @@ def launch(
     Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """
     if as_json and not (only_total or list_settings):
-        raise click.UsageError("--json goes with --total or --list-settings: add one of them, or leave --json out")
+        raise WrongUsage("--json goes with --total or --list-settings", try_="add one of them, or leave --json out")
     with clear_errors():
         if list_settings:
             _check_order(task)
@@ -200,8 +202,8 @@ def launch(
         crowd = crowd_in(config)
         if only_total and not crowd.market.lists_units:
             known = [f"place={each.place}" for each in crowds() if each.market.lists_units]
-            raise click.UsageError(
-                f"--total tells what a launch costs where a crowd's site is paid: add {' or '.join(known)}"
+            raise WrongUsage(
+                "--total tells what a launch costs where a crowd's site is paid", try_=f"add {' or '.join(known)}"
             )
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
         if directory.is_dir() and is_alive(directory, task_name) and not only_total:
@@ -252,7 +254,7 @@ def asker(yes: bool) -> Agree:
             return
         print_total(total)
         if total.refusal is not None:
-            raise click.ClickException(total.refusal)
+            raise CommandError(total.refusal)
         must_agree(
             yes,
             why=f"this spends real money, up to {total.money(total.total)}, and ",
@@ -281,21 +283,22 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     """``conf=NAME`` and the hydra overrides."""
     confs = [setting.partition("=")[2] for setting in settings if setting.startswith("conf=")]
     if len(confs) > 1:
-        raise click.UsageError("conf= stands more than once: leave all but one of them out")
+        raise WrongUsage("conf= stands more than once", try_="leave all but one of them out")
     if torn := _torn_apart(settings):
-        raise click.UsageError(f"{' '.join(torn)} came in {len(torn)} pieces; put it into quotes: '{' '.join(torn)}'")
+        raise WrongUsage(f"{' '.join(torn)} came in {len(torn)} pieces", try_=f"put it into quotes: '{' '.join(torn)}'")
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
-        raise click.UsageError(f"{wrong[0]!r} is not a setting; write NAME=VALUE, or conf=NAME")
+        raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
     return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
 
 
 def _check_order(task: str) -> None:
     """Raises UsageError where a setting stands in the place of the technique whose settings are to be listed."""
     known = techniques()
-    if task not in known and nearest(task.replace("-", "_"), known, cutoff=_ALIKE) is None:
-        raise click.UsageError(
-            f"{task!r} stands where a technique belongs; name one first: {PROGRAM} launch pw_turn --list-settings {task}"
+    if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
+        raise WrongUsage(
+            f"{task!r} stands where a technique belongs",
+            try_=f"name one first: {PROGRAM} launch pw_turn --list-settings {task}",
         )
 
 

@@ -20,8 +20,9 @@ import click
 from rich.text import Text
 
 from mephisto_tasks.config.names import name_of, short_name
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import PlainConsole, yielding
-from parlai_humaneval._util.text import nearest, on_one_line
+from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage, cli_errors
 from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.techniques.registry import Engine, techniques
@@ -68,10 +69,12 @@ def about_crowds(text: str) -> str:
     """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``."""
     if "{" not in text:
         return text
-    from mephisto_tasks.crowds.registry import crowds, places_in_words
+    with clear_errors():  # a plug-in may not load
+        from mephisto_tasks.crowds.registry import crowds, places_in_words
 
+        places = places_in_words()
     said = {
-        "{places}": places_in_words(),
+        "{places}": places,
         "{closed}": " ".join(dict.fromkeys(f"{status}." for crowd in crowds() if (status := crowd.status()))),
         "{example}": next((crowd.example for crowd in crowds() if crowd.example), ""),
     }
@@ -97,7 +100,7 @@ class TechniqueCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if nearest(error.option_name, (option for parameter in self.params for option in parameter.opts)) is None:
+            if misspelt(error.option_name, (option for parameter in self.params for option in parameter.opts)) is None:
                 setting = error.option_name.lstrip("-").replace("-", "_")
                 raise WrongUsage(
                     f"no such option: {error.option_name}", try_=f"write a setting without dashes: {setting}=…"

@@ -21,6 +21,7 @@ from mephisto_tasks.cli.options import (
 )
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def dollars(value: str) -> Decimal:
     try:
         amount = Decimal(value)
     except InvalidOperation as error:
-        raise click.BadParameter(f"{value!r} is no amount of dollars; write 8 or 8.50") from error
+        raise BadValue(f"{value!r} is no amount of dollars", try_="write 8 or 8.50") from error
     if not amount.is_finite() or not 0 <= amount <= 1000 or amount != round(amount, 2):
-        raise click.BadParameter(f"{value} is not between 0 and 1000 dollars, in whole cents")
+        raise BadValue(f"{value} is not between 0 and 1000 dollars, in whole cents")
     return amount
 
 
@@ -128,9 +129,9 @@ def pay(
     after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
     """
     if sending + auditing + bool(settled) + bool(by_hand) > 1:
-        raise click.UsageError("choose one of --send, --settled, --by-hand and --audit")
+        raise WrongUsage("choose one of --send, --settled, --by-hand and --audit")
     if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no folder {Path(csv_file).parent}", param_hint="--csv")
+        raise BadValue(f"there is no folder {Path(csv_file).parent}", option="--csv")
     directory = data_dir_of(data_dir)
     refused = False
     with clear_errors():
@@ -191,7 +192,7 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
         show(books)
     if books.to_send and not yes:
         if not sys.stdin.isatty():
-            raise click.ClickException("nothing was sent: nobody can be asked here. Look at the table, and add --yes")
+            raise CommandError("nothing was sent: nobody can be asked here", try_="look at the table, and add --yes")
         click.confirm(f"Send {total_in_words(books, books.to_send)}?", abort=True, err=True)
     _send(data_dir, books)
     payments = Ledger(data_dir, books.task_name).payments()

@@ -21,6 +21,7 @@ from mephisto_tasks.cli.options import (
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.base import AccountCheck, Accounts
@@ -77,7 +78,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
         keys: tuple[str, str] | None = None
         if access_key_id or accounts.needs_keys(name):
             if not sys.stdin.isatty() and not access_key_id:
-                raise click.ClickException(accounts.no_keys.format(name=name))
+                raise CommandError(accounts.no_keys.format(name=name), try_=accounts.keys_advice)
             first, second = accounts.key_words
             key_id = access_key_id or click.prompt(first)
             keys = (key_id.strip(), click.prompt(second, hide_input=True).strip())
@@ -139,7 +140,7 @@ def check(name: str | None, data_dir: str | None, as_json: bool) -> None:
             click.echo(in_words(each))
     if not checks:
         who = "requester with an account" if name is None else f"requester {name!r} with an account"
-        raise click.ClickException(f"there is no {who} in {directory}; see `parlai-humaneval requester add --help`")
+        raise CommandError(f"there is no {who} in {directory}", try_="see `parlai-humaneval requester add --help`")
     sys.exit(1 if any(each.wrong for each in checks) else 0)
 
 
@@ -159,6 +160,7 @@ def expire(task_name: str, data_dir: str | None) -> None:
     The next launch of the task does the same. Workers who have a unit may finish it.
     """
     with clear_errors():
+        from mephisto_tasks.crowds.registry import crowds
         from mephisto_tasks.storage.locks import task_lock
         from mephisto_tasks.storage.results import database_file
 
@@ -167,4 +169,6 @@ def expire(task_name: str, data_dir: str | None) -> None:
         # A launch takes its units off itself.
         with waiting_for("Asking the crowds' sites…"), task_lock(directory, task_name):
             count = sum(accounts.take_off(directory, task_name) for accounts in _places().values())
-    click.echo(f"{count} unit(s) of {task_name!r} were on the market, and were taken off.")
+        words = {crowd.words.unit for crowd in crowds() if crowd.accounts() is not None}
+        unit = words.pop() if len(words) == 1 else "unit"
+    click.echo(f"{count} {unit}(s) of {task_name!r} were on the market, and were taken off.")

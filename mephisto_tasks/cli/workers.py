@@ -31,6 +31,7 @@ from mephisto_tasks.cli.options import (
 )
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.cli.options import SuggestingGroup
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Block
     from mephisto_tasks.workers.blocks import Lifted
     from mephisto_tasks.workers.lists import SiteBlocks
-    from mephisto_tasks.workers.profiles import TaskOfWorker, WorkerLine, WorkerPage
+    from mephisto_tasks.workers.profiles import WorkerLine, WorkerProfile, WorkerTask
     from mephisto_tasks.workers.roster import KnownWorker
 
 
@@ -105,7 +106,7 @@ def unblock(
     Workers are named by their pseudonyms, as in reports and exports.
     """
     if bool(workers) + everybody + only_list > 1:
-        raise click.UsageError("choose one of --list, --worker and --all")
+        raise WrongUsage("choose one of --list, --worker and --all")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.workers import blocks as blocking
@@ -215,9 +216,9 @@ all_tasks_option = click.option(
 def list_(task_name: str | None, data_dir: str | None, as_json: bool) -> None:
     """Everybody who took part: units done, practice, blocks, notes, and when they were last seen."""
     with clear_errors():
-        from mephisto_tasks.workers.profiles import roll
+        from mephisto_tasks.workers.profiles import list_workers
 
-        lines = roll(data_dir_of(data_dir), task_name, read_with_progress)
+        lines = list_workers(data_dir_of(data_dir), task_name, read_with_progress)
     if as_json:
         say_json([line.model_dump() for line in lines])
     else:
@@ -235,9 +236,9 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None
     """All that is known of a worker: their studies, units, times, failed checks, blocks, and notes."""
     directory = data_dir_of(data_dir)
     with clear_errors():
-        from mephisto_tasks.workers.profiles import worker_page
+        from mephisto_tasks.workers.profiles import profile_of
 
-        pages = [worker_page(directory, known, read_with_progress) for known in chosen(directory, pseudonyms, ids)]
+        pages = [profile_of(directory, known, read_with_progress) for known in chosen(directory, pseudonyms, ids)]
     if as_json:
         say_json([page.model_dump(mode="json") for page in pages])
         return
@@ -273,9 +274,9 @@ def block(
     """Turn workers away, in one study or in all; a running launch does so from now on. Who is inside may finish."""
     must_be_one(task_name, all_tasks)
     if everywhere and not all_tasks:
-        raise click.UsageError("--everywhere goes with --all-tasks")
+        raise WrongUsage("--everywhere goes with --all-tasks")
     if not reason.strip():
-        raise click.UsageError("--reason is empty: say in a sentence why")
+        raise WrongUsage("--reason is empty", try_="say in a sentence why")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.workers.blocks import block_by_hand
@@ -312,7 +313,7 @@ def unblock_worker(
     """Let workers in again; a running launch does so at once."""
     must_be_one(task_name, all_tasks)
     if everywhere and not all_tasks:
-        raise click.UsageError("--everywhere goes with --all-tasks")
+        raise WrongUsage("--everywhere goes with --all-tasks")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.workers import blocks as blocking
@@ -346,7 +347,7 @@ def unblock_worker(
 def note(pseudonym: str, text: str, data_dir: str | None) -> None:
     """Write a note on a worker; `workers show` prints it. Write nothing in it that tells who they are."""
     if not text.strip():
-        raise click.UsageError("the note is empty")
+        raise WrongUsage("the note is empty")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.storage.logs import NOTES, Note
@@ -421,7 +422,7 @@ def blocks_of_site(provider: str) -> SiteBlocks | None:
 
 def must_be_one(task_name: str | None, all_tasks: bool) -> None:
     if (task_name is None) != all_tasks:
-        raise click.UsageError("say where: --task-name NAME, or --all-tasks")
+        raise WrongUsage("say where: --task-name NAME, or --all-tasks")
 
 
 def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) -> list[KnownWorker]:
@@ -433,7 +434,7 @@ def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) ->
     from mephisto_tasks.workers.roster import by_worker_id, known_workers, named
 
     if not pseudonyms and not ids:
-        raise click.UsageError("name a worker: their pseudonym, or --worker-id ID")
+        raise WrongUsage("name a worker: their pseudonym, or --worker-id ID")
     everybody = known_workers(data_dir)
     by_id = [known.pseudonym for one in ids for known in by_worker_id(everybody.values(), one)]
     return named(everybody, [*pseudonyms, *by_id])
@@ -473,7 +474,7 @@ def print_lines(lines: list[WorkerLine]) -> None:
     )
 
 
-def print_page(page: WorkerPage) -> None:
+def print_page(page: WorkerProfile) -> None:
     """Everything of one worker, a paragraph a study."""
     out = console()
     kind = " (simulated: a program)" if page.simulated else ""
@@ -489,7 +490,7 @@ def print_page(page: WorkerPage) -> None:
         out.print("has done nothing yet")
 
 
-def print_task(task: TaskOfWorker) -> None:
+def print_task(task: WorkerTask) -> None:
     """A line a unit, then what was wrong."""
     out = console()
     tries = f"{task.practice_tries} {'try' if task.practice_tries == 1 else 'tries'}"

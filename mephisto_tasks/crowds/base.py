@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from mephisto_tasks.admission.exits import NoSite, Site
+from mephisto_tasks.admission.visits import NoSite, Site
 from mephisto_tasks.payments.quote import Quote
 from mephisto_tasks.storage.crowd_errors import CrowdError, NotYetKnown
 from mephisto_tasks.workers.lists import SiteBlocks
@@ -107,12 +107,14 @@ class AccountCheck:
 class Accounts(Protocol):
     """Accounts at a crowd's site in whose name it is asked.
 
-    ``key_words``: what the two keys are called. ``no_keys``: what to do where there are none, with ``{name}``.
+    ``key_words``: what the two keys are called. ``no_keys``: that there are none, with ``{name}``, and
+    ``keys_advice`` what to do.
     ``only_here``: a remark where the keys are the environment's.
     """
 
     key_words: tuple[str, str]
     no_keys: str
+    keys_advice: str
     only_here: str
 
     def has_keys(self, name: str) -> bool:

@@ -37,7 +37,6 @@ class FilePayer:
     """Writes a list for whoever pays by hand."""
 
     witness = "the files in its folder (nobody else knows what became of them)"
-    is_real = True
 
     def __init__(
         self,
@@ -84,8 +83,9 @@ class FilePayer:
         strange = [name for name in there if name not in self._known]
         if payments and strange:
             raise PayError(
-                f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written. Put back the "
-                "ledger that it was written with (ledger.db), or, if nobody was paid by that file, move it away"
+                f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written",
+                try_="put back the ledger that it was written with (ledger.db), or, if nobody was paid by that file, "
+                "move it away",
             )
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:

@@ -77,8 +77,8 @@ def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
                 db.update_unit(unit, status=ACCEPTED)
     except (sqlite3.OperationalError, ResultsError) as error:
         raise PayError(
-            f"what was sent stands in the ledger, but Mephisto's database could not be told ({error}). Run this again: "
-            "nothing is sent twice"
+            f"what was sent stands in the ledger, but Mephisto's database could not be told ({error})",
+            try_="run this again: nothing is sent twice",
         ) from error
 
 
@@ -98,12 +98,8 @@ def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payme
         if not remaining and not of_files:
             claimed = {one.worker for one in books.payments if one.state == "written"}
             known = ", ".join(sorted({one.worker for one in books.remaining} | claimed))
-            others = (
-                f"Something does to: {known}"
-                if known
-                else "Nor does anything to anybody else: there is nothing to note"
-            )
-            raise PayError(f"nothing remains to be paid to {worker}. {others}")
+            others = f", only to {known}" if known else ", nor to anybody else: there is nothing to note"
+            raise PayError(f"nothing remains to be paid to {worker}{others}")
         written += of_files
         settled += [
             one.owed.payment(account.payer.account, "bonus", "", one.amount)

@@ -58,8 +58,8 @@ class LinkSigner:
         key = create_once(self.key_file, secrets.token_bytes(KEY_BYTES))
         if len(key) != KEY_BYTES:
             raise DamagedKey(
-                f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES}). Put the right file back; or remove "
-                f"it, and {self._without_it}."
+                f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES})",
+                try_=f"put the right file back; or remove it, and {self._without_it}",
             )
         return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
 

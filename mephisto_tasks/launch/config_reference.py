@@ -150,7 +150,7 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
 def _with_choices(setting: Setting) -> Setting:
     known = choices(setting.name)
     other = next(word for word in known if word != setting.default)
-    more = f" {places_in_words()}." if setting.name == "place" else ""
+    more = f" Places: {places_in_words()}." if setting.name == "place" else ""
     return setting.model_copy(
         update={
             "allowed": f"one of: {', '.join(known)}",

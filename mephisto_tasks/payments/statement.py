@@ -106,12 +106,10 @@ class Books:
                 written[payment.worker] += payment.amount
         return [_line(worker, dues, paid[worker], written[worker]) for worker, dues in lines.items()]
 
-    @property
-    def in_sandbox(self) -> tuple[Decimal, Decimal]:
-        """Of what people are owed, and of what the ledger says was paid: what is at sites for trials, and no real money."""
-        trials = {account.payer.account.partition(":")[0] for account in self.accounts if not account.payer.is_real}
-        owed = [one.amount for one in self.dues if one.work.provider in trials and not one.work.simulated]
-        paid = [one.amount for one in self.payments if one.state in PAID and one.account.partition(":")[0] in trials]
+    def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:
+        """Of what people are owed, and of what the ledger says was paid: what these providers' sites are for."""
+        owed = [one.amount for one in self.dues if one.work.provider in providers and not one.work.simulated]
+        paid = [one.amount for one in self.payments if one.state in PAID and one.account.partition(":")[0] in providers]
         return sum(owed, NOTHING), sum(paid, NOTHING)
 
     @property

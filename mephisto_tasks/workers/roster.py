@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
@@ -68,11 +68,11 @@ def named(workers: dict[str, KnownWorker], given: Iterable[str]) -> list[KnownWo
     given = list(dict.fromkeys(map(clean_label, given)))
     for name in given:
         if name not in workers:
-            near = difflib.get_close_matches(name, workers, n=1, cutoff=0.8)
-            meant = f"did you mean {near[0]}? " if near else ""
             raise UnknownWorker(
-                f"{name}: no worker of this data directory has this pseudonym; {meant}`parlai-humaneval workers list` shows "
-                "all, and --worker-id finds the pseudonym of an id"
+                "no worker of this data directory has this pseudonym",
+                where=name,
+                try_="`parlai-humaneval workers list` shows all, and --worker-id finds the pseudonym of an id",
+                misspelt=misspelt(name, workers, cutoff=0.8),
             )
     return [workers[name] for name in given]
 

@@ -1,17 +1,13 @@
-"""Text that a model, a rater, a browser, a server or a file says, fit for a terminal and for a log.
+"""Text that a model, a rater, a browser, a server or a file says, fit for a terminal and a log; and names in one spelling.
 
-Such text is data: nothing in it may be a code that a terminal obeys, or turn the letters around it.
-
-Which name was meant by a misspelt one.
-
-Ids and names as people type and paste them, in one spelling.
+Such text is data: nothing in it may be a code that a terminal obeys, or turn the letters around it. Ids and names are
+cleaned as people type and paste them; which columns of tables hold such names is for ``tables.labels`` to say.
 """
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 INSTEAD = "�"
 """Stands where something was taken out."""
@@ -37,25 +33,6 @@ def on_one_line(text: str, most: int) -> str:
     """The text without line breaks and codes that a terminal would obey; cut to ``most`` letters."""
     cut = text if len(text) <= most else text[:most] + "…"
     return "".join(letter if letter.isprintable() else INSTEAD for letter in " ".join(cut.split()))
-
-
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most like this one, if one is like it."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
-    return near[0] if near else None
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """What follows after a name in quotes that there is not: a question, or nothing."""
-    near = nearest(name, known)
-    return "" if near is None else f". Did you mean {near}?"
-
-
-def choose_of(name: str, known: Iterable[str]) -> str:
-    """What follows after a name in quotes that there is not: the nearest one, and all that there are."""
-    words = list(known)
-    meant = suggestion(name, words)
-    return f"{meant} Choose one of: {', '.join(words)}" if meant else f"; choose one of: {', '.join(words)}"
 
 
 UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})

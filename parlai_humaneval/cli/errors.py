@@ -30,14 +30,16 @@ class CommandError(HumanevalError, click.ClickException):
     """
 
     exit_code = 1
-    command = ""
-    typed: Sequence[str] = ()
+
+    def __init__(self, *args: Any, **parts: Any) -> None:
+        super().__init__(*args, **parts)
+        context = click.get_current_context(silent=True)  # it is gone when the error is shown
+        self.command = context.command_path if context is not None else "parlai-humaneval"
+        self.typed: Sequence[str] = ()
 
     def lines(self) -> tuple[str, str, str]:
         """What is wrong, where, and what to try; the first and the last may have several lines."""
-        context = click.get_current_context(silent=True)
-        command = self.command or (context.command_path if context is not None else "parlai-humaneval")
-        program = command.partition(" ")[0]
+        command, program = self.command, self.command.partition(" ")[0]
         what = "\n".join(problem.fact for problem in self.problems)
         advice = [line for problem in self.problems for line in _advice(problem, program, self.typed)]
         return what.removesuffix("."), command, "\n".join(dict.fromkeys(advice)) or f"{command} --help"

@@ -49,7 +49,9 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
     where = f"{chat.unit.where}, task_description"
     first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
     if first == second:
-        raise UnreadableUnit(f"{where}: both models are named {first!r}; a model has no winner alone. Rename one.")
+        raise UnreadableUnit(
+            f"both models are named {first!r}, so that neither can win", where=where, try_="rename one"
+        )
     models = first, second
     question = unit.question or _question(chat)
     metric = plan.metric or metric_of(question)

@@ -75,7 +75,7 @@ def test_a_name_with_several_meanings_lists_them() -> None:
         ("pw_turn", ["panel=sona"], "add place=link, or leave it out"),
         ("pw_turn", ["models=a,b"], "put it into brackets, and quote it: 'models=[a,b]'"),
         ("pw_turn", ["task_reward=lots"], "task_reward=lots: a number is expected"),
-        ("pw_turn", ["embedded=perhaps"], "embedded is true or false, not 'perhaps': write embedded=true"),
+        ("pw_turn", ["embedded=perhaps"], "embedded is true or false, not 'perhaps'; write embedded=true"),
         ("pw_turn", ["task_reward=-1"], "task_reward: must be 0.0 or more, not -1.0"),
         ("pw_turn", ["task_name="], "task_name: must not be empty"),
         ("pw_turn", ["embedded=true", "models=[a,b]"], "leave one of them out"),
@@ -167,4 +167,4 @@ def test_settings_are_shown_by_topic_alone_and_for_programs() -> None:
         "replies.appearance",
     }
     wrong = CliRunner().invoke(launch, ["pw_turn", "--list-settings", "turnss"])
-    assert (wrong.exit_code, "Did you mean turns?" in wrong.output) == (1, True)
+    assert (wrong.exit_code, "Did you mean turns=…?" in wrong.output) == (1, True)

@@ -14,7 +14,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import on_one_line
 
 NAME, EMAIL = "name", "email"
-EXPECTED = "the first line is to be a header with the column “name”, and perhaps “email” (name,email)"
+EXPECTED = "make the first line a header with the column “name”, and perhaps “email” (name,email)"
 _JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))
 """They show nothing, and belong into Persian and Indian names, and into some emoji."""
 _AT_ENDS = " \t\ufeff\u200b\u200e\u200f\u2060"
@@ -74,7 +74,7 @@ def read_people(path: Path) -> list[Person]:
         lines = "".join(f"\n  {trouble}" for trouble in troubles[:MOST_TOLD])
         raise NamesError(f"nobody is invited until these lines are right:{lines}{more}", where=path)
     if not people:
-        raise NamesError("holds no names; below the header, each line names one person", where=path)
+        raise NamesError("holds no names", where=path, try_="name one person in each line below the header")
     return [person for _, person in people.values()]
 
 
@@ -113,12 +113,13 @@ def _text(path: Path) -> str:
 def _columns(path: Path, header: list[str]) -> dict[str, int]:
     names = [normalised(cell).replace("e-mail", EMAIL) for cell in header]
     if not names:
-        raise NamesError(f"is empty; {EXPECTED}", where=path)
+        raise NamesError("is empty", where=path, try_=EXPECTED)
     for name in (NAME, EMAIL):
         if names.count(name) > 1:
             raise NamesError(f"{path}, line 1: the column “{name}” stands twice", try_="keep one of them")
     if NAME not in names:
-        raise NamesError(f"{path}, line 1: has no column “name”, but {_shown(', '.join(header))}; {EXPECTED}")
+        what = f"has no column “name”, but {_shown(', '.join(header))}"
+        raise NamesError(what, where=f"{path}, line 1", try_=EXPECTED)
     return {name: names.index(name) for name in (NAME, EMAIL) if name in names}
 
 

@@ -36,7 +36,9 @@ def endpoint(provider: str) -> str:
     address = endpoint_named() or (SANDBOX_ENDPOINT if provider == SANDBOX else LIVE_ENDPOINT)
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise MTurkError(f"AWS_ENDPOINT_URL_MTURK={address!r} is no address: write https://… or http://127.0.0.1:PORT")
+        raise MTurkError(
+            f"AWS_ENDPOINT_URL_MTURK={address!r} is no address", try_="write https://… or http://127.0.0.1:PORT"
+        )
     amazons = AMAZONS_HOST.match(parts.hostname)
     if amazons is not None and amazons["region"] != REGION:
         raise MTurkError(f"cannot ask MTurk at {address}: {WRONG_REGION}")

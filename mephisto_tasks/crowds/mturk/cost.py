@@ -110,7 +110,7 @@ def agree_to(quoted: Quote, agree: Callable[[Quote], None] | None) -> None:
         agree(quoted)
     elif quoted.is_real:
         raise MTurkError(
-            "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
+            "place=mturk spends real money, and nobody has agreed to it", try_="launch with `parlai-humaneval launch`"
         )
     if quoted.refusal is not None:
         raise MTurkError(quoted.refusal)
@@ -204,9 +204,11 @@ def _check_texts(config: Any) -> None:
         text = value if isinstance(value, str) else ",".join(map(str, value))
         if len(text) > most:
             raise MTurkError(
-                f"{name} has {len(text)} characters, and MTurk takes {most}: set a shorter one, mephisto.task.{name}=…"
+                f"{name} has {len(text)} characters, and MTurk takes {most}",
+                try_=f"set a shorter one, mephisto.task.{name}=…",
             )
         if odd := _CONTROL.search(text):
             raise MTurkError(
-                f"{name} holds the control character {odd[0]!r}, which MTurk refuses: leave it out, mephisto.task.{name}=…"
+                f"{name} holds the control character {odd[0]!r}, which MTurk refuses",
+                try_=f"leave it out, mephisto.task.{name}=…",
             )

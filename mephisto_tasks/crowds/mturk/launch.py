@@ -61,8 +61,9 @@ class MTurkLaunch(CrowdLaunch):
             country, _, part = code.partition("-")
             if part and country != COUNTRY_WITH_PARTS:
                 raise ConfigError(
-                    f"{PREFIX}locales: MTurk knows parts of {COUNTRY_WITH_PARTS} only, not {code!r}; write {country!r}, and "
-                    "ask for the part of the country in the practice"
+                    f"MTurk knows parts of {COUNTRY_WITH_PARTS} only, not {code!r}",
+                    where=f"{PREFIX}locales",
+                    try_=f"write {country!r}, and ask for the part of the country in the practice",
                 )
         sandbox = provider == SANDBOX
 
@@ -73,12 +74,12 @@ class MTurkLaunch(CrowdLaunch):
         try:
             wanted = mturk_requirements(rules, sandbox, id_of)
         except UnknownQualification as error:
-            raise ConfigError(f"{PREFIX}qualifications: {error}") from error
+            raise ConfigError(error, where=f"{PREFIX}qualifications") from error
         ours = [OmegaConf.select(blueprint, name) for name in ("onboarding_qualification", "block_qualification")]
         total = len(wanted) + sum(map(bool, ours)) + len(self.blocks)
         if total > MOST_REQUIREMENTS:
             raise ConfigError(
-                f"{PREFIX[:-1]}: MTurk takes {MOST_REQUIREMENTS} requirements, and with ours there are {total}"
+                f"MTurk takes {MOST_REQUIREMENTS} requirements, and with ours there are {total}", where=f"{PREFIX[:-1]}"
             )
         return wanted
 

@@ -138,7 +138,6 @@ class MTurkPayer:
         site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
-        self.is_real = not self._is_sandbox
         self._store = data_dir / provider / "mturk.db"
         self._data_dir = data_dir
         self._runs = list(run_ids)
@@ -361,8 +360,9 @@ class MTurkPayer:
         there = balance(self._client)
         if needed > there:
             raise PayError(
-                f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees: nothing was sent. "
-                "Add money at requester.mturk.com/account, and run this again"
+                f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees: nothing "
+                "was sent",
+                try_="add money at requester.mturk.com/account, and run this again",
             )
 
     # Sending

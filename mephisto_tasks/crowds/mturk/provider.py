@@ -281,8 +281,8 @@ class _Provider(MTurkProvider):
         if problems:
             where = shlex.join(["--task-name", task_run.get_task().task_name, "--data-dir", str(self.db.db_root)])
             raise MTurkError(
-                f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]}). Ask again: "
-                f"parlai-humaneval requester expire {where}"
+                f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]})",
+                try_=f"ask again: parlai-humaneval requester expire {where}",
             )
 
 

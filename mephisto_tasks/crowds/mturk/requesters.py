@@ -38,8 +38,9 @@ class MTurkAccounts:
     key_words: tuple[str, str] = ("AWS access key id", "AWS secret access key")
     no_keys: str = (
         "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
-        "and no terminal to ask for keys at: give one of these"
+        "and no terminal to ask for keys at"
     )
+    keys_advice: str = "give one of these"
     only_here: str = "Its keys are those of the environment, and are not kept: set them wherever you launch."
 
     def has_keys(self, name: str) -> bool:
@@ -91,7 +92,7 @@ def ensure_requester(db: Any, requester_name: str, provider: str) -> str:
     same = [each for each in db.find_requesters(requester_name=stored) if each.provider_type == provider]
     if not same:
         if db.find_requesters(requester_name=stored):
-            raise MTurkError(f"a requester {stored!r} of another provider is there already: choose another name")
+            raise MTurkError(f"a requester {stored!r} of another provider is there already", try_="choose another name")
         get_crowd_provider_from_type(provider).RequesterClass.new(db, stored)
     return stored
 

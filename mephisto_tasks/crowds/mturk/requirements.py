@@ -104,5 +104,7 @@ def qualification_id(client: Any, name: str, sandbox: bool = False) -> str:
         name += SANDBOX_SUFFIX
     if name not in known:
         there = ", ".join(sorted(known)[:20]) or "none"
-        raise UnknownQualification(f"your MTurk account has no qualification {name!r}; it has: {there}")
+        raise UnknownQualification(
+            f"your MTurk account has no qualification {name!r}", try_=f"choose one that it has: {there}"
+        )
     return known[name]

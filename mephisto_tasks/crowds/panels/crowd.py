@@ -71,8 +71,8 @@ def _letters(setting: str, value: object) -> str:
     text = "" if value is None else str(value)
     if _MADE_A_NUMBER.fullmatch(text) or isinstance(value, bool):
         raise ConfigError(
-            f"{setting} was read as the number {text}. Put it in quotes where it stands: "
-            f"{setting.rpartition('.')[2]}: '…'"
+            f"{setting} was read as the number {text}",
+            try_=f"put it in quotes where it stands: {setting.rpartition('.')[2]}: '…'",
         )
     return text
 

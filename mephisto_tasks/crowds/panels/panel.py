@@ -13,10 +13,10 @@ from urllib.parse import quote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
 from mephisto_tasks.config.task import ConfigError
 from parlai_humaneval._util.data_files import read_yaml, validated
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
@@ -132,17 +132,19 @@ class PanelFile(BaseModel):
     @model_validator(mode="after")
     def _sound(self) -> Self:
         if self.name in OUR_DOORS:
-            raise ValueError(f"name: {self.name!r} is taken by this package; choose another")
+            raise InvalidValue(f"{self.name!r} is taken by this package", where="name", try_="choose another")
         for parameter in self.parameters.model_dump(exclude_none=True).values():
             if parameter in OUR_PARAMETERS:
-                raise ValueError(f"parameters: {parameter!r} is taken by this package's invitations; choose another")
+                raise InvalidValue(
+                    f"{parameter!r} is taken by this package's invitations", where="parameters", try_="choose another"
+                )
         allowed = {CODE, *OF_VISITOR, *self.values}
         for outcome, template in self.redirects.items():
             unknown = _checked_fields(outcome, template) - allowed
             if unknown:
-                raise ValueError(
-                    f"redirects.{outcome}: {{{sorted(unknown)[0]}}} is unknown; there is "
-                    + ", ".join(f"{{{name}}}" for name in sorted(allowed))
+                raise InvalidValue(
+                    f"redirects.{outcome}: {{{sorted(unknown)[0]}}} is unknown",
+                    try_="choose one of " + ", ".join(f"{{{name}}}" for name in sorted(allowed)),
                 )
             if fields_of(_authority(template)) - set(self.values):
                 raise ValueError(f"redirects.{outcome}: the host must not depend on the visitor")
@@ -249,7 +251,8 @@ def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, st
         if not values.get(name):
             raise ConfigError(f"the panel {file.name} needs values.{name}=…")
     if unknown := set(values) - set(file.values):
-        raise ConfigError(f"the panel {file.name} has no value {sorted(unknown)[0]!r}; it has: {file.values}")
+        known = f"its values are: {', '.join(file.values)}"
+        raise ConfigError(f"the panel {file.name} has no value {sorted(unknown)[0]!r}", try_=known)
     for template in file.redirects.values():
         for name in fields_of(_authority(template)):
             if not _HOST_PART.fullmatch(values[name]):

@@ -71,7 +71,9 @@ def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str
         if name in columns:
             return columns[name]
     there = ", ".join(columns.values()) or "none"
-    raise CrowdError(f"{path} has no column {wanted[0]!r} (columns: {there}); take the panel's export of submissions")
+    raise CrowdError(
+        f"{path} has no column {wanted[0]!r} (columns: {there})", try_="take the panel's export of submissions"
+    )
 
 
 def free_returned(data_dir: Path, task_name: str, submissions: list[Submission]) -> Freed:
@@ -108,7 +110,7 @@ def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
     said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
     if not said:
         raise CrowdError(
-            f"{path} lists no submission that came to task {task_name!r}: take the export of its own study"
+            f"{path} lists no submission that came to task {task_name!r}", try_="take the export of its own study"
         )
     store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
 
@@ -119,7 +121,7 @@ def _visits(data_dir: Path, task_name: str) -> tuple[LinkDatastore, dict[str, Vi
     visits = {} if store is None else {visit.session: visit for visit in store.of_task(task_name) if visit.session}
     if store is None or not visits:
         raise CrowdError(
-            f"nobody came to task {task_name!r} from a panel ({data_dir}); check --task-name and --data-dir"
+            f"nobody came to task {task_name!r} from a panel ({data_dir})", try_="check --task-name and --data-dir"
         )
     return store, visits
 

@@ -48,7 +48,7 @@ def test_what_mephisto_adds_is_left_alone() -> None:
         ({"metric": "fun"}, "no metric 'fun'; choose one of: preference, humanness, interestingness"),
         ({"models": []}, "name at least 2 models ('models=[a,b]')"),
         ({"models": ["a"]}, "name at least 2 models"),
-        ({"models": "a,b"}, "models: must be a list, such as [a,b]; got 'a,b'"),
+        ({"models": "a,b"}, "models: must be a list, such as [a,b], not 'a,b'"),
         ({"models": ["a", "a"]}, "cannot be compared with itself: ['a', 'a']"),
         ({"groups": [["a", "b", "c"]]}, "compares 2 models at a time, but got ['a', 'b', 'c']"),
         ({"groups": [["a", "b"], ["b", "a"]]}, "stand twice"),

@@ -164,7 +164,7 @@ async def test_a_retired_model_speaks_to_its_last_and_is_not_loaded_again(start:
         text = await ordered(run, RetireModel(model="gamma"))
         assert text == "gamma is retired: its 2 groups are given out no more; what is under way is finished."
         assert await ordered(run, RetireModel(model="delta")) == (
-            "There is no model delta; the models are alpha, beta, gamma."
+            "There is no model delta; name one of alpha, beta, gamma."
         )
         for rater in raters:
             await rater.finish()

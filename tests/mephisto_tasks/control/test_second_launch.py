@@ -105,7 +105,7 @@ def test_fewer_models_are_retired_and_fewer_groups_stopped() -> None:
         ({"models": ["a"]}, "nothing is left of the running launch"),
         ({"turns": 5, "dialogues_per_group": 15}, "turns"),
         ({"alpha": 0.01}, "no launch can change by what a study ends"),
-        ({"max_dialogues": 90}, "Stop it and launch again"),
+        ({"max_dialogues": 90}, "stop it and launch again"),
     ],
 )
 def test_what_a_running_launch_cannot_change_is_named(now: dict[str, Any], words: str) -> None:

@@ -115,9 +115,9 @@ def test_settings_tell_groups_of_the_same_models_apart() -> None:
 @pytest.mark.parametrize(
     ("order", "about", "words"),
     [
-        (RetireModel(model="x"), THREE, "There is no model x; the models are a, b, c."),
+        (RetireModel(model="x"), THREE, "There is no model x; name one of a, b, c."),
         (StopGroup(models=["a", "x"]), THREE, "There is no model x"),
-        (StopGroup(models=["a"]), THREE, "There is no group of a; the groups are: a vs b; a vs c; b vs c."),
+        (StopGroup(models=["a"]), THREE, "There is no group of a; name one of a vs b; a vs c; b vs c."),
         (RetireModel(model="q"), Field([AB], kept={"q": "q is kept."}), "q is kept."),
         (RestoreModel(model="a"), Field([AB], loaded=["b"]), "a was not loaded at this launch"),
         (ResumeGroup(models=["a", "b"]), Field([AB], loaded=["b"]), "a was not loaded at this launch"),

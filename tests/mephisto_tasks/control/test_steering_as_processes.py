@@ -88,7 +88,7 @@ async def while_inside(folder: Path, url: str) -> None:
         at_once = [asyncio.to_thread(steer, folder, "more", "1") for _ in range(3)]
         answers = await asyncio.gather(*at_once, asyncio.to_thread(steer, folder, "retire", "gamma"))
         assert [answer.returncode for answer in answers] == [0, 0, 0, 1]
-        assert "There is no model gamma; the models are alpha, beta" in answers[-1].stderr
+        assert "There is no model gamma; name one of alpha, beta" in answers[-1].stderr
         assert stands(folder).groups[0].wanted == 5
         paused = await asyncio.to_thread(steer, folder, "pause")
         assert "nobody new comes in" in paused.stdout

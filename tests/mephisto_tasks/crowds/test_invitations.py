@@ -341,7 +341,7 @@ def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Pe
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", r"is empty; the first line is to be a header"),
+        (b"", r"is empty; make the first line a header"),
         (b"name\n\n", r"holds no names"),
         (b"Ann\nBen\n", r"line 1: has no column “name”, but “Ann”"),
         (b"person,email\nAnn,a@x.org\n", r"line 1: has no column “name”, but “person, email”"),

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, Outcome, TurnedAway
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.link.arrivals import arrival_by, read_parameters
 from mephisto_tasks.crowds.panels.panel import PanelDoor, panel_door
@@ -165,7 +164,7 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ({"redirects": {"complete": "javascript:alert(1)"}}, "an https:// address is expected"),
         ({"redirects": {"complete": "http://panel.example.org/"}}, "an https:// address is expected"),
         ({"redirects": {"complete": "https://good.org@evil.org/"}}, "an https:// address is expected"),
-        ({"redirects": {"complete": "https://a.org/?x={who}"}}, r"\{who\} is unknown; there is \{code\}"),
+        ({"redirects": {"complete": "https://a.org/?x={who}"}}, r"\{who\} is unknown; choose one of \{code\}"),
         ({"redirects": {"complete": "https://a.org/?x={worker.__class__}"}}, "is unknown"),
         (
             {"redirects": {"complete": "https://a.org/?x={worker:{code}}"}},

@@ -58,7 +58,7 @@ def test_a_panels_own_values_are_given_as_the_readme_says() -> None:
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ("completion_code: 73E91204", r"completion_code was read as the number inf\. Put it in quotes"),
+        ("completion_code: 73E91204", r"completion_code was read as the number inf; put it in quotes"),
         ("completion_code: 1E5", "was read as the number 100000.0"),
         ("values: {credit_token: 12e4}", r"values\.credit_token was read as the number"),
     ],

@@ -29,10 +29,10 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
     ("changes", "said"),
     [
         ({"margin": None}, "stop=decided needs a margin: margin=0.1"),
-        ({"margin": 0}, "With a margin of 0 two equal models would never be decided"),
+        ({"margin": 0}, "with a margin of 0 two equal models would never be decided"),
         (
             {"margin": 10},
-            "10 is no margin, within which two models count as equal: give a share above 0 and below 1, such as 0.1",
+            "10 is no margin, within which two models count as equal; give a share above 0 and below 1, such as 0.1",
         ),
         ({"margin": float("nan")}, "nan is no margin"),
         (
@@ -103,15 +103,15 @@ def test_listed_settings_say_what_is_taken() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"alpha": 0.1}, "error rates would no longer hold: alpha was 0.05 and is now 0.1. Leave"),
-        ({"time_out_minutes": 5}, "hold: time_out_minutes was 60 and is now 5. Leave"),
-        ({"transitive": False}, "hold: transitive was true and is now false. Leave"),
-        ({"group_size": 3}, "hold: group_size was 2 and is now 3. Leave"),
+        ({"alpha": 0.1}, "error rates would no longer hold: alpha was 0.05 and is now 0.1"),
+        ({"time_out_minutes": 5}, "hold: time_out_minutes was 60 and is now 5"),
+        ({"transitive": False}, "hold: transitive was true and is now false"),
+        ({"group_size": 3}, "hold: group_size was 2 and is now 3"),
         (
             {"margin": 0.2, "max_dialogues": 90},
-            "hold: margin was 0.1 and is now 0.2, max_dialogues was 100 and is now 90. ",
+            "hold: margin was 0.1 and is now 0.2, max_dialogues was 100 and is now 90",
         ),
-        ({"max_dialogues": 90}, "the cap of a study can only be raised: max_dialogues was 100 and is now 90. Leave"),
+        ({"max_dialogues": 90}, "the cap of a study can only be raised: max_dialogues was 100 and is now 90"),
     ],
 )
 def test_changes_are_named_as_they_are_typed(changes: dict[str, Any], said: str) -> None:
@@ -141,7 +141,7 @@ def test_one_question_is_decided_at_a_time() -> None:
         "setting": ["soba", "sata_random"],
         "variants": {"soba": {"min_choices": 1, "max_choices": 1}, "sata_random": {"min_choices": 0}},
     }
-    with pytest.raises(ConfigError, match="soba, sata_random are 2: name one setting"):
+    with pytest.raises(ConfigError, match="soba, sata_random are 2; name one setting"):
         read_config(InteractiveConfig, {**PW_TURN, **sata, **DECIDED})
 
 

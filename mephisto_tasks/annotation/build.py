@@ -125,9 +125,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         golds=golds,
         presenter=presenter,
         remarks=[
-            *_samples_named(config),
-            *_short_units(config, whole),
-            *_shrinking_units(config),
+            *_remarks(config, whole),
             *unprotected_languages(config, presenter),
         ],
     )
@@ -218,30 +216,22 @@ def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
     return 0 if batch is None else len(batch.items)
 
 
-def _samples_named(config: StaticConfig) -> list[str]:
-    if PACKAGED not in config.dialogues:
-        return []
-    return ["These dialogues are samples that come with this project; yours: 'dialogues=[chats.jsonl]'."]
-
-
-def _short_units(config: StaticConfig, whole: int) -> list[str]:
-    if whole >= config.items_per_unit:
-        return []
-    return [
-        f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets no "
-        "dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: lower items_per_unit, or name "
-        "more dialogues."
-    ]
-
-
-def _shrinking_units(config: StaticConfig) -> list[str]:
+def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
+    if PACKAGED in config.dialogues:
+        yield "These dialogues are samples that come with this project; yours: 'dialogues=[chats.jsonl]'."
+    if whole < config.items_per_unit:
+        yield (
+            f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets "
+            "no dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: lower items_per_unit, "
+            "or name more dialogues."
+        )
     each = 1 if config.workers.pair_once else config.items_per_worker_and_group
-    if not config.is_decided or each is None or each >= config.items_per_unit:
-        return []
-    return [
-        f"A rater judges {each} of each pair of models that is still open, so that units of work get shorter as pairs are "
-        f"decided, down to {each}; the pay for a unit is the same. Where that is too dear, raise items_per_worker_and_group."
-    ]
+    if config.is_decided and each is not None and each < config.items_per_unit:
+        yield (
+            f"A rater judges {each} of each pair of models that is still open, so that units of work get shorter as pairs "
+            f"are decided, down to {each}; the pay for a unit is the same. Where that is too dear, raise "
+            "items_per_worker_and_group."
+        )
 
 
 def steady(task_name: str) -> int:
@@ -266,15 +256,11 @@ def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
         raise ConfigError(error) from error
 
 
-def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
-    if config.metric != OWN:
-        return config.metric
-    metrics = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
-    return metrics.pop() if len(metrics) == 1 else None
-
-
 def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Practice | None:
-    metric = _metric(config, gathered)
+    metric: str | None = config.metric
+    if metric == OWN:
+        metrics = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
+        metric = metrics.pop() if len(metrics) == 1 else None
     if not config.onboarding_qualification or (metric is None and not config.onboarding_file):
         return None
     path = resolve_file(config.onboarding_file, task_config / f"onboarding_{metric}.json")

@@ -188,7 +188,10 @@ class Study(engine.Study):
             plan,
             page,
             lambda: self.speaker(plan, config),
-            models=self.model_records(plan.cell),
+            models=[
+                ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
+                for spec in (self.specs[name] for name in plan.cell.models)
+            ],
             shown=self.shown,
             topics=self.topics,
             study_seed=self.seed,
@@ -204,13 +207,6 @@ class Study(engine.Study):
             personas=plan.context.bot_personas,
             presenter=self.presenter,
         )
-
-    def model_records(self, cell: Cell) -> list[ModelRecord]:
-        """What a record says of the models of a cell."""
-        return [
-            ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
-            for spec in (self.specs[name] for name in cell.models)
-        ]
 
 
 class HeldConversations(HeldUnit[Plan]):

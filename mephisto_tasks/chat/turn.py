@@ -12,6 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import Plan
@@ -94,6 +95,7 @@ def topic_step(config: InteractiveConfig) -> TopicStep:
     )
 
 
+@dataclass
 class TurnRating:
     """Asks about the candidates of a turn, writes the answer down, and has the conversation go on with it.
 
@@ -104,11 +106,10 @@ class TurnRating:
         speaker: hears what continues.
     """
 
-    def __init__(self, config: InteractiveConfig, plan: Plan, page: PageSession, speaker: BotSpeakerAgent) -> None:
-        self.config = config
-        self.plan = plan
-        self.page = page
-        self.speaker = speaker
+    config: InteractiveConfig
+    plan: Plan
+    page: PageSession
+    speaker: BotSpeakerAgent
 
     def rate(self, turn: int, candidates: Sequence[Candidate]) -> None:
         """One turn, up to the line that continues; what was answered in an earlier visit is not asked again."""

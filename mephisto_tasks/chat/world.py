@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from mephisto_tasks.chat import turn as asking
@@ -49,6 +50,7 @@ SUGGESTIONS = 12
 Verdict = Literal["a", "b", "tie", "both_bad"]
 
 
+@dataclass(eq=False)
 class ConversationWorld:
     """Runs one plan with one rater, writing down each event when it happens.
 
@@ -70,34 +72,22 @@ class ConversationWorld:
     stored.
     """
 
-    def __init__(
-        self,
-        config: InteractiveConfig,
-        unit: UnitPlan,
-        plan: Plan,
-        page: PageSession,
-        open_speaker: Callable[[], BotSpeakerAgent],
-        *,
-        models: list[ModelRecord],
-        shown: ShownModels,
-        topics: Sequence[str] = (),
-        study_seed: int,
-    ) -> None:
-        self.config = config
-        self.plan = plan
-        self.page = page
+    config: InteractiveConfig
+    unit: UnitPlan
+    plan: Plan
+    page: PageSession
+    open_speaker: Callable[[], BotSpeakerAgent]
+    models: list[ModelRecord] = field(kw_only=True)
+    shown: ShownModels = field(kw_only=True)
+    topics: Sequence[str] = field(default=(), kw_only=True)
+    study_seed: int = field(kw_only=True)
+
+    def __post_init__(self) -> None:
         self.rated_turns = 0
         self.after_turn: Callable[[], None] = lambda: None
         """Is called when another turn is rated."""
         self.finished = False
-        self._session = unit.session
-        self._conversations = unit.conversations
-        self._open_speaker = open_speaker
-        self._models = models
-        self._shown = shown
-        self._topics = topics
-        self._study_seed = study_seed
-        self._recorded = page.recorded
+        self._recorded = self.page.recorded
         self._heard_at = 0.0
         self._waits_in = 0
         self._on_page: list[str] = []
@@ -114,7 +104,7 @@ class ConversationWorld:
         self._recorded.open(self.plan.dialogue_id)
         if self._recorded.take(Started) is None:
             self._start()
-        speaker = self._open_speaker()
+        speaker = self.open_speaker()
         rating = TurnRating(self.config, self.plan, self.page, speaker)
         self._waiting = Waiting(self.page, speaker)
         try:
@@ -127,7 +117,7 @@ class ConversationWorld:
             self.finished = True
         finally:
             speaker.leave()
-            self._shown.forget(self._on_page)
+            self.shown.forget(self._on_page)
 
     def _start(self) -> None:
         config, plan = self.config, self.plan
@@ -140,15 +130,15 @@ class ConversationWorld:
                 dialogue_id=plan.dialogue_id,
                 technique=config.technique,
                 setting=plan.cell.setting,
-                settings={**config.model_dump(mode="json"), "study_seed": self._study_seed},
+                settings={**config.model_dump(mode="json"), "study_seed": self.study_seed},
                 metric=config.metric,
                 question=config.question,
-                models=self._models,
+                models=self.models,
                 context=plan.context,
                 seed=plan.seed,
-                session=self._session,
+                session=self.unit.session,
                 conversation=plan.conversation,
-                conversations=self._conversations,
+                conversations=self.unit.conversations,
                 quality_control_model=config.quality_control_model,
                 turn_criteria=criterion_records("tick", config.ticks()),
                 criteria=criterion_records(config.final_scale, config.scales()),
@@ -172,7 +162,7 @@ class ConversationWorld:
             self.page.topic = chosen.text
         if self.config.offer_topics:
             chance = random.Random(f"topics:{self.plan.seed}")
-            self._suggestions = [t(topic) for topic in chance.sample(self._topics, min(SUGGESTIONS, len(self._topics)))]
+            self._suggestions = [t(topic) for topic in chance.sample(self.topics, min(SUGGESTIONS, len(self.topics)))]
 
     def _open(self, speaker: BotSpeakerAgent) -> str | None:
         """Say the lines of the context; returns the rater's first message where it is given to them."""
@@ -213,10 +203,12 @@ class ConversationWorld:
             total=None if config.rater_ends else config.turns,
             minimum=config.turns if config.rater_ends and not config.verdict else None,
         )
-        if self._conversations == 1:
+        if self.unit.conversations == 1:
             self.page.progress = turns
             return
-        self.page.progress = Progress(unit="conversation", current=self.plan.conversation, total=self._conversations)
+        self.page.progress = Progress(
+            unit="conversation", current=self.plan.conversation, total=self.unit.conversations
+        )
         self.page.within = turns
 
     def _human_message(self, speaker: BotSpeakerAgent, turn: int, given: str | None) -> str | None:
@@ -287,7 +279,7 @@ class ConversationWorld:
         else:
             speaker.recall(shown.candidates)
         self._on_page += [candidate.candidate_id for candidate in shown.candidates]
-        self._shown.note((candidate.candidate_id, candidate.model) for candidate in shown.candidates)
+        self.shown.note((candidate.candidate_id, candidate.model) for candidate in shown.candidates)
         return shown.candidates
 
     def _asked_for(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:
@@ -337,4 +329,4 @@ class ConversationWorld:
     def _model_at(self, column: int) -> str | None:
         """The model that spoke in a column; its place is the same in all turns."""
         ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
-        return next((model for model in map(self._shown.model_of, ids) if model is not None), None)
+        return next((model for model in map(self.shown.model_of, ids) if model is not None), None)

@@ -94,23 +94,29 @@ def export(
     leads back to the data directory. It is refused while somebody did not agree to it.
     """
     if for_release:
-        from mephisto_tasks.cli.privacy import release
+        from mephisto_tasks.cli.privacy import tell_release
 
-        folder = Path(out).expanduser()
-        release(
-            data_dir_of(data_dir),
-            as_json,
-            tasks=tuple(dict.fromkeys(tasks)),
-            folder=folder,
-            review=Path(review).expanduser() if review else folder.with_name(f"{folder.name}-to-review.csv"),
-            file_format="jsonl" if file_format == "jsonl" else "csv",
-            coarse="week" if dates == "week" else "day",
-            only_who_agreed=only_who_agreed,
-            without_text=without_consent_text,
-            regions=tuple(code.upper() for code in regions),
-            licence=licence,
-            force=force,
-        )
+        folder, directory = Path(out).expanduser(), data_dir_of(data_dir)
+        with clear_errors(), waiting_for("Reading the answers, and making them anonymous…", on_screens_only=True):
+            from mephisto_tasks.privacy import release as making
+            from mephisto_tasks.storage.logs import note_written
+
+            wanted = making.Wanted(
+                tasks=tuple(dict.fromkeys(tasks)),
+                folder=folder,
+                review=Path(review).expanduser() if review else folder.with_name(f"{folder.name}-to-review.csv"),
+                file_format="jsonl" if file_format == "jsonl" else "csv",
+                coarse="week" if dates == "week" else "day",
+                only_who_agreed=only_who_agreed,
+                without_text=without_consent_text,
+                regions=tuple(code.upper() for code in regions),
+                licence=licence,
+                force=force,
+            )
+            released = making.release(directory, wanted)
+            note_written(directory, wanted.tasks, "release", released.files)
+            note_written(directory, wanted.tasks, "report", [] if released.review is None else [released.review])
+        tell_release(released, folder, licence, as_json)
         return
     if review or only_who_agreed or without_consent_text or licence:
         raise WrongUsage("--review, --only-who-agreed, --without-consent-text and --license go with --release")

@@ -75,11 +75,6 @@ def write_links(file: Path, made: Sequence[Invitation], links: Sequence[str]) ->
     write_private(file, text.getvalue().encode())
 
 
-def write_codes_of(folder: Path, made: Sequence[Invitation], links: Sequence[str]) -> list[Path]:
-    """A QR code of each link."""
-    return write_codes(folder, [(invitation.name, link) for invitation, link in zip(made, links, strict=True)])
-
-
 def print_links(
     made: Sequence[Invitation], links: Sequence[str], task_name: str, file: Path | None, qr: str | None
 ) -> None:
@@ -274,7 +269,13 @@ def invite(
             click.echo(was_lost, err=True)
         if file is not None:
             write_links(file, made, links)
-        codes = [] if codes_folder is None else write_codes_of(codes_folder, made, links)
+        codes = (
+            []
+            if codes_folder is None
+            else write_codes(
+                codes_folder, [(invitation.name, link) for invitation, link in zip(made, links, strict=True)]
+            )
+        )
         note_written(directory, [task_name], "links", [*([] if file is None else [file]), *codes])
     if as_json:
         say_json(as_json_of(task_name, made, links, file, codes))

@@ -111,13 +111,10 @@ def judge(
                     study = read(directory, task_name, spec, unjudged or 0)
                 ran = ask(study, max_cost)
         tell(study, ran, as_json)
-        if ran.stopped == "failed" or says_nothing(study):
+        # A script should not go on as if it had judged, where not one of its replies is an answer.
+        says_nothing = study.kept and not any(answer.outcome == "answered" for answer in study.kept)
+        if ran.stopped == "failed" or says_nothing:
             sys.exit(1)
-
-
-def says_nothing(study: Study) -> bool:
-    """Whether a judge has replied, and not once with an answer: a script should not go on as if it had judged."""
-    return bool(study.kept) and not any(answer.outcome == "answered" for answer in study.kept)
 
 
 def read(data_dir: Path, task_name: str, spec: JudgeSpec, unjudged: int) -> Study:

@@ -175,7 +175,12 @@ def launch(
         raise WrongUsage("--json goes with --total or --list-settings", try_="add one of them, or leave --json out")
     with clear_errors():
         if list_settings:
-            _check_order(task)
+            known = techniques()
+            if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
+                raise WrongUsage(
+                    f"{task!r} stands where a technique belongs",
+                    try_=f"name one first: {PROGRAM} launch pw_turn --list-settings {task}",
+                )
         entry = technique(task)
         if not (list_confs or list_settings or only_total):
             split_settings(chosen)  # what is wrong there is told before seconds of imports
@@ -201,9 +206,9 @@ def launch(
             config = settings.compose_config(task, conf, overrides)
         crowd = crowd_in(config)
         if only_total and not crowd.market.lists_units:
-            known = [f"place={each.place}" for each in crowds() if each.market.lists_units]
+            paid = [f"place={each.place}" for each in crowds() if each.market.lists_units]
             raise WrongUsage(
-                "--total tells what a launch costs where a crowd's site is paid", try_=f"add {' or '.join(known)}"
+                "--total tells what a launch costs where a crowd's site is paid", try_=f"add {' or '.join(paid)}"
             )
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
         if directory.is_dir() and is_alive(directory, task_name) and not only_total:
@@ -290,16 +295,6 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
     return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
-
-
-def _check_order(task: str) -> None:
-    """Raises UsageError where a setting stands in the place of the technique whose settings are to be listed."""
-    known = techniques()
-    if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
-        raise WrongUsage(
-            f"{task!r} stands where a technique belongs",
-            try_=f"name one first: {PROGRAM} launch pw_turn --list-settings {task}",
-        )
 
 
 def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:

@@ -29,9 +29,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from typing import Literal
 
-    from mephisto_tasks.privacy.anonymize import Coarse
     from mephisto_tasks.privacy.erase import Forgotten, Planned
     from mephisto_tasks.privacy.erase_traces import Outside
     from mephisto_tasks.privacy.erasure_plan import Going
@@ -264,55 +262,13 @@ def _print_done(
         click.echo(KEY_WORDS)
 
 
-def release(
-    data_dir: Path,
-    as_json: bool,
-    *,
-    tasks: Sequence[str],
-    folder: Path,
-    review: Path,
-    file_format: Literal["csv", "jsonl"],
-    coarse: Coarse,
-    only_who_agreed: bool,
-    without_text: str,
-    regions: Sequence[str],
-    licence: str,
-    force: bool,
-) -> None:
-    """Write a release, and say what is in it and what is still to be done by a person."""
-    with clear_errors(), waiting_for("Reading the answers, and making them anonymous…", on_screens_only=True):
-        from mephisto_tasks.privacy import release as making
-        from mephisto_tasks.storage.logs import note_written
-
-        wanted = making.Wanted(
-            tasks=tasks,
-            folder=folder,
-            review=review,
-            file_format=file_format,
-            coarse=coarse,
-            only_who_agreed=only_who_agreed,
-            without_text=without_text,
-            regions=regions,
-            licence=licence,
-            force=force,
-        )
-        released = making.release(data_dir, wanted)
-        note_written(data_dir, tasks, "release", released.files)
-        note_written(data_dir, tasks, "report", [] if released.review is None else [released.review])
+def tell_release(released: Released, folder: Path, licence: str, as_json: bool) -> None:
+    """Say what is in a release, and what is still to be done by a person."""
     if as_json:
         facts = released.card.model_dump(mode="json", include={"name", "counts", "marks", "left_out"})
         files = [str(path) for path in released.files]
         say_json({**facts, "files": files, "review": released.review and str(released.review)}, indent=None)
-    else:
-        _print(released, folder, licence)
-
-
-def _counted(number: int, name: str) -> str:
-    """“1 person”, “2 people”."""
-    return f"1 {'person' if name == 'people' else name.removesuffix('s')}" if number == 1 else f"{number:,} {name}"
-
-
-def _print(released: Released, folder: Path, licence: str) -> None:
+        return
     counts = ", ".join(_counted(number, name) for name, number in released.card.counts.items() if number)
     click.echo(f"{counts} → {folder}")
     for words in released.card.left_out:
@@ -326,3 +282,8 @@ def _print(released: Released, folder: Path, licence: str) -> None:
         "Before you publish, read the texts: a program does not find every name. Workers have other names in every "
         "release." + ("" if licence else " Nobody may use data without a licence: name one with --license.")
     )
+
+
+def _counted(number: int, name: str) -> str:
+    """“1 person”, “2 people”."""
+    return f"1 {'person' if name == 'people' else name.removesuffix('s')}" if number == 1 else f"{number:,} {name}"

@@ -28,7 +28,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
 
 
-class GroupNow(_Part):
+class GroupStatus(_Part):
     """One pair (group) of models in one setting."""
 
     label: str
@@ -36,14 +36,20 @@ class GroupNow(_Part):
     models: list[str]
     metric: str
     setting: str
-    asked: int
-    """Complete dialogues (judgements) that the settings of the launch ask for."""
-    wanted: int | None
-    """The same with what orders added; None: as many as it takes until the answer is reached."""
     completed: int
-    running: int
+    """Dialogues (judgements)."""
+    wanted: int | None
+    """None: as many as it takes until the answer is reached, or no launch of this version has said."""
+    running: int = 0
     stopped: str | None = None
     """Why no new ones are given out, in words; None: they are."""
+
+
+class GroupNow(GroupStatus):
+    """The same, as a launch knows it."""
+
+    asked: int
+    """What the settings of the launch ask for; orders may have added to it."""
 
 
 def so_far(groups: Iterable[GroupNow], deciding: DecidingNow | None = None) -> tuple[int, int]:

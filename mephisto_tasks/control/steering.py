@@ -159,7 +159,8 @@ class _Folding:
         targets = {group.label: self._target(group, order) for group in given_out}
         beyond = [group for group in given_out if group.most is not None and targets[group.label] > group.most]
         if beyond:
-            raise _Refused(_too_many(beyond[0], self._wanted(beyond[0]), self._about.counted))
+            wanted_before = max(beyond[0].asked, self._targets.get(beyond[0].label, 0))
+            raise _Refused(_too_many(beyond[0], wanted_before, self._about.counted))
         self._targets |= targets
         wanted = sorted(set(targets.values()))
         now = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"
@@ -168,9 +169,6 @@ class _Folding:
         besides = f" ({counted(left, 'group')} that {'is' if left == 1 else 'are'} stopped left out)" if left else ""
         wanted_now = f"{now} {self._about.counted}{of_each} are wanted now."
         return f"{order.number} more for {each}{_named(given_out)}{besides}: {wanted_now}"
-
-    def _wanted(self, group: Group) -> int:
-        return max(group.asked, self._targets.get(group.label, 0))
 
     def _target(self, group: Group, order: More) -> int:
         """On top of what was asked for when the order was given: settings that asked for more later hold that already."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -38,6 +39,7 @@ class Units(Protocol):
         """A pause: none is offered until :meth:`fit`, and ``free`` at most of those that nobody has begun stay open."""
 
 
+@dataclass(kw_only=True)
 class Helm:
     """A thread of its own, from the launch to its end.
 
@@ -52,26 +54,16 @@ class Helm:
         costs_money: more units than there are at the beginning must be agreed to.
     """
 
-    def __init__(
-        self,
-        study: Study,
-        units: Units,
-        pseudonym: Callable[[str], str],
-        *,
-        data_dir: Path,
-        task_name: str,
-        task_run_id: str,
-        url: str,
-        costs_money: bool,
-    ) -> None:
-        self._study = study
-        self._units = units
-        self._pseudonym = pseudonym
-        self._data_dir = data_dir
-        self._task_name = task_name
-        self._task_run_id = task_run_id
-        self._url = url
-        self._costs_money = costs_money
+    study: Study
+    units: Units
+    pseudonym: Callable[[str], str]
+    data_dir: Path
+    task_name: str
+    task_run_id: str
+    url: str
+    costs_money: bool
+
+    def __post_init__(self) -> None:
         self._began = time.time()
         self._read: tuple[int, int] | None = None
         self._fits = True
@@ -84,9 +76,9 @@ class Helm:
 
     def start(self) -> None:
         """Whoever launched can be sure that the first snapshot is there."""
-        if self._study.course is not None:
-            self._study.course.opens()
-            self._fits = self._study.awaited == 0
+        if self.study.course is not None:
+            self.study.course.opens()
+            self._fits = self.study.awaited == 0
         self._follow()  # what was ordered since the study was built
         self._say()
         self._thread.start()
@@ -99,7 +91,7 @@ class Helm:
         try:
             self._say(ended=time.time())
         except OSError:
-            logger.exception("the last snapshot of %s could not be written", self._task_name)
+            logger.exception("the last snapshot of %s could not be written", self.task_name)
 
     def _run(self) -> None:
         with ExitStack() as trouble:
@@ -118,72 +110,72 @@ class Helm:
                 except Exception as error:  # a full disk, say: the raters inside are not to suffer from it
                     kind = passing(error)
                     if kind is not None and not noted:
-                        trouble.enter_context(self._study.saving.noted(kind))
+                        trouble.enter_context(self.study.saving.noted(kind))
                     elif kind is None:
                         logger.exception(
-                            "the orders of %s could not be followed, or its snapshot not be written", self._task_name
+                            "the orders of %s could not be followed, or its snapshot not be written", self.task_name
                         )
                     noted = noted or kind is not None
 
     def _state(self) -> tuple[int, int] | None:
         try:
-            file = os.stat(ORDERS.path(self._data_dir, self._task_name))
+            file = os.stat(ORDERS.path(self.data_dir, self.task_name))
         except FileNotFoundError:
             return None
         return file.st_mtime_ns, file.st_size
 
     def _follow(self) -> bool:
         state = self._state()
-        if self._study.closing.is_set():
+        if self.study.closing.is_set():
             return False
         if state == self._read:
             return False
-        given = ORDERS.read(self._data_dir, self._task_name)
-        before = self._study.remaining
-        self._study.steer(given)
+        given = ORDERS.read(self.data_dir, self.task_name)
+        before = self.study.remaining
+        self.study.steer(given)
         self._read = state
-        for result in self._study.steered.results[self._told :]:
+        for result in self.study.steered.results[self._told :]:
             logger.info("%s (by %s): %s", result.kind, result.by, result.text)
-            if result.kind == "more" and result.done and self._costs_money:
+            if result.kind == "more" and result.done and self.costs_money:
                 # Whoever ordered it agreed to what it costs.
-                self._units.pay_for(max(0, self._study.remaining - before))
-                before = self._study.remaining
-        self._told = len(self._study.steered.results)
+                self.units.pay_for(max(0, self.study.remaining - before))
+                before = self.study.remaining
+        self._told = len(self.study.steered.results)
         self._fit()
         return True
 
     @property
     def _has_answer(self) -> bool:
-        return self._study.course is not None and self._study.course.is_over
+        return self.study.course is not None and self.study.course.is_over
 
     def _fit(self) -> None:
-        study = self._study
+        study = self.study
         self._fits = False  # until it does: units may not be written down now
         if study.steered.paused is not None:
-            self._units.hold(len(study.practising))
+            self.units.hold(len(study.practising))
         elif study.broken is None and not study.closing.is_set():
             # Each rater who comes back needs a unit, however little is left of theirs. What costs money was agreed to.
-            wanted = study.remaining if self._costs_money else max(study.remaining, study.awaited)
-            self._fits = self._units.fit(wanted, one_unit)
+            wanted = study.remaining if self.costs_money else max(study.remaining, study.awaited)
+            self._fits = self.units.fit(wanted, one_unit)
             return
         self._fits = True
 
     def _say(self, ended: float | None = None) -> None:
         self._said_at = time.monotonic()
-        if self._study.course is not None and ended is None:
-            self._study.course.look()
-        write_snapshot(self._data_dir, self._task_name, self._snapshot(ended))
+        if self.study.course is not None and ended is None:
+            self.study.course.look()
+        write_snapshot(self.data_dir, self.task_name, self._snapshot(ended))
 
     def _snapshot(self, ended: float | None) -> Snapshot:
-        study = self._study
+        study = self.study
         paused = study.steered.paused
         return Snapshot(
             at=time.time(),
-            task_name=self._task_name,
-            task_run_id=self._task_run_id,
+            task_name=self.task_name,
+            task_run_id=self.task_run_id,
             pid=os.getpid(),
             began=self._began,
-            url=self._url,
+            url=self.url,
             technique=study.config.technique,
             metric=study.config.metric,
             counted=study.unit_words.counted,
@@ -191,10 +183,10 @@ class Helm:
             paused=None if paused is None else PausedNow(by=paused.by, since=paused.at),
             closing=study.closing.is_set(),
             broken=study.broken,
-            trouble=study.saving.words(self._data_dir),
+            trouble=study.saving.words(self.data_dir),
             groups=study.progress(),
             deciding=study.deciding_now(),
-            inside=study.floor.inside(self._pseudonym),
+            inside=study.floor.inside(self.pseudonym),
             door=study.floor.door(),
             models=study.models_now(),
             orders=list(study.steered.results),

@@ -321,9 +321,9 @@ def launched(
         lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router, study.languages)
         helm = Helm(
-            study,
-            live_run.task_launcher,
-            Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker,
+            study=study,
+            units=live_run.task_launcher,
+            pseudonym=Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker,
             data_dir=data_dir,
             task_name=task_name,
             task_run_id=str(live_run.task_run.db_id),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from math import sqrt
 
-from mephisto_tasks.control.snapshot import DecidingNow
-from mephisto_tasks.monitoring.status import End, GroupStanding, State
+from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus
+from mephisto_tasks.monitoring.status import End, State
 from parlai_humaneval.statistics.core.formatting import counted
 
 HOUR = 3600.0
@@ -34,7 +34,7 @@ def estimated_end(
     remaining: int | None,
     ended: Sequence[float],
     began: float | None = None,
-    groups: Sequence[GroupStanding] = (),
+    groups: Sequence[GroupStatus] = (),
     deciding: DecidingNow | None = None,
 ) -> End:
     """``remaining`` units, if they come as those that ``ended`` in the last hour.
@@ -52,7 +52,9 @@ def estimated_end(
         return End(words="Not known: the launch has not said how much is still to be done.")
     to_go = _to_go(remaining, len(ended), groups, deciding)
     if to_go is None:
-        return End(words=f"When every pair is decided, which is not foreseen yet; {_at_most(deciding)}.")
+        assert deciding is not None
+        at_most = counted(deciding.standing.cap, "dialogue")
+        return End(words=f"When every pair is decided, which is not foreseen yet; after {at_most} at the latest.")
     since = max(now - HOUR, min(began or 0.0, now))
     count = sum(since <= at <= now for at in ended)
     span, hour = now - since, "the last hour" if now - since >= HOUR else "this launch so far"
@@ -71,7 +73,7 @@ def estimated_end(
 
 
 def _to_go(
-    remaining: int, ended: int, groups: Sequence[GroupStanding], deciding: DecidingNow | None
+    remaining: int, ended: int, groups: Sequence[GroupStatus], deciding: DecidingNow | None
 ) -> tuple[float, float, float] | None:
     """Units to go: as is likely, at least and at most; None where answers decide, and it is not foreseen.
 
@@ -86,11 +88,7 @@ def _to_go(
     return forecast.expected / a_unit, forecast.low / a_unit, forecast.high / a_unit
 
 
-def _at_most(deciding: DecidingNow | None) -> str:
-    return "" if deciding is None else f"after {counted(deciding.standing.cap, 'dialogue')} at the latest"
-
-
-def _done_words(groups: Sequence[GroupStanding], deciding: DecidingNow | None) -> str:
+def _done_words(groups: Sequence[GroupStatus], deciding: DecidingNow | None) -> str:
     besides = ", but for what was stopped" if any(group.stopped for group in groups) else ""
     if running := sum(group.running for group in groups):
         return (

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
-from mephisto_tasks.control.snapshot import DecidingNow, Snapshot, is_alive, read_snapshot
+from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, is_alive, read_snapshot
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.monitoring.forecast import estimated_end
 from mephisto_tasks.monitoring.status import (
     Answer,
     DropOuts,
-    GroupStanding,
     LeftAfter,
     LookedAt,
     Pay,
@@ -101,7 +100,7 @@ class _Stored:
 
     document: Document
     books: Books
-    groups: list[GroupStanding]
+    groups: list[GroupStatus]
     read_at: float
     by_log: DecidingNow | None = None
     problem: str | None = None
@@ -232,7 +231,7 @@ def _stamp(record: Rated) -> tuple[object, ...]:
     return record.unit_id, record.started_at, record.status, record.finished_at, parts, record.interrupted
 
 
-def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStanding]:
+def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStatus]:
     counts: Counter[Cell] = Counter()
     for record in records:
         if isinstance(record, DialogueRecord):
@@ -245,7 +244,7 @@ def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStanding]:
             continue
         counts[Cell(models, record.metric, record.setting)] += record.status == "complete"
     for cell, completed in counts.items():
-        yield GroupStanding(
+        yield GroupStatus(
             label=str(cell),
             models=list(cell.models),
             metric=cell.metric,
@@ -365,9 +364,9 @@ def ago(seconds: float) -> str:
     return f"{hours}\u00a0h {minutes % 60}\u00a0min" if hours < 48 else counted(hours // 24, "day")
 
 
-def _groups(snapshot: Snapshot) -> list[GroupStanding]:
-    shared = set(GroupStanding.model_fields)
-    return [GroupStanding(**group.model_dump(include=shared)) for group in snapshot.groups]
+def _groups(snapshot: Snapshot) -> list[GroupStatus]:
+    shared = set(GroupStatus.model_fields)
+    return [GroupStatus(**group.model_dump(include=shared)) for group in snapshot.groups]
 
 
 def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mephisto_tasks.control.snapshot import DecidingNow, Door, Inside, ModelNow, OrderResult
+from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, ModelNow, OrderResult
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
@@ -68,21 +68,6 @@ failed in a row. cut_off: the last launch was killed. silent: a launch is alive,
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class GroupStanding(_Part):
-    """One pair (group) of models in one setting."""
-
-    label: str
-    models: list[str]
-    metric: str
-    setting: str
-    completed: int
-    wanted: int | None
-    """None: no launch of this version has said."""
-    running: int = 0
-    stopped: str | None = None
-    """Why it is given out no more."""
 
 
 class LookedAt(_Part):
@@ -179,7 +164,7 @@ class Standing(_Part):
     """What it costs to look at the answers while the study goes on; empty where there are none."""
     counted: str
     """What groups count: conversations, judgements."""
-    groups: list[GroupStanding]
+    groups: list[GroupStatus]
     remaining: int | None = None
     """Units that are still to be done."""
     inside: list[Inside] = Field(default_factory=list)

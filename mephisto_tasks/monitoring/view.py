@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from mephisto_tasks.control.snapshot import Inside, done_words, inside_words, one_line
+from mephisto_tasks.control.snapshot import GroupStatus, Inside, done_words, inside_words, one_line
 from mephisto_tasks.monitoring.observe import ago
-from mephisto_tasks.monitoring.status import Answer, GroupStanding, Standing
+from mephisto_tasks.monitoring.status import Answer, Standing
 from parlai_humaneval.report.sections.stopping import DecidedPair, pair_rows, pairs_figures, pairs_table
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import Cell, DataTable, IntervalFigure, TableColumn
@@ -167,7 +167,7 @@ def answer_table(answer: Answer) -> DataTable:
     return table.model_copy(update={"columns": columns, "rows": rows})
 
 
-def groups_table(groups: Sequence[GroupStanding], *, open_ended: bool = False) -> DataTable:
+def groups_table(groups: Sequence[GroupStatus], *, open_ended: bool = False) -> DataTable:
     """What is collected of what is wanted; the question and the setting stand above where all groups have the same.
 
     ``open_ended``: as many are as it takes.
@@ -196,7 +196,7 @@ def groups_table(groups: Sequence[GroupStanding], *, open_ended: bool = False) -
     return DataTable(key="groups", title=title, columns=columns, rows=tuple(rows))
 
 
-def _of(group: GroupStanding) -> str:
+def _of(group: GroupStatus) -> str:
     return ", ".join(filter(None, (group.metric, group.setting)))
 
 

@@ -20,8 +20,9 @@ from markupsafe import Markup
 from pydantic import TypeAdapter, ValidationError
 
 from mephisto_tasks.control.orders import Order, Pause, RestoreModel, Resume, ResumeGroup, RetireModel, StopGroup
+from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.monitoring.observe import ago
-from mephisto_tasks.monitoring.status import GroupStanding, Standing, kept_blind_names
+from mephisto_tasks.monitoring.status import Standing, kept_blind_names
 from mephisto_tasks.monitoring.view import (
     COLLECTED,
     answer_table,
@@ -66,7 +67,7 @@ class Button:
 
 @dataclass(frozen=True)
 class GroupView:
-    standing: GroupStanding
+    standing: GroupStatus
     title: str
     of: str
     button: Button | None
@@ -167,7 +168,7 @@ def _pause() -> Button:
     return Button("pause", "Pause", asks, _json(Pause()))
 
 
-def _group(standing: Standing, group: GroupStanding, number: int) -> GroupView:
+def _group(standing: Standing, group: GroupStatus, number: int) -> GroupView:
     """A group can be stopped while a launch gives it out; what was stopped can go on, from the next launch on at least."""
     title, of = " vs ".join(group.models), ", ".join(filter(None, (group.metric, group.setting)))
     named = f"{title} ({of})"

@@ -159,13 +159,6 @@ def _models(frames: Mapping[str, pd.DataFrame]) -> list[ModelCard]:
     return sorted([*known.values(), *others], key=lambda model: model.name)
 
 
-def with_files(card: Card, folder: Path, tables: Tables) -> Card:
-    """The card with what the files of a folder are, and their checksums."""
-    return card.model_copy(
-        update={"files": [_file(path, tables) for path in sorted(folder.iterdir()) if path.is_file()]}
-    )
-
-
 def _file(path: Path, tables: Tables) -> File:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     name = next((name for name in get_args(TableName) if name == path.stem), None)
@@ -211,7 +204,8 @@ def _list(title: str, items: Sequence[str]) -> list[str]:
 
 def write_card(card: Card, folder: Path, tables: Tables) -> list[Path]:
     """The card as JSON and as a page, and the checksums of all files as ``sha256sum --check`` reads them."""
-    full = with_files(card, folder, tables)
+    about_files = [_file(path, tables) for path in sorted(folder.iterdir()) if path.is_file()]
+    full = card.model_copy(update={"files": about_files})
     as_json, page, sums = folder / JSON_FILE, folder / PAGE, folder / SUMS
     as_json.write_text(full.model_dump_json(indent=2) + "\n", encoding="utf-8")
     page.write_text(in_markdown(full), encoding="utf-8")

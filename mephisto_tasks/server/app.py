@@ -7,6 +7,7 @@ import contextlib
 import logging
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -339,26 +340,22 @@ async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
     return p.validated(model, p.parse_object(body))
 
 
+@dataclass
 class _Routes:
-    """The handlers, each a few lines: check, hand to the router, answer."""
+    """The handlers, each a few lines: check, hand to the router, answer.
 
-    def __init__(
-        self,
-        router: Router,
-        files: StaticFiles,
-        visitors: Visitors,
-        guard: Guard | None = None,
-        browsers: Browsers | None = None,
-        fresh_ids: FreshIds | None = None,
-    ) -> None:
-        """``browsers``: knows them again; None: the page alone says who it is."""
-        self._router = router
-        self._browsers = browsers
-        self._fresh_ids = fresh_ids
-        self._visitors = visitors
-        self._files = files
-        self._guard = guard
-        self._sockets = PageSockets(router)
+    ``browsers``: knows them again; None: the page alone says who it is.
+    """
+
+    router: Router
+    files: StaticFiles
+    visitors: Visitors
+    guard: Guard | None = None
+    browsers: Browsers | None = None
+    make_fresh_ids: FreshIds | None = None
+
+    def __post_init__(self) -> None:
+        self._sockets = PageSockets(self.router)
 
     def add_to(self, app: web.Application, below: str = "") -> None:
         """Each route, below a path; behind the guard, where there is one."""
@@ -368,46 +365,46 @@ class _Routes:
             "/submit_task": self.submit_task,
             "/submit_metadata": self.submit_metadata,
             "/log_error": self.log_error,
-            **({} if self._fresh_ids is None else {"/fresh_ids": self.fresh_ids}),
+            **({} if self.make_fresh_ids is None else {"/fresh_ids": self.fresh_ids}),
         }
         gets: dict[str, Handler] = {
             "/is_alive": self.is_alive,
             "/health": self.health,
             "/ws": self.root,
             "/": self.root,
-            "/{path:.+}": self._files.handle,
+            "/{path:.+}": self.files.handle,
         }
-        guard = self._guard or (lambda handler: handler)
-        limited = self._visitors.limited
+        guard = self.guard or (lambda handler: handler)
+        limited = self.visitors.limited
         app.add_routes([web.post(below + path, limited(guard(handler))) for path, handler in posts.items()])
         app.add_routes([web.get(below + path, guard(handler)) for path, handler in gets.items()])
 
     async def root(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get(hdrs.UPGRADE, "").lower() == "websocket":
-            return await self._visitors.limited(self._sockets.handle)(request)
-        page = await self._files.handle(request)
-        if self._browsers is not None:
-            self._browsers.remember(request, page)
+            return await self.visitors.limited(self._sockets.handle)(request)
+        page = await self.files.handle(request)
+        if self.browsers is not None:
+            self.browsers.remember(request, page)
         return page
 
     async def request_agent(self, request: web.Request) -> web.Response:
         body = await _body(request, p.RequestAgentBody)
         provider_data, given = body.provider_data.model_dump(), None
-        if self._browsers is not None:
-            shown = self._browsers.shown(request, provider_data)
+        if self.browsers is not None:
+            shown = self.browsers.shown(request, provider_data)
             given = None if shown else new_token()
             provider_data[SECRETS] = [given] if given is not None else shown
-        details = await self._router.register(provider_data, body.client_timestamp)
+        details = await self.router.register(provider_data, body.client_timestamp)
         response = _json(details)
         if (seconds := details["data"].get("try_again_s")) is not None:
             response.headers[hdrs.RETRY_AFTER] = str(math.ceil(seconds))
-        if self._browsers is not None and given is not None:
-            self._browsers.introduce(request, response, given)
+        if self.browsers is not None and given is not None:
+            self.browsers.introduce(request, response, given)
         return response
 
     async def fresh_ids(self, _: web.Request) -> web.Response:
-        assert self._fresh_ids is not None
-        return _json(await asyncio.to_thread(self._fresh_ids))
+        assert self.make_fresh_ids is not None
+        return _json(await asyncio.to_thread(self.make_fresh_ids))
 
     async def submit_onboarding(self, request: web.Request) -> web.Response:
         body = await _body(request, p.SubmitOnboardingBody)
@@ -415,7 +412,7 @@ class _Routes:
         if not agent.practises:
             raise p.BadPacket("That is no practice, so it cannot be handed in as one; the task goes on.")
         data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
-        return _json(await self._router.submit_onboarding(agent, data, body.client_timestamp))
+        return _json(await self.router.submit_onboarding(agent, data, body.client_timestamp))
 
     async def submit_task(self, request: web.Request) -> web.Response:
         body = await _body(request, p.SubmitTaskBody)
@@ -424,7 +421,7 @@ class _Routes:
             raise p.BadPacket("That is a practice, so it cannot be handed in as a task; the practice goes on.")
         if "files" in body.final_data:  # Mephisto would fetch what stands there
             raise p.BadPacket("Files cannot be handed in.")
-        self._router.submit_task(agent, body.final_data, body.client_timestamp)
+        self.router.submit_task(agent, body.final_data, body.client_timestamp)
         return _json({"status": "Submitted!"})
 
     async def submit_metadata(self, request: web.Request) -> web.Response:
@@ -433,15 +430,15 @@ class _Routes:
         if agent.practises or not agent.limit.allows():
             raise p.BadPacket("Nothing is noted of a practice." if agent.practises else TOO_FAST)
         metadata = body.metadata.model_dump(exclude_none=True)
-        self._router.forward(p.SUBMIT_METADATA, agent.agent_id, metadata, body.client_timestamp)
+        self.router.forward(p.SUBMIT_METADATA, agent.agent_id, metadata, body.client_timestamp)
         return _json({"status": "Submitted metadata"})
 
     async def log_error(self, request: web.Request) -> web.Response:
         body = await _body(request, p.LogErrorBody)
-        agent = self._router.agents.find(body.USED_AGENT_ID or "")
+        agent = self.router.agents.find(body.USED_AGENT_ID or "")
         if agent is None or not agent.admits(body.agent_token):
             raise web.HTTPForbidden(reason=NOT_OF_A_PAGE)
-        if not self._router.log_error(agent, body.error_data):
+        if not self.router.log_error(agent, body.error_data):
             raise web.HTTPTooManyRequests(reason=TOO_MANY_ERRORS)
         return _json({"status": "Error log sent!"})
 
@@ -449,10 +446,10 @@ class _Routes:
         return _json({"status": "Alive!"})
 
     async def health(self, _: web.Request) -> web.Response:
-        return _json(self._router.health())
+        return _json(self.router.health())
 
     def _admitted(self, agent_id: str, token: str) -> Agent:
-        agent = self._router.agents.find(agent_id)
+        agent = self.router.agents.find(agent_id)
         if agent is None:
             raise web.HTTPNotFound(reason=NOT_OPEN)
         if not agent.admits(token):

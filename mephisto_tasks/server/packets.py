@@ -84,6 +84,11 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
+class _Request(_Body):
+    agent_token: str = ""
+    client_timestamp: Any = None
+
+
 class _Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
@@ -100,22 +105,17 @@ class OnboardingRegistration(_Open):
     onboarding_data: dict[str, Any] = Field(default_factory=dict)
 
 
-class RequestAgentBody(_Body):
+class RequestAgentBody(_Request):
     provider_data: Registration
-    client_timestamp: Any = None
 
 
-class SubmitOnboardingBody(_Body):
+class SubmitOnboardingBody(_Request):
     provider_data: OnboardingRegistration
-    agent_token: str = ""
-    client_timestamp: Any = None
 
 
-class SubmitTaskBody(_Body):
+class SubmitTaskBody(_Request):
     USED_AGENT_ID: ShortText
     final_data: dict[str, Any] = Field(default_factory=dict)
-    agent_token: str = ""
-    client_timestamp: Any = None
 
 
 class _Tip(_Body):
@@ -139,18 +139,14 @@ class Metadata(_Body):
     feedback: _Feedbacks | None = None
 
 
-class SubmitMetadataBody(_Body):
+class SubmitMetadataBody(_Request):
     USED_AGENT_ID: ShortText
     metadata: Metadata
-    agent_token: str = ""
-    client_timestamp: Any = None
 
 
-class LogErrorBody(_Body):
+class LogErrorBody(_Request):
     USED_AGENT_ID: str | None = None
     error_data: dict[str, Any]
-    agent_token: str = ""
-    client_timestamp: Any = None
 
 
 class _PageData(_Open):

@@ -6,8 +6,9 @@ from datetime import datetime
 
 import pytest
 
+from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.monitoring.forecast import HOUR, estimated_end
-from mephisto_tasks.monitoring.status import GroupStanding, State
+from mephisto_tasks.monitoring.status import State
 
 NOW = datetime(2026, 5, 4, 12, 0).timestamp()
 
@@ -71,7 +72,7 @@ def test_what_cannot_be_told_is_not(state: State, remaining: int | None, done: i
 )
 def test_what_was_stopped_is_not_called_done(running: int, said: str) -> None:
     """Guards who stopped the last pair: raters may still be inside, and the pair has not what was asked for."""
-    group = GroupStanding(
+    group = GroupStatus(
         label="a vs b",
         models=["a", "b"],
         metric="preference",

@@ -18,10 +18,10 @@ from mephisto_tasks.cli.report import report
 from mephisto_tasks.cli.steer import price_of, steer
 from mephisto_tasks.cli.watch import given_by_page, watch
 from mephisto_tasks.control.orders import ORDERS, More, RetireModel
-from mephisto_tasks.control.snapshot import GroupNow, OrderResult, Snapshot, write_snapshot
+from mephisto_tasks.control.snapshot import GroupNow, GroupStatus, OrderResult, Snapshot, write_snapshot
 from mephisto_tasks.monitoring import web as served
 from mephisto_tasks.monitoring.observe import Observer
-from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, GroupStanding, kept_blind_names
+from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, kept_blind_names
 from mephisto_tasks.monitoring.terminal import plain, steering
 from mephisto_tasks.monitoring.web import Drawer, LeaderboardPage, Told
 from mephisto_tasks.storage.locks import study_folder
@@ -174,9 +174,7 @@ def test_only_buttons_that_do_something_are_there(stored: Path, changes: dict[st
     """Guards the page of a study of which nothing runs: no Pause, no Stop, no Retire; what the next launch would follow
     stays. A pair that has all that was asked for has no Stop either; one that was stopped can go on."""
     groups = [
-        GroupStanding(
-            label=f"{models}", models=models, metric="m", setting="", completed=done, wanted=4, stopped=stopped
-        )
+        GroupStatus(label=f"{models}", models=models, metric="m", setting="", completed=done, wanted=4, stopped=stopped)
         for models, done, stopped in (
             (["alpha", "beta"], 3, None),
             (["alpha", "gamma"], 2, "stopped"),

@@ -15,10 +15,9 @@ from stored_study import START
 from mephisto_tasks.cli.log_lines import line as line_of_launch
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.cli.watch import watch
-from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, Snapshot, write_snapshot
+from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, GroupStatus, Snapshot, write_snapshot
 from mephisto_tasks.monitoring.forecast import estimated_end
 from mephisto_tasks.monitoring.observe import WHENEVER, Observer
-from mephisto_tasks.monitoring.status import GroupStanding
 from mephisto_tasks.monitoring.view import decided_table, line, progress_words
 from mephisto_tasks.monitoring.web import Drawer
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
@@ -219,7 +218,7 @@ def test_the_end_is_that_of_the_forecast() -> None:
     standing = SequentialStudy(RULE).standing()
     foreseen = DecidingNow(standing=standing, margin=0.3, forecast=FORECAST)
     groups = [
-        GroupStanding(label="", models=["alpha", "beta"], metric="", setting="", completed=24, wanted=None, running=0)
+        GroupStatus(label="", models=["alpha", "beta"], metric="", setting="", completed=24, wanted=None, running=0)
     ]
     came = [NOW - 100 * number for number in range(12)]  # of two conversations each
     end = estimated_end(NOW, "running", 400, came, NOW - 3600, groups, foreseen)

@@ -20,10 +20,10 @@ from pydantic import ValidationError
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
 from mephisto_tasks.annotation.display import masked, shown_dialogue, shown_item
-from mephisto_tasks.annotation.items import Gathered, gather, own_dialogues
+from mephisto_tasks.annotation.items import Gathered, compared, gather, own_dialogues, the_kind
 from mephisto_tasks.annotation.practice import PREFIX, GoldDeck, load_golds, unfit
 from mephisto_tasks.annotation.replay import CannotReplay, own_settings
-from mephisto_tasks.annotation.study import Study, compared, open_items, the_kind
+from mephisto_tasks.annotation.study import Study, open_items
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import ORDERS

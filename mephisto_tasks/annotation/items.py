@@ -1,18 +1,23 @@
-"""The dialogues of a study, from files, tasks and models that talk first; and the items that are made of them."""
+"""The dialogues of a study, from files, tasks and models that talk first; the items that are made of them; a unit's plan.
+
+:func:`check_dialogues` says which dialogues a study needs that stops when it is decided (``stop=decided``).
+"""
 
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
-from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.study import check_dialogues
+from pydantic import BaseModel, ConfigDict
+
+from mephisto_tasks.annotation.config import Pair, StaticConfig, check_cap
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
-from parlai_humaneval._util.errors import reworded
+from parlai_humaneval._util.errors import InvalidValue, reworded
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
@@ -32,7 +37,7 @@ from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.dialogues.sources import load_sources
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
-from parlai_humaneval.schema.records import DialogueRecord
+from parlai_humaneval.schema.records import DialogueRecord, ShownDialogue
 
 SELF_CHATS = "self_chats"
 """Folder, in the data directory, of the dialogues that models hold before a launch."""
@@ -222,3 +227,166 @@ def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> d
             if worker is not None:
                 held.setdefault(worker, []).append(dialogue.dialogue_id)
     return held
+
+
+class PlannedItem(BaseModel):
+    """An item of the study, or an attention check (``gold``: its number in the file, from 1).
+
+    ``swapped``: the first dialogue stands on the right. ``visit``: the one that drew it, where that is not the one that the
+    unit was planned for.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    item_id: str
+    gold: int | None = None
+    swapped: bool = False
+    seed: int
+    visit: str = ""
+
+
+class BatchPlan(BaseModel):
+    """The items of a unit; where it goes on under a plan of its own, those that were left.
+
+    ``session`` is its name in records, ``name`` that of the visit that it was planned for. ``wanted``: ordinary items of the
+    whole unit, ``done``: those of them judged before that; ``number``: place of the first of ``items``, ``numbers``: of the
+    last.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    session: str
+    name: str
+    wanted: int
+    done: int
+    number: int
+    numbers: int
+    items: list[PlannedItem]
+    page_key: str = ""
+    language: str = ""
+
+    def judgement_id(self, index: int) -> str:
+        """Of the item that stands at an index."""
+        return f"{self.items[index].visit or self.name}-{self.number + index}"
+
+    def without(self, lost: Mapping[str, str | None], visit: str) -> BatchPlan:
+        """The same plan where items were ``lost`` to others, or attention checks are asked no more: each with what stands in
+        its place, None for nothing.
+
+        None after the first of them has begun; the ``visit`` names them, so that none is taken for what began there.
+        """
+        items: list[PlannedItem] = []
+        fewer = 0
+        changed = False
+        for item in self.items:
+            other = lost.get(item.item_id, item.item_id)
+            changed = changed or other != item.item_id
+            if other is not None:
+                update = {"item_id": other, "visit": visit} if changed else {}
+                items.append(item.model_copy(update=update))
+            elif item.gold is None:
+                fewer += 1
+        numbers = self.numbers - (len(self.items) - len(items))
+        return self.model_copy(update={"items": items, "numbers": numbers, "wanted": self.wanted - fewer})
+
+
+@dataclass(frozen=True)
+class ItemToJudge:
+    """An item as it goes to one rater; see :class:`~parlai_humaneval.schema.records.JudgementRecord`.
+
+    ``turn``: the turn whose replies are ranked, where that is asked.
+    """
+
+    judgement_id: str
+    item_id: str
+    group: tuple[str, ...]
+    setting: str
+    dialogues: list[ShownDialogue]
+    seed: int
+    session: str
+    number: int
+    numbers: int
+    expected: dict[str, str] | None = None
+    turn: int | None = None
+
+
+def plan_batch(
+    *,
+    session: str,
+    name: str,
+    item_ids: list[str],
+    golds: list[int],
+    done: int,
+    wanted: int,
+    swap: bool,
+    seed: int,
+    golds_done: int = 0,
+) -> BatchPlan:
+    """Attention checks fall among the items at random, sides are swapped at random; all hangs on ``seed`` and ``name``.
+
+    None is the first of a unit: somebody who leaves after a check has judged something by then, and goes on later.
+
+    Args:
+        session: the unit's name in records.
+        name: of this visit.
+        item_ids: in the order in which they were drawn.
+        golds: numbers of the attention checks.
+        done: items judged in earlier visits.
+        wanted: items of the whole unit.
+        swap: whether there are two sides.
+        seed: the study's.
+        golds_done: attention checks judged in earlier visits.
+    """
+    chance = random.Random(f"batch:{seed}:{name}")
+    judged = done + golds_done
+    first = 0 if judged else 1
+    entries: list[tuple[str, int | None]] = [(item_id, None) for item_id in item_ids]
+    for gold in golds:
+        entries.insert(chance.randint(min(first, len(entries)), len(entries)), (f"gold:{gold}", gold))
+    items = [
+        PlannedItem(item_id=item_id, gold=gold, swapped=swap and chance.random() < 0.5, seed=chance.getrandbits(31))
+        for item_id, gold in entries
+    ]
+    return BatchPlan(
+        session=session,
+        name=name,
+        wanted=wanted,
+        done=done,
+        number=judged + 1,
+        numbers=judged + len(items),
+        items=items,
+    )
+
+
+def check_dialogues(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -> None:
+    """Raise where the dialogues that are there are not those of such a study.
+
+    ``dialogues``: how many there are of either model, for each pair that is compared.
+
+    Raises:
+        ValueError: says what to do.
+    """
+    pairs = list(dialogues)
+    config.check_stopping(compared(config, pairs), pairs, [config.setting])
+    check_cap(config, dialogues)
+
+
+def compared(config: StaticConfig, groups: Sequence[Sequence[str]]) -> list[str]:
+    """The models of the study, in the same order in every launch, in whatever order their dialogues come."""
+    return config.model_names() or sorted({model for group in groups for model in group})
+
+
+def the_kind(items: Sequence[Item]) -> str:
+    """Of which kind the dialogues are, such as self_chat.
+
+    Raises:
+        InvalidValue: they are of several kinds.
+    """
+    kinds = sorted({item.cell.setting for item in items})
+    if len(kinds) > 1:
+        raise InvalidValue(
+            "stop=decided answers one question, and these dialogues make pairs of several kinds "
+            f"({', '.join(kinds)}), which are judged apart",
+            try_="name dialogues of one kind",
+        )
+    return kinds[0]

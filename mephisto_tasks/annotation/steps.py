@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.plans import ItemToJudge
+from mephisto_tasks.annotation.items import ItemToJudge
 from mephisto_tasks.session.display import ShownModels
 from mephisto_tasks.session.page import PageSession
 from parlai_humaneval.i18n.translate import phrase, t

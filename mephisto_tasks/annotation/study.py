@@ -1,20 +1,17 @@
-"""What the raters of one launch of engine 2 share: dialogues, items, who gets what, and the words on the page.
-
-:func:`check_dialogues` says which dialogues a study needs that stops when it is decided (``stop=decided``).
-"""
+"""What the raters of one launch of engine 2 share: dialogues, items, who gets what, and the words on the page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from mephisto_tasks.admission.wording import UnitWords
-from mephisto_tasks.annotation.config import Pair, StaticConfig, check_cap
+from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.display import masked, shown_item
-from mephisto_tasks.annotation.plans import BatchPlan, ItemToJudge, PlannedItem, plan_batch
+from mephisto_tasks.annotation.items import BatchPlan, ItemToJudge, PlannedItem, plan_batch
 from mephisto_tasks.annotation.practice import GoldDeck, JudgingPractice, right_side, shown_pair, shown_segment
 from mephisto_tasks.annotation.world import JudgingWorld
 from mephisto_tasks.control.snapshot import ModelNow
@@ -23,7 +20,6 @@ from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.study import HeldUnit
 from mephisto_tasks.storage.unfinished import CutOff
-from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.allocation.item import Item
 from parlai_humaneval.allocation.items import ItemAllocator
@@ -259,37 +255,3 @@ def open_items(left: CutOff) -> list[PlannedItem]:
     """What is still to be judged of a unit that was cut off."""
     plan, finished = BatchPlan.model_validate(left.plan), left.finished
     return [item for index, item in enumerate(plan.items) if plan.judgement_id(index) not in finished]
-
-
-def check_dialogues(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -> None:
-    """Raise where the dialogues that are there are not those of such a study.
-
-    ``dialogues``: how many there are of either model, for each pair that is compared.
-
-    Raises:
-        ValueError: says what to do.
-    """
-    pairs = list(dialogues)
-    config.check_stopping(compared(config, pairs), pairs, [config.setting])
-    check_cap(config, dialogues)
-
-
-def compared(config: StaticConfig, groups: Sequence[Sequence[str]]) -> list[str]:
-    """The models of the study, in the same order in every launch, in whatever order their dialogues come."""
-    return config.model_names() or sorted({model for group in groups for model in group})
-
-
-def the_kind(items: Sequence[Item]) -> str:
-    """Of which kind the dialogues are, such as self_chat.
-
-    Raises:
-        InvalidValue: they are of several kinds.
-    """
-    kinds = sorted({item.cell.setting for item in items})
-    if len(kinds) > 1:
-        raise InvalidValue(
-            "stop=decided answers one question, and these dialogues make pairs of several kinds "
-            f"({', '.join(kinds)}), which are judged apart",
-            try_="name dialogues of one kind",
-        )
-    return kinds[0]

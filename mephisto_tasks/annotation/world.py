@@ -10,7 +10,7 @@ from typing import Any
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.display import panel, speakers_of
-from mephisto_tasks.annotation.plans import ItemToJudge
+from mephisto_tasks.annotation.items import ItemToJudge
 from mephisto_tasks.annotation.replay import Replay
 from mephisto_tasks.annotation.steps import ItemPage
 from mephisto_tasks.session.display import ShownModels

@@ -281,36 +281,29 @@ def restore_allocation(
     config: InteractiveConfig, past: Iterable[PastDialogue], course: Course | None = None, *, seed: int
 ) -> Allocator:
     """The allocator of a launch, with the counts of earlier launches of the same task."""
-    allocator = _allocator(config, seed) if course is None else _drawn(config, course, seed)
+    if course is not None:
+        (setting,) = config.settings()
+        allocator: Allocator = DrawnAllocator(
+            course,
+            config.model_groups(),
+            config.metric,
+            setting,
+            cap=course.rule.max_dialogues,
+            per_unit=config.conversations_per_unit,
+            seed=seed,
+        )
+    else:
+        allocator = Allocator(
+            [
+                Cell(models=group, metric=config.metric, setting=setting)
+                for setting in config.settings()
+                for group in config.model_groups()
+            ],
+            config.dialogues_per_group,
+            seed=seed,
+            per_unit=config.conversations_per_unit - bool(config.quality_control_model),
+            per_worker=config.dialogues_per_worker,
+            group_once=config.workers.pair_once,
+        )
     allocator.restore(past)
     return allocator
-
-
-def _drawn(config: InteractiveConfig, course: Course, seed: int) -> DrawnAllocator:
-    (setting,) = config.settings()
-    return DrawnAllocator(
-        course,
-        config.model_groups(),
-        config.metric,
-        setting,
-        cap=course.rule.max_dialogues,
-        per_unit=config.conversations_per_unit,
-        seed=seed,
-    )
-
-
-def _allocator(config: InteractiveConfig, seed: int) -> Allocator:
-    cells = [
-        Cell(models=group, metric=config.metric, setting=setting)
-        for setting in config.settings()
-        for group in config.model_groups()
-    ]
-    per_unit = config.conversations_per_unit - bool(config.quality_control_model)
-    return Allocator(
-        cells,
-        config.dialogues_per_group,
-        seed=seed,
-        per_unit=per_unit,
-        per_worker=config.dialogues_per_worker,
-        group_once=config.workers.pair_once,
-    )

@@ -1,13 +1,16 @@
 """``parlai-humaneval launch``: run a crowd task until its dialogues are done, or until you stop it.
 
-``launch … --list-settings``: the settings of a task by topic, or some of them with all that is known.
+``launch … --list-settings``: the settings of a task by topic, or some of them with all that is known. Where nobody looks on
+(under systemd, nohup, or into a file) a launch says a line a minute how it goes.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +33,10 @@ from mephisto_tasks.cli.options import (
     task_options,
     waiting_for,
 )
+from mephisto_tasks.control.snapshot import one_line
+from mephisto_tasks.storage.retry import passing
 from parlai_humaneval._util.errors import misspelt
-from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import sentence
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import Launched
     from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.session.study import Study
 
 
 _MOST = 24
@@ -367,8 +373,6 @@ def follow(run: Launched, stop: threading.Event) -> None:
     if console().is_terminal:
         follow_on_screen(run, stop)
     else:
-        from mephisto_tasks.cli.log_lines import follow_in_lines
-
         follow_in_lines(run.study, run.is_done, run.warning, stop)
     if stop.is_set():
         click.echo("Stopping: raters are told, everything they did is kept…")
@@ -413,3 +417,46 @@ def _on_bar(run: Launched) -> dict[str, Any]:
         "so_far": f"{done_words(done, wanted, deciding)} {run.study.unit_words.counted}",
         "running": f"{running} running{paused}{still_open}",
     }
+
+
+EVERY_S = 60.0
+
+
+def follow_in_lines(
+    study: Study, is_over: Callable[[], bool], warning: Callable[[], str | None], stop: threading.Event
+) -> None:
+    """A line at the beginning, a minute after the last one, and at the end; warnings and orders at once."""
+    next_line = time.monotonic()
+    while not stop.is_set() and not is_over():
+        if said := warning():
+            _say(said)
+        if time.monotonic() >= next_line:
+            _say(line(study))
+            next_line += EVERY_S
+        stop.wait(0.5)
+    while said := warning():  # such as the order that ended it
+        _say(said)
+    _say(line(study))
+
+
+def line(study: Study) -> str:
+    """How the launch stands."""
+    done, wanted = study.so_far()
+    return one_line(
+        done,
+        wanted,
+        study.unit_words.counted,
+        inside=study.floor.inside(str),
+        door=study.floor.door(),
+        models=study.models_now(),
+        is_paused=study.steered.paused is not None,
+        deciding=study.deciding_now(),
+    )
+
+
+def _say(text: str) -> None:
+    try:
+        say(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {text}")
+    except OSError as error:  # lines that go into a file of a full disk must not end the study
+        if passing(error) is None:
+            raise

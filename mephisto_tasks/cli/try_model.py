@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +92,12 @@ def try_model(
     """
     directory = data_dir_of(data_dir)
     conf, overrides = split_settings(chosen)
-    _check_settings(overrides)
+    for setting in (short_name(name_of(override)) for override in overrides):
+        if setting in OF_TRIAL:
+            raise WrongUsage(
+                f"{setting}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people",
+                try_=f"leave {setting}=… out",
+            )
     not_twice({"turns": turns}, overrides)
     with clear_errors():
         with waiting_for(LOADING), collector_off():
@@ -120,15 +124,6 @@ def try_model(
             announce(run, given.name, opponent, limit)
             follow(run, stop)
         tell_who_won(run)
-
-
-def _check_settings(overrides: Sequence[str]) -> None:
-    for name in (short_name(name_of(override)) for override in overrides):
-        if name in OF_TRIAL:
-            raise WrongUsage(
-                f"{name}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people",
-                try_=f"leave {name}=… out",
-            )
 
 
 def given_model(model: str, opponent: str, served_model: str | None, api_key_env: str | None) -> Given:

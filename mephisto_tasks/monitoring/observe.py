@@ -15,7 +15,6 @@ from pathlib import Path
 
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, is_alive, read_snapshot
 from mephisto_tasks.crowds.registry import crowds
-from mephisto_tasks.monitoring.forecast import estimated_end
 from mephisto_tasks.monitoring.status import (
     Answer,
     DropOuts,
@@ -25,6 +24,7 @@ from mephisto_tasks.monitoring.status import (
     Raters,
     Standing,
     State,
+    estimated_end,
 )
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due

@@ -116,10 +116,7 @@ class SimulatedRater:
             self._note(answer)
         if answer["kind"] == "message":
             self._sent_at = asyncio.get_running_loop().time()
-        confirmed = await self._client.answer(answer)
-        if confirmed.notice is not None and confirmed.notice.level == "error":
-            raise RuntimeError(f"an answer of {self.outcome.worker} was refused: {confirmed.notice.text}")
-        return confirmed
+        return await self._answer(answer)
 
     def _note(self, answer: dict[str, Any]) -> None:
         self.outcome.answers.append(answer)
@@ -134,6 +131,12 @@ class SimulatedRater:
             turns[-1].written = answer["text"]
         elif kind == "feedback":
             self.outcome.feedback = answer["text"]
+
+    async def _answer(self, answer: dict[str, Any]) -> PageState:
+        state = await self._client.answer(answer)
+        if state.notice is not None and state.notice.level == "error":
+            raise RuntimeError(f"an answer of {self.outcome.worker} was refused: {state.notice.text}")
+        return state
 
 
 def browser_of_simulated(worker: str) -> Browser:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.annotation.plans import BatchPlan, plan_batch
+from mephisto_tasks.annotation.items import BatchPlan, plan_batch
 
 ITEMS = [f"item-{number}" for number in range(6)]
 

@@ -7,8 +7,7 @@ from datetime import datetime
 import pytest
 
 from mephisto_tasks.control.snapshot import GroupStatus
-from mephisto_tasks.monitoring.forecast import HOUR, estimated_end
-from mephisto_tasks.monitoring.status import State
+from mephisto_tasks.monitoring.status import HOUR, State, estimated_end
 
 NOW = datetime(2026, 5, 4, 12, 0).timestamp()
 

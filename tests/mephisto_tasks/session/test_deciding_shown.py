@@ -12,12 +12,12 @@ from live import TASK, Launch, whole_dialogue
 from stored_decisions import RULE, decided_study
 from stored_study import START
 
-from mephisto_tasks.cli.log_lines import line as line_of_launch
+from mephisto_tasks.cli.launch import line as line_of_launch
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.cli.watch import watch
 from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, GroupStatus, Snapshot, write_snapshot
-from mephisto_tasks.monitoring.forecast import estimated_end
 from mephisto_tasks.monitoring.observe import WHENEVER, Observer
+from mephisto_tasks.monitoring.status import estimated_end
 from mephisto_tasks.monitoring.view import decided_table, line, progress_words
 from mephisto_tasks.monitoring.web import Drawer
 from mephisto_tasks.simulation.raters import Behaviour, run_raters

@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test storm test-storm test-oldest test-python test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
+.PHONY: help demo test storm test-storm test-oldest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -44,10 +44,10 @@ help:
 demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 	$(BIN)/parlai-humaneval demo $(ARGS)
 
-# Two parts at a time: the browser mostly waits, and leaves its time to the others. A few tests that fail run once more.
+# Three parts at a time: the browser and the launches often wait. A few tests that fail run once more.
 test: install check-chromium
-	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py test-python test-browser test-models lint test-web test-storm docs \
-	  $${oldest:+test-oldest}; [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
+	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py test-browser test-python test-tasks test-models test-storm test-web \
+	  $${oldest:+test-oldest} lint docs; [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
 
 lint: install
 	$(BIN)/ruff check --no-cache .
@@ -55,24 +55,30 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# A file stays with one process: what its tests share (a launch, a trained model) is made once.
 # What failed is remembered for each part by itself, so that it can run again.
 REMEMBER = -o cache_dir=.pytest_cache/$@
-PYTEST = $(BIN)/python -m pytest $(REMEMBER) --dist loadfile -m "not browser"
-# Tests that start models, clusters and whole commands, and often wait for them: a part of their own, beside the others.
+# A part is one process, which imports and collects once; with ARGS="-n 4" several, each of which imports everything.
+# A file stays with one of them: what its tests share (a launch, a trained model) is made once.
+PYTEST = $(BIN)/python -m pytest $(REMEMBER) --dist loadfile
+# Tests that start models, clusters and whole commands, and often wait for them.
 MODELS := tests/benchmarks tests/examples tests/parlai_humaneval/models tests/parlai_humaneval/self_chat
+TASKS := tests/mephisto_tasks
+BROWSER := tests/e2e
 
 test-python: install
-	$(PYTEST) tests $(MODELS:%=--ignore=%) -n 2 $(ARGS)
+	$(PYTEST) tests $(patsubst %,--ignore=%,$(MODELS) $(TASKS) $(BROWSER)) $(ARGS)
+
+test-tasks: install
+	$(PYTEST) $(TASKS) $(ARGS)
 
 test-models: install
-	$(PYTEST) $(MODELS) -n 2 $(ARGS)
+	$(PYTEST) $(MODELS) $(ARGS)
 
 explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
 
 test-browser: install check-chromium
-	$(BIN)/python -m pytest $(REMEMBER) tests -m browser $(ARGS)
+	$(PYTEST) $(BROWSER) $(ARGS)
 
 storm: install check-chromium
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm $(ARGS)
@@ -86,7 +92,7 @@ AT_OLDEST := tests/test_every_module.py tests/parlai_humaneval/test_compat.py te
 	$(wildcard tests/parlai_humaneval/report/test_section_*.py tests/parlai_humaneval/report/test_document_*.py) \
 	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py)
 test-oldest: $(OLDEST_INSTALLED)
-	$(OLDEST)/bin/python -m pytest $(REMEMBER) --dist loadfile -n 2 -m "not browser and not hypothesis" $(AT_OLDEST) $(ARGS)
+	$(OLDEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_OLDEST) $(ARGS)
 
 test-web: $(NPM)
 	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent

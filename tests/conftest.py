@@ -1,15 +1,24 @@
 """Property tests: from fixed examples in ``make test``, which never fails by chance; at random in ``make explore``.
 
 Runners of commands are those of click 8.2 and later on older ones, too: ``stdout`` and ``stderr`` apart, ``output`` both.
+
+A process computes with one thread unless told otherwise. Tiny models gain nothing by more, and where tests run beside each
+other, threads that wait for a core burn five times the processor time that the models need.
 """
 
 from __future__ import annotations
 
+import gc
 import inspect
+import os
+from collections.abc import Iterator
 from functools import partialmethod
 
+import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when PyTorch is imported, here and in processes that tests start
 
 if "mix_stderr" in inspect.signature(CliRunner).parameters:
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
@@ -18,3 +27,15 @@ if "mix_stderr" in inspect.signature(CliRunner).parameters:
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("fixed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Millions of objects of libraries and tests are made to stay: looking for garbage among them finds nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.unfreeze()  # into the oldest generation, unsearched
+        gc.enable()

@@ -1,6 +1,6 @@
 """Run the parts of ``make test`` beside each other, all of them whatever fails, and end with one summary.
 
-``python tests/every_part.py TARGET [TARGET …]``: each is a target of the Makefile. Two run at a time, in the order given.
+``python tests/every_part.py TARGET [TARGET …]``: each is a target of the Makefile. Three run at a time, in the order given.
 
 Hundreds of tests go by the clock of real launches, and a busy machine can stop any of them for seconds. Where a few tests
 of a part failed, just those run once more when all else is over, one at a time. What fails again has failed. What does not
@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-AT_A_TIME = 2
+AT_A_TIME = 3
 MOST_AGAIN = 5
 """Of so many tests of a part at most it is believed that the machine was too busy for them."""
 AGAIN = "--last-failed --last-failed-no-failures none -n 0"
-PYTEST_PARTS = frozenset({"test-python", "test-browser", "test-models", "test-oldest"})
+PYTEST_PARTS = frozenset({"test-python", "test-tasks", "test-models", "test-browser", "test-oldest"})
 FAILURES = ("FAILED ", "ERROR ")
 """How pytest's own summary begins the line of a test that failed."""
 

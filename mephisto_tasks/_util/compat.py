@@ -173,6 +173,15 @@ def _quiet_database_directory() -> None:
         dirs.loaded_data_dir = str(data_dir)
 
 
+def _one_store_of_settings() -> None:
+    """Hydra copies its store, with all that was ever registered, whenever settings are composed: up to half of the time.
+
+    It does so for its list of folders, which it changes. The store is one for the process, and copies what it gives out.
+    """
+    config_store: Any = importlib.import_module("hydra.core.config_store")
+    config_store.ConfigStore.__deepcopy__ = lambda self, memo: self
+
+
 def prepare() -> None:
     """Make ``import mephisto`` work on this Python, and quiet. Safe to call often and from several threads.
 
@@ -202,6 +211,7 @@ def prepare() -> None:
         _prompt_launcher()
         _sends_by_any_websocket()
         _quiet_database_directory()
+        _one_store_of_settings()
         _prepared = True
 
 

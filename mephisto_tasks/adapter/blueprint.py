@@ -22,7 +22,7 @@ from mephisto.abstractions.blueprints.mixins.onboarding_required import (
 )
 
 from mephisto_tasks.adapter.task_runner import StudyTaskRunner, one_unit
-from mephisto_tasks.admission.exits import NoSite, Site
+from mephisto_tasks.admission.visits import NoSite, Site
 from mephisto_tasks.config.task import TaskConfig, hydra_arguments
 from mephisto_tasks.server.app import FreshIds, Guard
 from mephisto_tasks.server.side_door import SideDoor

@@ -73,16 +73,15 @@ GENERIC_REASONS = {
 class StudyIOHandler(ClientIOHandler):
     """Translates Mephisto's callbacks for :class:`.Admission`, which says who may begin, and its answers for pages.
 
-    What else differs from Mephisto's:
+    What else differs from Mephisto's handler:
 
-    * a worker who cannot take part reads why (Mephisto has one text for every refusal);
-    * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
+    * a page whose agent is gone for good begins again when it comes back, instead of waiting for a world that ended;
     * a unit cannot be handed in before its world is done with it;
     * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
-    * who has left is asked for until the end, whatever went wrong once (Mephisto's task would die of it unseen);
-    * what a page reports of its own errors is cut, and written elsewhere than in the loop of everybody's answers;
-    * whose registration fails is told to try again (Mephisto leaves their page without an answer);
-    * so is who asks while a unit passes from one hand to another (Mephisto says that there is nothing to do).
+    * it goes on asking who has left, whatever went wrong once (Mephisto's task would die of it unseen);
+    * errors that a page reports are cut, and written elsewhere than in the loop of everybody's answers;
+    * a page whose registration fails is told to try again (Mephisto leaves it without an answer);
+    * so is a page that asks while a unit passes from one worker to another (Mephisto says that there is nothing to do).
     """
 
     def __init__(self, db: Any, study: Study, admission: Admission, reception: Reception | None = None) -> None:
@@ -97,7 +96,7 @@ class StudyIOHandler(ClientIOHandler):
         """Workers who asked in a moment in which a unit passed from one hand to another, and when they first did."""
         self._page_errors = PageErrors()
 
-    # -- what comes in ---------------------------------------------------------------------------
+    # -- registrations ---------------------------------------------------------------------------
 
     def _register_agent(self, packet: Any, channel_id: str) -> None:
         request_id = packet.data["request_id"]
@@ -141,7 +140,6 @@ class StudyIOHandler(ClientIOHandler):
         return Visitor(self, data, stage=stage, worker=worker)
 
     def _language_of(self, request_id: str) -> Language:
-        """In which the page of a request speaks."""
         packet = self.request_id_to_packet.get(request_id)
         return self._study.languages.named(None if packet is None else packet.data.get(LANGUAGE))
 
@@ -234,7 +232,7 @@ class StudyIOHandler(ClientIOHandler):
         self._beginning.pop(request_id, None)
 
     def enqueue_agent_details(self, request_id: str, additional_data: dict[str, Any]) -> None:
-        """What Mephisto answers a page; with a better reason than its own, where admission has one."""
+        """Send a page what Mephisto answers, with a better reason than its own where admission has one."""
         self._registering.pop(request_id, None)
         reason, worker_id = additional_data.get("failure_reason"), additional_data.get("worker_id")
         if reason is None:
@@ -257,7 +255,7 @@ class StudyIOHandler(ClientIOHandler):
     def turn_away(
         self, request_id: str, refusal: Refusal, worker: Any = None, details: dict[str, Any] | None = None
     ) -> None:
-        """Tell a page why it gets no work, in the language in force. ``details``: what Mephisto would tell it."""
+        """Tell a page why it gets no work, in the language in force. ``details``: what Mephisto would have sent."""
         self._registering.pop(request_id, None)
         if refusal.turns_away:
             self._study.floor.turned_away(refusal.kind)
@@ -276,7 +274,7 @@ class StudyIOHandler(ClientIOHandler):
         super().enqueue_agent_details(request_id, {**told, **refusal.more, "failure_reason": words})
 
     def _passes(self, worker_id: str | None) -> bool:
-        """Whether what Mephisto says may not be so in a moment: a unit that was given back is not yet free again, say."""
+        """Whether Mephisto's answer may be wrong in a moment: a unit that was given back is not yet free again, say."""
         if worker_id is None:
             return False
         now = time.monotonic()

@@ -145,14 +145,12 @@ def _close_run(run: LiveTaskRun) -> None:
 
 
 def _end_practices(run: LiveTaskRun) -> None:
-    """A practice that was handed in as the launch ended, and leads to no task, is over as well."""
     for agent in list(run.worker_pool.onboarding_agents.values()):
         if agent.get_status() not in AgentState.complete():
             agent.update_status(AgentState.STATUS_DISCONNECT)
 
 
 def _end_raters(run: LiveTaskRun) -> None:
-    """End every world, those that begin at this very moment included, and leave time for the last words."""
     runner = run.task_runner
     anybody = False
     until = time.monotonic() + END_S

@@ -246,7 +246,6 @@ class StudyLauncher(TaskLauncher):
         return free[first:] + free[:first]
 
     def _under_way(self) -> list[Any]:
-        """Units that are open, or being done."""
         return [unit for unit in list(self.units) if unit.db_id not in self._done and unit.db_status not in _ENDED]
 
     def shutdown(self) -> None:

@@ -22,7 +22,7 @@ from mephisto.data_model.exceptions import (
     AgentShutdownError,
 )
 
-from mephisto_tasks.admission.exits import Outcome, Site
+from mephisto_tasks.admission.visits import Outcome, Site
 from mephisto_tasks.admission.wording import (
     ALL_DONE,
     AWAY,

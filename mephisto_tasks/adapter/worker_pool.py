@@ -68,7 +68,7 @@ class _AtOnce(LoopWrapper):
 
 
 class StudyWorkerPool(WorkerPool):
-    """Mephisto's, which asks the study's rules who may take part as somebody comes, and once.
+    """Mephisto's pool, which asks :class:`.Admission` whether a worker may take part, once, as they register.
 
     It leaves it to the practice to tell the crowd's site who passed: that was done when the verdict fell, in the rater's own
     thread. Mephisto would tell it again when the practice is handed in, and every page would wait for the site's answer.

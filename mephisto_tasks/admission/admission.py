@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Admission:
-    """Asks the rules in their order; the first refusal counts. Thread-safe.
+    """Asks rules in order; the first refusal counts. Thread-safe.
 
     Args:
         rules: in order.
@@ -50,21 +50,20 @@ class Admission:
             elif visitor.stage == "looks":  # nothing is known of them
                 return None
             if (refusal := rule.refusal(visitor)) is not None:
-                return self._told(visitor, refusal)
+                if visitor.stage == "looks" and refusal.passes:
+                    return None  # they may read what the task is meanwhile
+                if visitor.worker is not None:
+                    self._log(visitor, refusal)
+                return refusal
         return None
 
-    def _told(self, visitor: Visitor, refusal: Refusal) -> Refusal | None:
-        """The refusal; of workers the truth is logged, and written down once for each worker and reason."""
-        if visitor.worker is None:
-            return refusal
-        if visitor.stage == "looks" and refusal.passes:
-            return None  # they may read what the task is meanwhile
+    def _log(self, visitor: Visitor, refusal: Refusal) -> None:
+        """Write the truth down, once for each worker and reason."""
         logger.info("worker %s is turned away: %s", visitor.pseudonym, refusal.why)
         if (visitor.pseudonym, refusal.kind) not in self._logged:
             self._logged.add((visitor.pseudonym, refusal.kind))
             line = RefusalLine(worker=visitor.pseudonym, kind=refusal.kind, why=refusal.why)
             REFUSALS.append(self._data_dir, line, task=self._task_name)
-        return refusal
 
 
 def study_admission(

@@ -1,6 +1,6 @@
-"""Which browser holds what: a worker's name, a registration, a visit. One small SQLite file in the data directory.
+"""Which browser holds which worker's name, registration and visit: one small SQLite file in the data directory.
 
-Only digests of the browsers' secrets are in it. Who reads the file can show none of them.
+It has only digests of the browsers' secrets, so that nobody who reads it can show one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILE = "browsers.db"
 WAIT_S = 1.0
 """How long another launch of the same data directory may hold the file: raters wait meanwhile."""
 MOST_DIGESTS = 12
-"""Of one thing that is held: a browser may lose its cookie, but not every day."""
+"""Of one thing: a browser may lose its cookie, but not every day."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS held (
@@ -38,12 +38,12 @@ CREATE INDEX IF NOT EXISTS held_of_workers ON held (worker);
 
 
 class BookUnusable(HumanevalError, RuntimeError):
-    """What is held could not be read or written: the disk is full, or the file locked or damaged."""
+    """The file could not be read or written: the disk is full, or the file is locked or damaged."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a browser showed of itself, as it is compared and kept."""
+    """Digests of the secrets that a browser showed."""
 
     digests: frozenset[bytes]
 
@@ -71,11 +71,11 @@ class BrowserBook:
         self._connection: sqlite3.Connection | None = None
 
     def open(self) -> None:
-        """Make the file, or find out that it is of no use, before anybody comes."""
+        """Make the file, or find out that it is unusable, before anybody comes."""
         self._holders(())
 
     def held_by_another(self, things: Sequence[str], shown: Shown) -> bool:
-        """Whether any of these is held, and by none of what this browser showed."""
+        """Whether another browser than this holds any of these."""
         return any(holders and not holders & shown.digests for holders in self._holders(things).values())
 
     def holds_any(self, things: Sequence[str], shown: Shown) -> bool:
@@ -83,10 +83,10 @@ class BrowserBook:
         return any(holders & shown.digests for holders in self._holders(things).values())
 
     def hold(self, worker: str, things: Sequence[str], shown: Shown, also: Sequence[str] = ()) -> bool:
-        """Give these to the browser: all of them, or none where another holds one. True when it holds them now.
+        """Give all of these to the browser, or none where another holds one. True when it holds them now.
 
-        ``worker``: whose they are, so that they can be forgotten with them. ``also``: what it gets where
-        nobody has it, and need not have.
+        ``worker``: whose they are, so that they can be erased with the worker. ``also``: what the browser gets only where
+        nobody has it.
         """
         now = time.time()
         with self._opened() as connection:
@@ -107,7 +107,7 @@ class BrowserBook:
             return True
 
     def release(self, stored_name: str) -> None:
-        """Whoever comes next under the name of a worker of Mephisto's database holds what was theirs."""
+        """Let the next browser under the name of this worker, as the database has it, hold what was theirs."""
         with self._opened() as connection:
             connection.execute("DELETE FROM held WHERE worker IN (?, ?)", names_of(stored_name))
 
@@ -123,7 +123,6 @@ class BrowserBook:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The one connection, which no other thread uses meanwhile."""
         with self._lock, self._database.checked():
             if self._connection is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from mephisto_tasks.storage.results import ResultsError, query, task_names, work
 from mephisto_tasks.storage.work import Work, work_done
 from mephisto_tasks.workers.lists import FollowedList, WorkerListError
 from mephisto_tasks.workers.roster import known_workers
-from parlai_humaneval._util.errors import misspelt
+from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.schema.records import JudgementRecord
 
@@ -204,9 +204,8 @@ def load_eligibility(
     allowed = _list("allow_list", rules.allow_list, pseudonyms)
     barred = _list("block_list", rules.block_list, pseudonyms)
     if allowed and barred and (both := allowed.listed.names & barred.listed.names):
-        raise ConfigError(
-            f"names {len(both)} who stand in allow_list, too", where=f"{PREFIX}block_list", try_="take them out of one"
-        )
+        what = f"names {len(both)} workers who are in allow_list, too"
+        raise ConfigError(what, where=f"{PREFIX}block_list", try_="take them out of one")
     known = task_names(data_dir) if _has_database(data_dir) else []
     _check_excluded(rules.exclude_tasks, known, task_name)
     rows = query(data_dir, "SELECT qualification_name FROM qualifications") if _has_database(data_dir) else []
@@ -238,28 +237,19 @@ def _list(setting: str, path: str, pseudonyms: Callable[[], Collection[str]]) ->
 
 
 def _check_excluded(names: Iterable[str], known: Collection[str], task_name: str) -> None:
+    where = f"{PREFIX}exclude_tasks"
     for name in names:
         if name == task_name:
-            raise ConfigError(
-                f"{name} is this study itself",
-                where=f"{PREFIX}exclude_tasks",
-                try_=f"set how often a worker may take part by {PREFIX}max_units=…",
-            )
+            limit = f"limit how often a worker may take part by {PREFIX}max_units=…"
+            raise ConfigError(f"{name} is this study itself", where=where, try_=limit)
         if name not in known:
-            raise ConfigError(
-                f"there is no study {name!r} in this data directory",
-                where=f"{PREFIX}exclude_tasks",
-                misspelt=misspelt(name, known),
-                try_=f"there are: {', '.join(known) or 'none'}",
-            )
+            what = f"there is no study {name!r} in this data directory"
+            raise ConfigError(what, where=where, **choose_from(name, known or ["none"]))
 
 
 def _check_qualifications(named: Iterable[str], held_here: Collection[str]) -> None:
     for name in named:
         if name not in held_here:
-            there = ", ".join(sorted(name for name in held_here if not name.startswith("parlai-humaneval-blocked")))
-            raise ConfigError(
-                f"no qualification {name!r} was ever given in this data directory",
-                where=f"{PREFIX}qualifications",
-                try_=f"there are: {there or 'none'}",
-            )
+            known = sorted(name for name in held_here if not name.startswith(BLOCKED_EVERYWHERE))
+            what = f"no qualification {name!r} was ever given in this data directory"
+            raise ConfigError(what, where=f"{PREFIX}qualifications", **choose_from(name, known or ["none"]))

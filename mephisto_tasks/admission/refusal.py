@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from mephisto_tasks.admission.browsers import Shown
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, Visit
+from mephisto_tasks.admission.visits import Arrival, Outcome, Visit
 from mephisto_tasks.admission.wording import UnitWords
 from mephisto_tasks.config.task import TaskConfig
 from parlai_humaneval.schema.steps import Redirect

@@ -83,7 +83,7 @@ ALL_DONE = (
 )
 
 RETURN_THE_TASK = phrase("return the task")
-"""Each text that says so can be told to somebody else, too: see :func:`.exits.instead_of_returning`."""
+"""Each text that says so can be told to somebody else, too: see :func:`.visits.instead_of_returning`."""
 TAKE_ANEW = phrase("return the task and take it anew")
 
 

@@ -322,7 +322,6 @@ def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
 
 
 def _unit_of(config: StaticConfig, items: int) -> str:
-    """What is paid for, in words."""
     if items == 1:
         return t("task")
     if config.show == "pair":

@@ -82,7 +82,6 @@ def masked(shown: ShownDialogue, models: Sequence[str], presenter: Presenter = A
 
 
 def _rated_alike(replayed: ReplayedRating | None, models: Sequence[str], presenter: Presenter) -> ReplayedRating | None:
-    """The replies that the own rater chose from look as the lines do, among which they stand."""
     if replayed is None:
         return None
     turns = [

@@ -131,7 +131,6 @@ def _folder_name(settings: str) -> str:
 
 
 def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
-    """Of a dialogue that is rated once more or as a whole, too, the lines of the model are marked."""
     if config.show not in ("replay", "turn", "whole"):
         return item
     shown = [dialogues[name] for name in item.dialogues]
@@ -144,7 +143,6 @@ def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialo
 
 
 def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
-    """Complete dialogues of a live task in the same data directory."""
     complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
     if not complete:
         raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
@@ -152,7 +150,6 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
 
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
-    """Dialogues between two people, whoever the speakers of their files are called."""
     loaded = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
     return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
 

@@ -123,7 +123,6 @@ class JudgingPractice(PracticeLoop):
         self.page.panels = [panel(dialogue, how, title=title) for dialogue, title in zip(shown, titles, strict=True)]
 
     def _show_lines(self, lines: list[str]) -> None:
-        """A conversation that a person began, whose partner is judged."""
         on_page = [
             PanelLine(line_id=uuid4().hex, speaker=REPLAYED[number % 2], judged=number % 2 == 1, text=text)
             for number, text in enumerate(lines)

@@ -284,7 +284,7 @@ def the_kind(items: Sequence[Item]) -> str:
     """Of which kind the dialogues are, such as self_chat.
 
     Raises:
-        ValueError: they are of several kinds.
+        InvalidValue: they are of several kinds.
     """
     kinds = sorted({item.cell.setting for item in items})
     if len(kinds) > 1:

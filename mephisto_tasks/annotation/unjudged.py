@@ -49,7 +49,6 @@ def unjudged(
 
 
 def _settings(newest: JudgementRecord | None) -> StaticConfig:
-    """The settings under which the newest judgement was given."""
     if newest is None:
         raise ConfigError("--unjudged is of studies of finished dialogues: here each dialogue was rated by who held it")
     known = {name: value for name, value in newest.settings.items() if name in StaticConfig.model_fields}

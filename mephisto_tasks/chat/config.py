@@ -201,7 +201,6 @@ class InteractiveConfig(RatingConfig):
 
 
 def _was_set(model: type[BaseModel], data: dict[str, Any], name: str) -> bool:
-    """Whether a setting has another value than the engine's default."""
     return name in data and data[name] != model.model_fields[name].get_default(call_default_factory=True)
 
 

@@ -192,5 +192,4 @@ class Planner:
 
 
 def _said(sentences: Sequence[str]) -> list[str]:
-    """In the language in force, as far as its catalogue has them."""
     return [t(sentence) for sentence in sentences]

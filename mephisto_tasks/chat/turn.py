@@ -179,7 +179,6 @@ class TurnRating:
         )
 
     def _go_on(self, answer: Answered, shown: Sequence[Candidate]) -> None:
-        """The conversation goes on with what the answer says."""
         if answer.continued_each:
             self.speaker.accept_all()
             for candidate in sorted(shown, key=lambda candidate: candidate.position):

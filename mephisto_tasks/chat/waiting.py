@@ -89,7 +89,6 @@ class Waiting:
     # -- with the lock held
 
     def _now(self) -> str:
-        """What the rater waits for, in words."""
         several = bool(self._page.columns)
         if self._speaker.interrupted():
             return INTERRUPTED

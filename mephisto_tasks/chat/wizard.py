@@ -344,7 +344,6 @@ class PartnerRoom:
         self._router.from_operator(packet)
 
     def _look_around(self) -> None:
-        """Who has come, and who has gone."""
         now = time.monotonic()
         for partner in self._partners.values():
             if self._router.is_here(partner.agent_id):
@@ -387,7 +386,6 @@ class PartnerRoom:
             self._send(partner, state)
 
     def _note_change(self, partner: _Partner) -> None:
-        """Notices for a partner whose message was taken away, or who comes to another conversation."""
         before, now = partner.errand, self._desk.in_hand(partner.agent_id)
         if before is now:
             return
@@ -429,5 +427,4 @@ class PartnerRoom:
 
 
 def _same(state: PageState) -> PageState:
-    """The state without its number."""
     return state.model_copy(update={"version": FIRST_VERSION})

@@ -320,7 +320,6 @@ class ConversationWorld:
                 over.set()
 
     def _final(self, verdict: Verdict | None) -> None:
-        """What is asked of the whole conversation."""
         config = self.config
         self.page.within = None  # no turn any more
         if config.verdict:

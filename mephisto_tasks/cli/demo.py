@@ -190,7 +190,6 @@ def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequ
 
 @contextmanager
 def _in_words_of_demo() -> Iterator[None]:
-    """An error that asks for models names the option that sets them here."""
     try:
         yield
     except HumanevalError as error:

@@ -164,7 +164,6 @@ def pseudonymous(
 
 
 def _pseudonyms(data_dir: Path, tasks: Sequence[str]) -> dict[str, str]:
-    """Every worker of the tasks by name → pseudonym."""
     from mephisto_tasks.storage.results import PSEUDONYM_KEY, stored_agents
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 

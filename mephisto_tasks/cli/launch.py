@@ -355,7 +355,6 @@ def announce(
 
 
 def _print_promise(run: Launched, out: Console) -> None:
-    """What the page promises raters whom nobody but whoever launched can pay, and how to promise nothing."""
     if run.study.is_paid:
         promise = f"The page tells them: “{run.study.instructions.pay}”"
         how = "" if run.study.config.pay else " (task_reward=0 promises none)"

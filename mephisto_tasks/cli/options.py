@@ -71,10 +71,12 @@ def about_crowds(text: str) -> str:
     """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``."""
     if "{" not in text:
         return text
-    from mephisto_tasks.crowds.registry import crowds, places_in_words
+    with clear_errors():  # a plug-in may not load
+        from mephisto_tasks.crowds.registry import crowds, places_in_words
 
+        places = places_in_words()
     said = {
-        "{places}": places_in_words(),
+        "{places}": places,
         "{closed}": " ".join(dict.fromkeys(f"{status}." for crowd in crowds() if (status := crowd.status()))),
         "{example}": next((crowd.example for crowd in crowds() if crowd.example), ""),
     }

@@ -206,7 +206,6 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
 
 
 def _send(data_dir: Path, books: Books) -> None:
-    """Send with a progress bar."""
     from mephisto_tasks.crowds.send_payments import send
 
     with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
@@ -310,7 +309,6 @@ SELDOM = ("at work", "practice", "written")
 
 
 def _cells(line: WorkerPay) -> dict[str, str]:
-    """Column → text."""
     counts = {"complete": line.complete, "partial": line.partial, "stopped": line.stopped, "at work": line.running}
     return {
         **{name: str(count) if count else "" for name, count in counts.items()},

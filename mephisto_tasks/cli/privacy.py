@@ -172,7 +172,6 @@ def _people(data_dir: Path, who: Sequence[str], older_than: float | None, task_n
 
 
 def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
-    """The worker of a pseudonym, or those of an id."""
     from mephisto_tasks.workers.roster import UnknownWorker, by_worker_id
 
     if name in everybody:
@@ -243,7 +242,6 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
 
 
 def _is_logged(data_dir: Path, plans: Sequence[Planned]) -> bool:
-    """Whether somebody took part in a study that ends when it is decided."""
     from mephisto_tasks.storage.logs import DECISIONS
 
     return any(DECISIONS.exists(data_dir, task) for plan in plans for task in plan.tasks)

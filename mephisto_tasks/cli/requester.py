@@ -46,7 +46,6 @@ class Place(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
 
 
 def _places() -> dict[str, Accounts]:
-    """Place → its accounts, of those crowds that have any."""
     from mephisto_tasks.crowds.registry import crowds
 
     found = {crowd.place: crowd.accounts() for crowd in crowds()}
@@ -161,6 +160,7 @@ def expire(task_name: str, data_dir: str | None) -> None:
     The next launch of the task does the same. Workers who have a unit may finish it.
     """
     with clear_errors():
+        from mephisto_tasks.crowds.registry import crowds
         from mephisto_tasks.storage.locks import task_lock
         from mephisto_tasks.storage.results import database_file
 
@@ -169,4 +169,6 @@ def expire(task_name: str, data_dir: str | None) -> None:
         # A launch takes its units off itself.
         with waiting_for("Asking the crowds' sites…"), task_lock(directory, task_name):
             count = sum(accounts.take_off(directory, task_name) for accounts in _places().values())
-    click.echo(f"{count} unit(s) of {task_name!r} were on the market, and were taken off.")
+        words = {crowd.words.unit for crowd in crowds() if crowd.accounts() is not None}
+        unit = words.pop() if len(words) == 1 else "unit"
+    click.echo(f"{count} {unit}(s) of {task_name!r} were on the market, and were taken off.")

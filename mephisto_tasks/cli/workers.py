@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Block
     from mephisto_tasks.workers.blocks import Lifted
     from mephisto_tasks.workers.lists import SiteBlocks
-    from mephisto_tasks.workers.profiles import TaskOfWorker, WorkerLine, WorkerPage
+    from mephisto_tasks.workers.profiles import WorkerLine, WorkerProfile, WorkerTask
     from mephisto_tasks.workers.roster import KnownWorker
 
 
@@ -222,9 +222,9 @@ def all_tasks_option(function: F) -> F:
 def list_(task_name: str | None, data_dir: str | None, as_json: bool) -> None:
     """Everybody who took part: units done, practice, blocks, notes, and when they were last seen."""
     with clear_errors():
-        from mephisto_tasks.workers.profiles import roll
+        from mephisto_tasks.workers.profiles import list_workers
 
-        lines = roll(data_dir_of(data_dir), task_name, read_with_progress)
+        lines = list_workers(data_dir_of(data_dir), task_name, read_with_progress)
     if as_json:
         say_json([line.model_dump() for line in lines])
     else:
@@ -242,9 +242,9 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None
     """All that is known of a worker: their studies, units, times, failed checks, blocks, and notes."""
     directory = data_dir_of(data_dir)
     with clear_errors():
-        from mephisto_tasks.workers.profiles import worker_page
+        from mephisto_tasks.workers.profiles import profile_of
 
-        pages = [worker_page(directory, known, read_with_progress) for known in chosen(directory, pseudonyms, ids)]
+        pages = [profile_of(directory, known, read_with_progress) for known in chosen(directory, pseudonyms, ids)]
     if as_json:
         say_json([page.model_dump(mode="json") for page in pages])
         return
@@ -480,7 +480,7 @@ def print_lines(lines: list[WorkerLine]) -> None:
     )
 
 
-def print_page(page: WorkerPage) -> None:
+def print_page(page: WorkerProfile) -> None:
     """Everything of one worker, a paragraph a study."""
     out = console()
     kind = " (simulated: a program)" if page.simulated else ""
@@ -496,7 +496,7 @@ def print_page(page: WorkerPage) -> None:
         out.print("has done nothing yet")
 
 
-def print_task(task: TaskOfWorker) -> None:
+def print_task(task: WorkerTask) -> None:
     """A line a unit, then what was wrong."""
     out = console()
     tries = f"{task.practice_tries} {'try' if task.practice_tries == 1 else 'tries'}"

@@ -157,7 +157,6 @@ def refused_change(changed: RuleChanged, models: Collection[str]) -> ConfigError
 
 
 def _as_setting(change: Change, models: int) -> Change:
-    """As it is typed at a launch."""
     name = _OF_RULE.get(change.name, change.name)
     if change.name == "timeout":
         return Change(name, change.before / 60, change.now / 60)

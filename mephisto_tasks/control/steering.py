@@ -129,7 +129,6 @@ class _Folding:
                 return self._restore(order.model)
 
     def _groups(self, models: Sequence[str], setting: str | None) -> list[Group]:
-        """Those that are meant, one at least."""
         known = {model for group in self._about.groups for model in group.models}
         for model in models:
             if model not in known:

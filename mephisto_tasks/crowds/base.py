@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from mephisto_tasks.admission.exits import NoSite, Site
+from mephisto_tasks.admission.visits import NoSite, Site
 from mephisto_tasks.payments.quote import Quote
 from mephisto_tasks.storage.crowd_errors import CrowdError, NotYetKnown
 from mephisto_tasks.workers.lists import SiteBlocks

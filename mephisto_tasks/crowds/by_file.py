@@ -37,7 +37,6 @@ class FilePayer:
     """Writes a list for whoever pays by hand."""
 
     witness = "the files in its folder (nobody else knows what became of them)"
-    is_real = True
 
     def __init__(
         self,
@@ -110,7 +109,6 @@ class FilePayer:
         return None
 
     def _text(self, name: str, payments: Sequence[Payment]) -> str:
-        """What a file holds."""
         text = io.StringIO(newline="")
         columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
         write_rows(text, columns, map(self._row, payments))

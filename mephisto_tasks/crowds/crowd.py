@@ -69,6 +69,8 @@ class Crowd:
     """Raters may come with invitations."""
     is_practice: bool = False
     """Raters only try the study out: nobody is told to pay them."""
+    is_trial: bool = False
+    """Its site pays no real money."""
     costs_money: bool = False
     """A launch spends real money at the crowd's site: somebody must agree first."""
     checks_rules: bool = False

@@ -49,7 +49,6 @@ def _further(group: GroupNow, orders: Sequence[Order]) -> int:
 
 
 def _units(missing: Sequence[int], settings: Settings) -> int:
-    """Units for so many dialogues (judgements), counted as the launch counts them."""
     if (items := settings.get("blueprint.items_per_unit")) is not None:
         most = settings.get("blueprint.items_per_worker_and_group")
         return units_needed(missing, int(str(items)), None if most is None else int(str(most)))

@@ -148,7 +148,6 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
 
 
 def _file_of(task: str, conf: str) -> tuple[Path, str]:
-    """Folder and name of a conf's file, as hydra takes them."""
     confs = task_dir(task) / "hydra_configs" / "conf"
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
@@ -163,7 +162,6 @@ def _file_of(task: str, conf: str) -> tuple[Path, str]:
 
 
 def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: Sequence[str]) -> ConfigError:
-    """What hydra refuses, as whoever typed it would say it."""
     if unknown := _NO_SUCH.search(str(error)):
         where = where_it_goes(unknown[1])
         if unknown[1] in known and where:
@@ -238,7 +236,6 @@ def _unreadable(overrides: Sequence[str]) -> str | None:
 
 
 def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
-    """A setting of the command line rules over the variants of the technique, which would set it again."""
     for override in overrides:
         name = name_of(override).removeprefix(BLUEPRINT)
         for variant in config.mephisto.blueprint.get("variants", {}).values():
@@ -261,7 +258,6 @@ def _check_bounds(config: DictConfig, task: str) -> None:
 
 
 def _needed_by_crowd(config: DictConfig) -> list[str]:
-    """What a launch on a crowd lacks, whose defaults are for this machine."""
     if _is_local(config):
         return []
     architect = config.mephisto.architect

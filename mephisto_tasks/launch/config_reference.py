@@ -152,7 +152,7 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
 def _with_choices(setting: Setting) -> Setting:
     known = choices(setting.name)
     other = next(word for word in known if word != setting.default)
-    more = f" {places_in_words()}." if setting.name == "place" else ""
+    more = f" Places: {places_in_words()}." if setting.name == "place" else ""
     return setting.model_copy(
         update={
             "allowed": f"one of: {', '.join(known)}",
@@ -163,7 +163,6 @@ def _with_choices(setting: Setting) -> Setting:
 
 
 def _with_metrics(task: str, setting: Setting) -> Setting:
-    """That of the metric with those that the technique has a published question for."""
     if setting.name != "metric":
         return setting
     entry = technique(task)
@@ -204,7 +203,6 @@ def as_text(value: object) -> str:
 
 
 def _allowed(info: FieldInfo) -> str:
-    """In words, from the type and the bounds."""
     parts = _parts(info.annotation)
     words = " or ".join(dict.fromkeys(_kind(part) for part in parts if part is not NoneType))
     bounds = [f" {_BOUNDS[type(rule)]} {_bound(rule):g}" for rule in info.metadata if type(rule) in _BOUNDS]
@@ -234,7 +232,6 @@ def _kind(annotation: Any) -> str:
 
 
 def _example(name: str, info: FieldInfo, default: str) -> str:
-    """Something other than the default, as it is typed in a shell, in which brackets need quotes."""
     value = str(info.examples[0]) if info.examples else _other_than(info, default)
     if value == "TEXT" and name.endswith(("_file", "_list")):
         value = "FILE"

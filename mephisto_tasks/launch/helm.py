@@ -155,7 +155,6 @@ class Helm:
 
     @property
     def _has_answer(self) -> bool:
-        """Who takes a unit from now on comes in vain, however long those who are at work still take."""
         return self._study.course is not None and self._study.course.is_over
 
     def _fit(self) -> None:

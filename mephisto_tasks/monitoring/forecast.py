@@ -91,7 +91,6 @@ def _at_most(deciding: DecidingNow | None) -> str:
 
 
 def _done_words(groups: Sequence[GroupStanding], deciding: DecidingNow | None) -> str:
-    """Nothing is left to be given out."""
     besides = ", but for what was stopped" if any(group.stopped for group in groups) else ""
     if running := sum(group.running for group in groups):
         return (

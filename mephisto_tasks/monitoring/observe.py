@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from mephisto_tasks.control.snapshot import DecidingNow, Snapshot, is_alive, read_snapshot
+from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.monitoring.forecast import estimated_end
 from mephisto_tasks.monitoring.status import (
     Answer,
@@ -439,7 +440,7 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
     owed, paid, written = (
         sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid", "written")
     )
-    owed_in_sandbox, paid_in_sandbox = books.in_sandbox
+    owed_in_sandbox, paid_in_sandbox = books.at_sites([crowd.provider_type for crowd in crowds() if crowd.is_trial])
     return Pay(
         reward=float(reward),
         per_hour=None if per_hour is None else float(per_hour),

@@ -106,7 +106,6 @@ class Drawer:
         return page
 
     def _answers(self, standing: Standing, draw: Drawing) -> Iterator[tuple[str, TableView | None, Markup | None]]:
-        """Name of the question, its pairs, and the figure of its pairs."""
         for number, answer in enumerate(standing.answers):
             table = answer_table(answer)
             figure = figure_of([answer.summary.model_copy(update={"models": []})])
@@ -122,7 +121,6 @@ class Drawer:
 
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
-    """The report's environment, and beside its templates ours."""
     ours = environment().overlay(loader=FileSystemLoader([str(TEMPLATES), *environment().loader.searchpath]))
     assert ours.autoescape
     return ours
@@ -178,7 +176,6 @@ def _group(standing: Standing, group: GroupStanding, number: int) -> GroupView:
 
 
 def _models(standing: Standing) -> Iterator[ModelView]:
-    """Models that can be retired, while a launch runs, and those that were retired."""
     retired: Mapping[str, bool] = {one.model: one.retired for one in standing.models}
     for number, name in enumerate(sorted({model for group in standing.groups for model in group.models})):
         if standing.is_alive or retired.get(name, False):

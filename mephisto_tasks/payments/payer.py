@@ -95,8 +95,6 @@ class Payer(Protocol):
     """For people: the site and the account."""
     witness: str
     """What :meth:`audit` compares the ledger with, for people."""
-    is_real: bool
-    """Whether this is money; else the site is one for trials."""
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
         """What can be sent now. Asks the crowd's site, and changes nothing."""

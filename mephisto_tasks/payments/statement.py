@@ -106,12 +106,10 @@ class Books:
                 written[payment.worker] += payment.amount
         return [_line(worker, dues, paid[worker], written[worker]) for worker, dues in lines.items()]
 
-    @property
-    def in_sandbox(self) -> tuple[Decimal, Decimal]:
-        """Of what people are owed, and of what the ledger says was paid: what is at sites for trials, and no real money."""
-        trials = {account.payer.account.partition(":")[0] for account in self.accounts if not account.payer.is_real}
-        owed = [one.amount for one in self.dues if one.work.provider in trials and not one.work.simulated]
-        paid = [one.amount for one in self.payments if one.state in PAID and one.account.partition(":")[0] in trials]
+    def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:
+        """Of what people are owed, and of what the ledger says was paid: what these providers' sites are for."""
+        owed = [one.amount for one in self.dues if one.work.provider in providers and not one.work.simulated]
+        paid = [one.amount for one in self.payments if one.state in PAID and one.account.partition(":")[0] in providers]
         return sum(owed, NOTHING), sum(paid, NOTHING)
 
     @property
@@ -201,7 +199,6 @@ class Books:
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
-        """Every payment once, but for those that were refused."""
         proposed = [
             payment for account in self.accounts for payment in (*account.proposal.found, *account.proposal.payments)
         ]
@@ -295,7 +292,6 @@ def _first_problem(error: ValueError) -> str:
 
 
 def _requesters(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
-    """(Provider, requester) → the runs that they launched."""
     rows = query(
         data_dir,
         """SELECT task_runs.provider_type, requesters.requester_name, task_runs.task_run_id

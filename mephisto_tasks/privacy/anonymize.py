@@ -256,7 +256,6 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _began(tables: Tables) -> pd.Timestamp | None:
-    """The day on which the first of all answers was given."""
     times = pd.concat([tables.dialogues["started"], tables.judgements["started"]]).dropna()
     read = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601").dropna()
     return None if read.empty else read.min().floor("D")

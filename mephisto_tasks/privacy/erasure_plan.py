@@ -157,7 +157,6 @@ class Places:
         )
 
     def _parts(self, known: KnownWorker) -> Iterator[tuple[Part, float]]:
-        """Every part of a worker, and when it began."""
         for agent, unit, task, run, assignment, at in query(self.data_dir, _UNITS, [known.worker_id]):
             folder = str(RUNS / str(run) / str(assignment) / str(agent))
             yield Part(agent_id=str(agent), unit_id=str(unit), task_name=str(task), folder=folder), seconds(str(at))
@@ -171,7 +170,6 @@ class Places:
         return [task for task, files in self._files.items() if any(mark in file for file in files for mark in marks)]
 
     def _outside_ids(self, known: KnownWorker, tasks: Collection[str], agents: Collection[str]) -> list[str]:
-        """What crowds' sites call the worker's participations in these tasks."""
         person = Forgotten(known.worker_id, known.name, list(tasks), list(agents))
         of_crowds = [name for crowd in crowds() for name in crowd.outside_ids(self.data_dir, person)]
         paid = [
@@ -188,7 +186,6 @@ class Places:
         return list(dict.fromkeys(one for one in ids if one))
 
     def _blocks(self, known: KnownWorker) -> list[str]:
-        """Qualifications that a worker holds, and that keep them out of studies."""
         held = {str(row[0]) for row in query(self.data_dir, _GRANTED, [known.worker_id])}
         return sorted(name for name in held if name in self._blocking or name.startswith(BLOCKED_EVERYWHERE))
 

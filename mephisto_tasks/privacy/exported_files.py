@@ -115,7 +115,6 @@ def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | No
 
 
 def _who(row: Mapping[str, Any]) -> list[Any]:
-    """The cells that say whose row it is."""
     return [row.get(column) for column in ("worker_id", "worker", "name", "email")]
 
 

@@ -199,7 +199,6 @@ def _check_free(wanted: Wanted) -> None:
 
 
 def _ours(folder: Path) -> list[Path]:
-    """What an earlier export or release left in the folder."""
     names = {JSON_FILE, PAGE, SUMS, "README.md"}
     return [
         path
@@ -217,7 +216,6 @@ def _only_covered(records: Sequence[Rated], found: Agreed) -> tuple[list[Rated],
 
 
 def _cleaner(data_dir: Path, wanted: Wanted) -> Cleaner:
-    """Knows everybody who was ever here, or invited."""
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
     return Cleaner(invited, workers, wanted.regions)

@@ -91,7 +91,6 @@ class Hosts:
         return name in self._own or name in self._given or _is_address(name)
 
     def _is_ours(self, origin: str, hosts: list[tuple[str, int | None]]) -> bool:
-        """Whether a page of this origin was served under one of the names, or under one that this request asks for."""
         try:
             parts = urlsplit(origin)
             name, port = (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(parts.scheme)

@@ -139,7 +139,6 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
 
 
 def _of_all_tasks(config: TaskConfig) -> set[str]:
-    """Flags of settings that both engines have."""
     flags = {
         "practice": bool(config.onboarding_qualification),
         "told_at_once": config.onboarding_feedback == "each_item",
@@ -149,7 +148,6 @@ def _of_all_tasks(config: TaskConfig) -> set[str]:
 
 
 def _of_pay(config: TaskConfig, pay: str) -> set[str]:
-    """Flags of what raters are promised, for all of the work and for a part of it."""
     of_part = {"pro_rata": {"part_paid"}, "full": {"left_paid"}, "none": set[str]()}
     return {"unpaid"} if pay == t(UNPAID) else of_part[config.payment.partial]
 

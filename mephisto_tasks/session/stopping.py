@@ -263,7 +263,6 @@ class Course:
         return next((place for place in self._about(name, models) if place not in self._answered[name]), None)
 
     def _about(self, name: str, models: Iterable[str]) -> list[int]:
-        """Places of a worker's dialogues about these models."""
         group = frozenset(models)
         return [place for place, drawn in enumerate(self._drawn.get(name, ())) if frozenset(drawn) == group]
 
@@ -353,7 +352,6 @@ def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, .
 
 
 def _newest_of(log: Sequence[Event]) -> dict[str, float]:
-    """Worker → when they last came, answered or came back, in seconds since the epoch."""
     return {event.worker: event.at for event in log if isinstance(event, (Arrived, Chose, Answered, Returned))}
 
 
@@ -467,7 +465,6 @@ def _of_turns(record: DialogueRecord, models: Models) -> Outcome | None:
 
 
 def _chooses(turn: Turn) -> bool:
-    """Whether something was chosen, and nothing of any model was missing."""
     return turn.ticks is None and not turn.continued_each and not any(candidate.failed for candidate in turn.candidates)
 
 

@@ -91,7 +91,6 @@ class HeldUnit(ABC, Generic[P]):
             self.done.append(part)
 
     def _welcome(self, part: str) -> Notice | None:
-        """Said above the first question of this visit, which is about a part of this id."""
         if self.page.recorded.begun(part):
             return WHERE_YOU_WERE
         return self._go_on

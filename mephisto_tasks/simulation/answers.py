@@ -285,7 +285,6 @@ def _value(question: FormQuestion, panels: list[Panel], behaviour: Behaviour, ch
 
 
 def _which(likes: list[float], chance: random.Random) -> str:
-    """The first or the second, as often as its share of the liking says."""
     first, second = likes
     return "first" if chance.random() * (first + second or 1) < (first if first + second else 0.5) else "second"
 
@@ -305,7 +304,6 @@ def _judged(panel: Panel) -> list[PanelLine]:
 
 
 def _said_by(panel: Panel, speaker: int) -> list[PanelLine]:
-    """Lines of the first or second speaker, by who speaks first."""
     names = list(dict.fromkeys(line.speaker for line in panel.lines))
     return [line for line in panel.lines if line.speaker == names[speaker]]
 

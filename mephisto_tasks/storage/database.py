@@ -314,7 +314,6 @@ class StudyDB(SharedConnectionDB):
         return None if known is None else {"status": known.db_status}
 
     def _set(self, whose: str, write: Callable[[], None]) -> None:
-        """Write a status now, or as soon as it is possible."""
         with self._later_lock:
             waits = bool(self._later)
         if not waits:

@@ -346,7 +346,6 @@ def _state_of(data_dir: Path, agent: StoredAgent, files: StateFiles) -> StateFil
 def _records(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, Rated]]:
-    """Oldest first."""
     alive = running_task_run(data_dir, task_name)
     of_agents: list[list[tuple[StoredAgent, Rated]]] = []
     for agent, state in newest_states(data_dir, task_name, worker_id, files=files):

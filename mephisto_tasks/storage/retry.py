@@ -114,7 +114,6 @@ def _begins() -> bool:
 
 
 def _begins_in_vain(since: float) -> bool:
-    """Whether the current thread begins a launch, and has waited long enough."""
     return _begins() and time.monotonic() - since > LAST_TRIES_S
 
 

@@ -232,7 +232,6 @@ def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None
 
 
 def _outcome(visits: Sequence[_Visit], *, later: bool) -> Outcome:
-    """The outcome of the last of these visits."""
     visit = visits[-1]
     if later:
         return "continued"

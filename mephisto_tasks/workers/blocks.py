@@ -49,19 +49,19 @@ class BlockError(ResultsError):
 
 
 class Lifted(BaseModel):
-    """A block that was lifted. ``provider_agreed`` False: here, but the crowd provider still holds its copy."""
+    """A block that was lifted. ``provider_agreed`` False: the crowd provider still holds its copy."""
 
     block: Block
     provider_agreed: bool
 
 
 def block(worker: Any, qualification_name: str, reason: str, *, check: str = "", task_name: str = "") -> bool:
-    """Grant a worker the qualification that turns them away, and write down why. Threads may call this at once.
+    """Grant a worker the qualification that turns them away, and write down why. Thread-safe.
 
     Args:
         worker: Mephisto's worker.
-        qualification_name: ``block_qualification`` of the study; made if need be.
-        reason: a sentence, for who decides on lifting the block.
+        qualification_name: ``block_qualification`` of the study; made where it does not exist.
+        reason: a sentence, for whoever decides on lifting the block.
         check: name of the check that failed.
         task_name: of the study.
 
@@ -111,14 +111,13 @@ def block_by_hand(
         ResultsError: there is no such task.
         BlockError: a worker's site has no such list; then nobody was blocked.
     """
-    _check(db, task_name)
+    if task_name is not None:
+        check_task(Path(db.db_root), task_name)
     sites = {} if site_of is None else {known.provider: site_of(known.provider) for known in workers}
     without = [known.pseudonym for known in workers if site_of is not None and sites[known.provider] is None]
     if without:
         raise BlockError(
-            "the site that they come from cannot block them",
-            where=f"{', '.join(without)}",
-            try_="leave --everywhere out",
+            "the site that they come from cannot block them", where=", ".join(without), try_="leave --everywhere out"
         )
     name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
     problems = []
@@ -189,16 +188,14 @@ def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> 
 
 
 def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str | None, data_dir: Path) -> BlockError:
-    """Where else the first of these workers is blocked, or who is blocked there."""
+    """Says where else the first of these workers is blocked, or who is blocked there."""
     where = "in all studies" if task_name is None else f"in task {task_name!r}"
     other = next(iter(blocks_of(data_dir, unknown[:1])), None)
     if other is not None:
         what = f"not blocked {where}, but {other.place}"
-        return BlockError(what, where=unknown[0], try_=f"parlai-humaneval {other.lifted_by}")
+        return BlockError(what, where=unknown[0], try_=f"lift that: parlai-humaneval {other.lifted_by}")
     known = ", ".join(sorted({block.worker for block in blocks})) or "nobody"
-    return BlockError(
-        f"not blocked {where}", where=", ".join(unknown), try_=f"name somebody who is blocked there: {known}"
-    )
+    return BlockError(f"not blocked {where}, where {known} is blocked", where=", ".join(unknown))
 
 
 def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) -> list[tuple[str, Block]]:
@@ -208,8 +205,8 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
     lines = BLOCKS.read(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
-    names = {str(found) for task in tasks for found in _settings(data_dir, task)}
-    names |= {blocked_here(task) for task in tasks}
+    of_launches = [blueprint.get("block_qualification") for task in tasks for blueprint in blueprints(data_dir, task)]
+    names = {str(name) for name in of_launches if name} | {blocked_here(task) for task in tasks}
     names |= {line.qualification for line in lines if line.task_name in tasks} - {BLOCKED_EVERYWHERE}
     blocks = []
     for name in sorted({*names, BLOCKED_EVERYWHERE} if everywhere else names):
@@ -221,17 +218,6 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
     return sorted(blocks, key=lambda found: (found[1].worker, found[1].qualification))
 
 
-def _settings(data_dir: Path, task: str) -> list[Any]:
-    """The qualifications with which the launches of a task block."""
-    found = (blueprint.get("block_qualification") for blueprint in blueprints(data_dir, task))
-    return [name for name in found if name]
-
-
-def _check(db: Any, task_name: str | None) -> None:
-    if task_name is not None:
-        check_task(Path(db.db_root), task_name)
-
-
 def _pseudonyms(data_dir: Path) -> Pseudonymizer:
     return Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
 
@@ -239,9 +225,9 @@ def _pseudonyms(data_dir: Path) -> Pseudonymizer:
 def block_if_failed(
     names: Sequence[str], qualification: str | None, worker: Any, messages: Sequence[dict[str, Any]], task_name: str
 ) -> None:
-    """Judge a unit that is complete by checks; the first that fails blocks its worker.
+    """Check a complete unit; the first check that fails blocks its worker.
 
-    Checks on workers look at all that the worker has done in the task (Ji et al. 2022: all units pooled).
+    Checks on workers read all that the worker has done in the task (Ji et al. 2022: all units pooled).
 
     Args:
         names: of the checks.
@@ -257,7 +243,7 @@ def block_if_failed(
         if failed is not None:
             block(worker, qualification, failed.reason, check=failed.check, task_name=task_name)
             logger.info("a worker is blocked by %s: %s", failed.check, failed.reason)
-    except Exception:  # a damaged file of somebody else's, say: this rater has done the work and must get their thanks
+    except Exception:  # somebody else's damaged file, say: this rater has done the work and must be thanked
         logger.exception("a unit of task %r could not be judged by %s; nobody is blocked", task_name, ", ".join(names))
 
 

@@ -153,7 +153,7 @@ def _check(path: Path, number: int, name: str) -> None:
         raise WorkerListError("no worker stands there", where=f"{path}, line {number}")
     if name.startswith(_FORMULA):
         raise WorkerListError(
-            f"begins with {name[0]!r} like a spreadsheet's formula, and a worker id does not",
+            f"begins with {name[0]!r} like a spreadsheet's formula, and unlike a worker id",
             where=f"{path}, line {number}",
         )
     if re.search(r"[\s,;\"'<>]", name) or not name.isprintable() or len(name) > 200:

@@ -1,8 +1,8 @@
-"""What is known of the workers of a data directory: a line for each, or all of one. Read only; pseudonyms alone."""
+"""What is known of the workers of a data directory: a line for each, or a whole profile. Only pseudonyms, and read only."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
@@ -46,7 +46,7 @@ class WorkerLine(BaseModel):
     last_seen: float
 
 
-class TaskOfWorker(BaseModel):
+class WorkerTask(BaseModel):
     """What a worker did in one task. ``failed_checks``: name of a check → its reason, of each that failed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,7 +61,7 @@ class TaskOfWorker(BaseModel):
     """Consent texts, oldest first."""
 
 
-class WorkerPage(BaseModel):
+class WorkerProfile(BaseModel):
     """All that is known of one worker; ``since``: seconds since the epoch."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,14 +72,14 @@ class WorkerPage(BaseModel):
     since: float
     blocks: list[Block]
     notes: list[Note]
-    tasks: list[TaskOfWorker]
+    tasks: list[WorkerTask]
 
 
 EVERYWHERE = "all studies"
 
 
-def roll(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list[WorkerLine]:
-    """A line for every worker of a task, or of all, who was seen last first.
+def list_workers(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list[WorkerLine]:
+    """A line for every worker of a task, or of all tasks, the last seen first.
 
     Raises:
         ResultsError: no database, no such task, or a file that cannot be read.
@@ -107,27 +107,26 @@ def roll(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list
 def _line(
     known: KnownWorker, done: list[tuple[str, Work]], practice: PracticeState, blocks: list[str], noted: list[str]
 ) -> WorkerLine:
-    work = [one for _, one in done]
-    counts = {
-        outcome: sum(one.outcome == outcome for one in work)
-        for outcome in ("complete", "partial", "stopped", "running")
-    }
+    work = [unit for _, unit in done]
+    counts = Counter(unit.outcome for unit in work)
     return WorkerLine(
         worker=known.pseudonym,
         provider=known.provider,
-        simulated=known.simulated or any(one.simulated for one in work),
+        simulated=known.simulated or any(unit.simulated for unit in work),
         tasks=list(dict.fromkeys(task for task, _ in done)),
-        **counts,
-        seconds=sum(one.seconds for one in work),
+        complete=counts["complete"],
+        partial=counts["partial"],
+        stopped=counts["stopped"],
+        running=counts["running"],
+        seconds=sum(unit.seconds for unit in work),
         practice=practice,
         blocked=sorted(set(blocks)),
         notes=noted.count(known.pseudonym),
-        last_seen=max([known.since, *(one.ended for one in work)]),
+        last_seen=max([known.since, *(unit.ended for unit in work)]),
     )
 
 
 def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
-    """Worker id → how the practice stands now."""
     resets = resets_by_id(data_dir, practice_of_task(data_dir, task))
     states: dict[str, PracticeState] = dict.fromkeys(resets, "reset")
     for worker_id, past in past_practices(data_dir, task, resets).items():
@@ -135,14 +134,14 @@ def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
     return states
 
 
-def worker_page(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> WorkerPage:
-    """All of one worker.
+def profile_of(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> WorkerProfile:
+    """All that is known of one worker.
 
     Raises:
         ResultsError: no database, or a file that cannot be read.
     """
     tasks = [_task(data_dir, task, known) for task in ticking(task_names(data_dir))]
-    return WorkerPage(
+    return WorkerProfile(
         worker=known.pseudonym,
         provider=known.provider,
         simulated=known.simulated,
@@ -153,14 +152,14 @@ def worker_page(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> 
     )
 
 
-def _task(data_dir: Path, task: str, known: KnownWorker) -> TaskOfWorker:
+def _task(data_dir: Path, task: str, known: KnownWorker) -> WorkerTask:
     records = worker_records(data_dir, task, known.worker_id)
     for record in records:
         record.worker = known.pseudonym
     checked(records)
     verdicts = [verdict for record in records for verdict in record.checks.values() if isinstance(verdict, dict)]
     past = past_practices(data_dir, task).get(known.worker_id)
-    return TaskOfWorker(
+    return WorkerTask(
         task_name=task,
         practice=_practices(data_dir, task).get(known.worker_id, ""),
         practice_tries=0 if past is None else past.tries,

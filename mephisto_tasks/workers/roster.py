@@ -71,8 +71,8 @@ def named(workers: dict[str, KnownWorker], given: Iterable[str]) -> list[KnownWo
             raise UnknownWorker(
                 "no worker of this data directory has this pseudonym",
                 where=name,
-                misspelt=misspelt(name, workers, cutoff=0.8),
                 try_="`parlai-humaneval workers list` shows all, and --worker-id finds the pseudonym of an id",
+                misspelt=misspelt(name, workers, cutoff=0.8),
             )
     return [workers[name] for name in given]
 

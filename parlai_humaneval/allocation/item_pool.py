@@ -120,7 +120,6 @@ class ItemPool:
         self._count_owed()
 
     def _count_owed(self) -> None:
-        """Judgements for which each dialogue is still to be shown, as far as it is known which items get them."""
         self._owed[:] = 0
         for count in self.cells.values():
             if count.every and not count.stopped:

@@ -44,6 +44,14 @@ _RENAMED = {
     "wta": "winner_takes_all",
 }
 """Old name → today's. The old ones still work, and warn; they go with version 1.0."""
+_REMOVED = {
+    "count_dialogues": "choice_groups, which has the counts of each dialogue",
+    "pooled_turn_strengths": "turn_strengths of each group",
+    "results_table": "pandas.DataFrame([result.to_dict() for result in results])",
+    "spent_by_unit": "time_spent, which has whole results",
+    "success_rate": "wilson_interval or wald_interval",
+}
+"""Name that is gone → what takes its place."""
 __all__ = sorted({*_MODULES, "register_statistic"})
 
 
@@ -65,7 +73,8 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES and not name.startswith("_"):
         load_plugins()
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        instead = f"; use {_REMOVED[name]}" if name in _REMOVED else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
     return getattr(import_module(_MODULES[name]), name)
 
 

@@ -105,7 +105,6 @@ class LazyGroup(SuggestingGroup):
             raise _called(command_error(package), ctx.command_path, typed) from error
 
     def _command(self, ctx: click.Context, typed: list[str]) -> str:
-        """The command that was called, with its program."""
         words: list[str] = [ctx.command_path]
         group: click.Group = self
         for word in typed:

@@ -179,7 +179,6 @@ def _fitting(
     criteria: str | None,
     keep_failed: bool,
 ) -> None:
-    """Refuse options that would do nothing."""
     chats, pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
     uses: list[tuple[str, bool, tuple[str, ...]]] = [
         ("--table", bool(table), ("tables",)),
@@ -268,7 +267,7 @@ def _summary(
     return {
         "format": source,
         "units": found.units,
-        "workers": len({worker for name in TABLES for worker in _workers(getattr(tables, name))}),
+        "workers": len({worker for name in TABLES for worker in set(getattr(tables, name)["worker_id"].dropna())}),
         "rows": {name: count for name, count in rows.items() if count},
         "left_out": dict(sorted(found.left_out.items())),
         "repeats": [asdict(one) for one in tables.repeats],
@@ -276,10 +275,6 @@ def _summary(
         "notes": found.notes,
         "files": [str(path) for path in written],
     }
-
-
-def _workers(frame: Any) -> set[str]:
-    return set(frame["worker_id"].dropna())
 
 
 def _show(summary: dict[str, Any], out: str) -> None:

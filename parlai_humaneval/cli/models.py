@@ -285,7 +285,6 @@ def _try_it(name: str, out: str | None, trained: Trained) -> str:
 
 @contextmanager
 def _interruptible() -> Iterator[list[Plan]]:
-    """Ctrl-C becomes a sentence on what is kept. What is yielded gets the plan, once the training begins."""
     begun: list[Plan] = []
     try:
         yield begun

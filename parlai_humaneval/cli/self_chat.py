@@ -213,7 +213,6 @@ def run_with_bar(
 
 
 def _kept(error: ModelsFailed, out: Path) -> str:
-    """What the same command would make again, as complete dialogues are kept."""
     files = [f"{file.path.name} {file.dialogues}" for file in error.files]
     return (
         f"run the same command again: complete dialogues are kept in {out} ({', '.join(files)}); dialogues that "

@@ -127,7 +127,7 @@ def _who(draft: Draft, where: str, entities: Entities) -> dict[str, str]:
         raise DataError(
             f"entities names {unknown[0]}, who says nothing",
             where=where,
-            try_=f"the speakers are {' and '.join(draft.speakers)}",
+            try_=f"name one of the speakers, {' and '.join(draft.speakers)}",
         )
     if isinstance(entities, str):
         return dict.fromkeys(draft.speakers, entities)
@@ -148,5 +148,5 @@ def _all_speak(path: Path, dialogues: Sequence[Dialogue], entities: Entities) ->
         raise DataError(
             f"entities names {unknown[0]}, who says nothing in this file",
             where=f"{path}, line {dialogues[0].line_number}",
-            try_=f"the speakers are {', '.join(speakers)}",
+            try_=f"name one of the speakers, {', '.join(speakers)}",
         )

@@ -225,7 +225,6 @@ def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
 
 
 def _say_rest(draft: Draft, unanswered: Sequence[str]) -> None:
-    """Lines at a dialogue's end that got no reply were said all the same."""
     for text in unanswered:
         draft.say(FIRST, text)
 

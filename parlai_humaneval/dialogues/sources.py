@@ -140,7 +140,6 @@ def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
 
 
 def _continued(turn: Turn) -> str:
-    """The reply with which the dialogue continued."""
     if turn.written is not None:
         return turn.written
     return _said(next((reply for reply in turn.candidates if reply.candidate_id == turn.continued), None))

@@ -129,7 +129,6 @@ class _Tree:
         self._open.pop()
 
     def _apart(self, tag: Tag) -> None:
-        """Blocks that get no part of their own stand on lines of their own all the same."""
         if self._open[-1] and tag in _LINES:
             self._leaf("br")
 

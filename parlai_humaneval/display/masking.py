@@ -358,7 +358,6 @@ def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def _grams(prompts: tuple[str, ...]) -> dict[int, frozenset[tuple[str, ...]]]:
-    """Length in words → all runs of that length."""
     runs_by_length: dict[int, set[tuple[str, ...]]] = {}
     for prompt in prompts:
         words = [word.casefold() for word in _WORD.findall(prompt)]

@@ -163,7 +163,6 @@ class SettledPresenter:
         return any(all(one not in mask for mask in known) for one in shown)
 
     def _unforeseen(self, looks: str, masks: Sequence[Mask]) -> list[tuple[int, int]]:
-        """The sentences that the packaged classifier finds, by themselves or by what a known phrase leaves of them."""
         if self.disclosure_model is None:
             return []
         known = [(mask.start, mask.end) for mask in masks if mask.kind == "ai_disclosure"]

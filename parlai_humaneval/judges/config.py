@@ -165,7 +165,6 @@ def _read(path: Path) -> JudgeFile:
 
 
 def _key_problem(path: Path, error: Mapping[str, Any]) -> Problem:
-    """One of pydantic's problems with a judge's file."""
     place = ".".join(str(part) for part in error["loc"] if part not in ("str", "dict[str,any]"))
     where = f"{path}: {place}" if place else f"{path}"
     if error["type"] == "extra_forbidden":

@@ -279,7 +279,6 @@ class _Talk:
 
 
 def _to_be_scored(question: JudgeQuestion, place: int) -> list[Utterance]:
-    """The conversation that ends with a candidate, or the one of several."""
     lines = question.conversations[0 if question.replies else place].lines
     reply = [Said("", "bot", question.replies[place].text)] if question.replies else []
     return [Utterance(said.side, said.text) for said in (*lines, *reply)]

@@ -56,7 +56,6 @@ class Consent(BaseModel):
     @field_validator("text", "privacy", mode="before")
     @classmethod
     def _headed(cls, value: object) -> object:
-        """Paragraphs without a heading are a section each."""
         paragraphs = [part for part in value.split("\n\n") if part.strip()] if isinstance(value, str) else value
         if not isinstance(paragraphs, list):
             return paragraphs

@@ -91,7 +91,7 @@ def check(spec: ModelSpec) -> Checked:
             return Checked(spec, "cannot", _missing_kind(lacking[0]), lacking, to_download(spec), [])
         if wrong := _complaint(_parse, spec) or _complaint(_parse_training, spec):
             return Checked(spec, "cannot", "options", wrong, [], [])
-        downloads, asks = to_download(spec), _asks(spec)
+        downloads, asks = to_download(spec), (list(_asked(spec)) if _is_served(spec) else [])
         if wrong := _complaint(check_memory, spec):
             return Checked(spec, "cannot", "memory", wrong, downloads, asks)
     if key := _missing_key(spec):
@@ -187,10 +187,6 @@ def _address(spec: ModelSpec) -> str:
 
 def _first(options: Sequence[str], spec: ModelSpec) -> str:
     return next((str(spec.options[key]) for key in options if spec.options.get(key)), "")
-
-
-def _asks(spec: ModelSpec) -> list[str]:
-    return list(_asked(spec)) if _is_served(spec) else []
 
 
 def _is_served(spec: ModelSpec) -> bool:

@@ -45,7 +45,6 @@ def collection_of(question: PlanInputs, collected: int, sets: int) -> Collection
 
 
 def _of_held_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:
-    """The degraded model of a direct assessment is talked with as often as each other."""
     dialogues = (sets + question.habits.degraded_model) * with_losses(question, n)
     return _held(
         question, dialogues, turns=n * sets * (question.turns or 1), judgements=sets * with_losses(question, n)

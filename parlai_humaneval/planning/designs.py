@@ -452,5 +452,4 @@ def clustered_power(design: Design, n: int, alpha: float, likeness: Clustering) 
 
 
 def _ceil(size: float) -> int:
-    """Rounded up, forgiving what floating point adds to a whole number."""
     return max(1, math.ceil(size - 1e-9))

@@ -186,7 +186,6 @@ def _has_only_ties(tables: Tables) -> bool:
 
 
 def _planned(measure: Measure, name: str) -> bool:
-    """Is it what a plan of that technique counts? Of direct assessment the standardised score is, the raw one is not."""
     habits = plannable().get(name)
     if habits is None or measure.source not in _SOURCES[habits.measures] or not measure.of_plan:
         return False
@@ -268,7 +267,6 @@ def _number(value: object) -> float | None:
 
 
 def _counted_on(icc: float | None) -> float | None:
-    """No gain by workers who differ more than chance is counted on."""
     from parlai_humaneval.statistics.ratings.correlations import LEAST_ICC
 
     return None if icc is None else min(max(icc, LEAST_ICC), _MOST_ICC)

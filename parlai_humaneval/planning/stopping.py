@@ -320,7 +320,6 @@ def _truth(
 
 
 def _adding_up(total: int, on_progress: Callable[[int, int], None] | None) -> Callable[[int], None]:
-    """Tells how many studies have ended of how many, when told of some more."""
     ended = 0
 
     def told(more: int) -> None:

@@ -33,7 +33,6 @@ def _shown(turn: Turn) -> list[Candidate]:
 
 
 def _pattern(turn: Turn) -> str:
-    """What was chosen, as words about positions."""
     shown = _shown(turn)
     chosen = sorted(candidate.position for candidate in shown if candidate.candidate_id in turn.selected)
     if not chosen:

@@ -156,10 +156,6 @@ def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
     return f"{cell_text(low, kind)} to {cell_text(high, kind)}"
 
 
-def _points(value: float) -> str:
-    return f"{'-' if value < 0 else ''}{points_words(value)}"
-
-
 def _number(value: float) -> str:
     """Three decimals; fewer of numbers that are so large that nobody reads them."""
     if abs(value) < TENS:
@@ -171,7 +167,7 @@ def _number(value: float) -> str:
 
 _WRITTEN: Mapping[CellKind, Callable[[float], str]] = {
     "share": percent,
-    "points": _points,
+    "points": lambda value: f"{'-' if value < 0 else ''}{points_words(value)}",
     "p": p_cell,
     "seconds": seconds_words,
     "money": money_words,

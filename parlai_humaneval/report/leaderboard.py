@@ -130,7 +130,6 @@ def _ranked_models(answer: Summary) -> list[str]:
 
 
 def _renamed(answer: Summary, names: Mapping[str, str]) -> Summary:
-    """The answer under other names, and without its sentences, which have the models' own."""
     best = answer.best
 
     def called(listed: Sequence[str]) -> list[str]:

@@ -350,7 +350,6 @@ def _superiority_row(lines: Mapping[int, PairLine], keys: Mapping[int, str]) -> 
 
 
 def _without_empty(table: DataTable) -> DataTable:
-    """The table without columns in which no row has a value."""
     shown = tuple(column for column in table.columns if any(row[column.key] not in (None, "") for row in table.rows))
     return table.model_copy(update={"columns": shown})
 

@@ -176,7 +176,6 @@ def _holes(parts: Sequence[_Part]) -> list[int]:
 
 
 def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> SelfChatError:
-    """Which dialogues are missing, of which shards, and the commands that make them."""
     count = parts[0].shard.of
     lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
     there = {part.shard.number: part.path.parent for part in parts}

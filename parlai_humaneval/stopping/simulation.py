@@ -240,7 +240,6 @@ class Crowded:
         return np.asarray(liking / np.sqrt(2), dtype=float)
 
     def _allowed(self, shown: Ints) -> Floats:
-        """Seconds that workers have for these dialogues."""
         return np.asarray(self.rule.timeout * (shown >= 0).sum(axis=1), dtype=float)
 
     def _wanted(self, n: int) -> Ints:
@@ -261,7 +260,6 @@ class Crowded:
         return np.where(shown >= 0, (won + (turns - decided) / 2) / turns, np.nan)
 
     def _seconds(self, shape: tuple[int, ...], likes: Floats) -> Floats:
-        """Of each dialogue, some ten minutes."""
         others = likes.shape[1] - 1
         pace = (likes[:, 0] - likes[:, 1:].mean(axis=1)) / np.sqrt(1 + 1 / others)
         logs = 0.4 * self.rng.standard_normal(shape) - self.crowd.haste * pace[:, None]

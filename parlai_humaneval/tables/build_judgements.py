@@ -407,7 +407,6 @@ def _own(winner: str | None) -> Row:
 
 
 def _sides(rating: ReplayedRating) -> dict[str, str]:
-    """“a” and “b” of a verdict → the models that stood first and second."""
     at = {c.position: c.model for turn in rating.turns for c in turn.candidates}
     return {side: at[place] for side, place in (("a", 1), ("b", 2)) if place in at}
 

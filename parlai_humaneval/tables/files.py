@@ -263,7 +263,6 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
 
 
 def _others(error: TableError) -> str:
-    """How to see the other rows that have the fault of the one that the error names."""
     more = len(error.rows) - 1
     if more < 1:
         return ""

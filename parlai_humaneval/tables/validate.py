@@ -56,7 +56,6 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
 
 
 def _holds(mask: pd.Series[Any]) -> pd.Series[bool]:
-    """A comparison with a missing value is no fault."""
     held: pd.Series[bool] = mask.fillna(False).astype(bool)
     return held
 

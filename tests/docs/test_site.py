@@ -28,6 +28,8 @@ FACTS = {
     "decided_many.md",
     "decided_pairs.md",
     "decided_picture.md",
+    "house_mephisto_tasks.md",
+    "house_parlai_humaneval.md",
     "judge_columns.md",
     "judge_keys.md",
     "judge_prompt.md",

@@ -6,6 +6,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def _prepare_mephisto() -> None:
 
 _prepare_mephisto()
 
+import botocore.session
 import live
 import scripted_models
 from live import Launch, launch_beside
@@ -62,6 +64,14 @@ def _short_waits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operator, "GOODBYE_S", 0.3)
         patch.setattr(client_io_handler, "STATUS_CHECK_TIME", 0.2)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _services_of_amazon_read_once() -> Iterator[None]:
+    """Half of the time in which a client is made goes into megabytes of JSON on Amazon's services, the same each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield
 
 

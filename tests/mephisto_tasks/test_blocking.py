@@ -123,7 +123,7 @@ def test_lifting_names_the_right_workers(data_dir: Path, db: Any) -> None:
 def test_an_unknown_pseudonym_changes_nothing(data_dir: Path, db: Any, worker: Worker) -> None:
     block_careless(worker)
     known = pseudonym(data_dir, worker)
-    with pytest.raises(BlockError, match=rf"w000000000000: not blocked in task '{TASK}'. Blocked there: {known}"):
+    with pytest.raises(BlockError, match=rf"w000000000000: not blocked in task '{TASK}', where {known} is blocked"):
         unblock(db, TASK, [known, "w000000000000"])
     assert worker.is_qualified(QUALIFICATION)
 

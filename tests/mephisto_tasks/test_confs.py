@@ -82,6 +82,15 @@ def test_every_conf_fits_together(task: str, conf: str, tmp_path: Path) -> None:
     assert words.task_title == words.task_description == "", "a crowd's site says what the page says, its numbers too"
 
 
+def test_a_study_whose_settings_are_changed_changes_no_other() -> None:
+    """Guards the one store that settings are composed from: it gives out copies."""
+    first = compose_config("sata", "local")
+    before = OmegaConf.to_container(first)
+    first.mephisto.blueprint.turns += 1
+    first.mephisto.blueprint.models.append("another")
+    assert OmegaConf.to_container(compose_config("sata", "local")) == before
+
+
 def test_models_that_are_still_to_be_trained_are_told_of_before_any_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

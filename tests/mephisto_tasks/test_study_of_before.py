@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from live import launch_beside, records
 from panel_hands import LINK, Participant
 
-from mephisto_tasks.crowds.panels import reception
+from mephisto_tasks.crowds.link import reception
 from parlai_humaneval.cli import main
 
 TASK = "before-live"

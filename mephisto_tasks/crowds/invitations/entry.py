@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
 from mephisto_tasks.crowds.invitations.invitees import Person
 from mephisto_tasks.crowds.invitations.store import Invitation, InvitationError, InvitationStore, State
 from mephisto_tasks.crowds.signing import DamagedKey, LinkSigner
@@ -165,7 +164,6 @@ class InvitationDoor:
 
 
 def _bare(token: str) -> str:
-    """Without the end of the sentence in which a link stood."""
     return token.rstrip(MAILED)
 
 

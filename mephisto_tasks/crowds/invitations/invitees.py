@@ -92,7 +92,6 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 
 def _cell(text: str) -> str:
-    """With single spaces, of the plain kind, between its words."""
     plain = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
     return " ".join(filter(None, plain.strip(_AT_ENDS).split(" ")))
 
@@ -148,5 +147,4 @@ def _seen(person: Person, people: Mapping[str, tuple[int, Person]]) -> str | Non
 
 
 def _shown(text: str) -> str:
-    """A piece of the file, fit for a line of a terminal."""
     return f"“{on_one_line(text, SHOWN)}”"

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.schema.steps import Redirect
 

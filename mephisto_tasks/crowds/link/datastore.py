@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, Visit
+from mephisto_tasks.admission.visits import Arrival, Outcome, Visit
 from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval._util.files import make_private
 

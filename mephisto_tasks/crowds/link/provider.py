@@ -20,7 +20,7 @@ from mephisto.data_model.worker import Worker
 from mephisto.operations.registry import register_mephisto_abstraction
 from pydantic import BaseModel
 
-from mephisto_tasks.admission.exits import Outcome
+from mephisto_tasks.admission.visits import Outcome
 from mephisto_tasks.crowds.arguments import provider_arguments
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 

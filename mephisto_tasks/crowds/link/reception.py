@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mephisto_tasks.admission.exits import Outcome, instead_of_returning
 from mephisto_tasks.admission.refusal import Refusal, Visitor
-from mephisto_tasks.admission.visits import Arrival, TurnedAway, Visit
+from mephisto_tasks.admission.visits import Arrival, Outcome, TurnedAway, Visit, instead_of_returning
 from mephisto_tasks.crowds.link.arrivals import Door, arrival_by, read_parameters
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.link.provider import VISIT

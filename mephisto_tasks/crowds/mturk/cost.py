@@ -168,7 +168,6 @@ def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: floa
 
 
 def _put_aside(client: Any, mark: str) -> Decimal:
-    """Dollars for the HITs of a study that nobody has accepted."""
     amounts = [
         (Decimal(hit["Reward"]), int(hit["NumberOfAssignmentsAvailable"])) for hit in hits_left(client, (), mark)
     ]

@@ -56,7 +56,8 @@ class MTurkCrowd(Crowd):
 
     def __init__(self, provider_type: str, title: str, words: CrowdWords, *, costs_money: bool) -> None:
         self.place = self.provider_type = provider_type
-        self.title, self.words, self.costs_money = title, words, costs_money
+        self.title, self.words = title, words
+        self.costs_money, self.is_trial = costs_money, not costs_money
 
     @property
     def claims(self) -> ClaimPolicy:

@@ -138,7 +138,6 @@ class MTurkPayer:
         site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
-        self.is_real = not self._is_sandbox
         self._store = data_dir / provider / "mturk.db"
         self._data_dir = data_dir
         self._runs = list(run_ids)
@@ -155,7 +154,6 @@ class MTurkPayer:
 
     @cached_property
     def _handed_in(self) -> dict[str, Assignment]:
-        """Every assignment of the task's HITs that was handed in, by its id."""
         hits = [hit.id for hit in self._hits.values() if hit.run in self._runs]
         with asking("find the AWS keys"):
             self._client.meta  # noqa: B018  # made here, and not by several threads at once
@@ -204,7 +202,6 @@ class MTurkPayer:
 
     @cached_property
     def _hits(self) -> dict[str, Hit]:
-        """Every HIT that launches of this data directory made, by its id."""
         rows = self._rows(
             "SELECT hits.hit_id, run_id, COALESCE(unit_id, ''), COALESCE(assignment_id, ''), "
             "COALESCE(assignment_time_in_seconds, 0) FROM hits JOIN run_mappings USING (hit_id)"
@@ -216,7 +213,6 @@ class MTurkPayer:
 
     @cached_property
     def _of_units(self) -> dict[str, Hit]:
-        """Unit → the HIT of the worker who has it still."""
         return {hit.unit: hit for hit in self._hits.values() if hit.unit and hit.assignment}
 
     def _hit_of(self, work: Work) -> Hit | None:
@@ -239,7 +235,6 @@ class MTurkPayer:
 
     @cached_property
     def _returned(self) -> set[str]:
-        """Agents whose worker has the HIT no more, as MTurk told the launch."""
         return {
             str(agent) for (agent,) in query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
         }
@@ -426,7 +421,6 @@ class MTurkPayer:
             note(payment, "confirmed", "sent")
 
     def _listed(self, payment: Payment) -> bool:
-        """Whether MTurk lists the bonus."""
         return any(reference(payment) in bonus["Reason"] for bonus in self._bonuses(payment.assignment))
 
     def _bonuses(self, assignment_id: str) -> Iterator[dict[str, Any]]:

@@ -97,7 +97,6 @@ class HitFollower:
         self._look_at_others(client, {one.hit_id for one in at_work})
 
     def _at_work(self) -> list[_AtWork]:
-        """Everybody who has a HIT, in the order in which they came."""
         running = sorted(self._run.task_runner.running_units.values(), key=lambda each: int(each.agent.db_id))
         people = []
         for each in running:

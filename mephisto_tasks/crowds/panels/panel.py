@@ -13,8 +13,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, Parameters, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
 from mephisto_tasks.config.task import ConfigError
 from parlai_humaneval._util.data_files import read_yaml, validated
 from parlai_humaneval._util.errors import InvalidValue

@@ -149,7 +149,6 @@ def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
 
 
 def _free(store: LinkDatastore, visit: Visit) -> bool:
-    """Whether this changed anything."""
     if visit.status not in ("here", "timed_out"):
         return False
     store.end(visit, "returned")

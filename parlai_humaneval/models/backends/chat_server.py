@@ -190,7 +190,6 @@ def _streaming(stream: bool, counts: bool) -> dict[str, Any]:
 
 
 def _requests(last: Any) -> int:
-    """How often the client sent a request, by what it notes in the headers of the last."""
     return int(last.headers.get("x-stainless-retry-count", 0)) + 1
 
 

@@ -125,7 +125,6 @@ def _is_usual(layers: Layers, words: int) -> bool:
 
 
 def _probe(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A short text, the same with padding on its left, and the mask of that."""
     import torch
 
     words = model.get_input_embeddings().num_embeddings

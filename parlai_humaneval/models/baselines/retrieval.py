@@ -128,5 +128,4 @@ class RetrievalAgent(DialogueAgent):
         return replies[rng.choice(near)]
 
     def _questions(self, rows: Sequence[int]) -> Sequence[int]:
-        """When nothing is similar, a question keeps the conversation going better than a chance answer."""
         return [row for row in rows if self.index.replies[row].endswith("?")] or rows

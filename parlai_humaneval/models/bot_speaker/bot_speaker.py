@@ -201,7 +201,6 @@ class BotSpeakerAgent(Agent):
         self._prepare(self._seed)
 
     def _prepare(self, seed: int) -> None:
-        """The chances of a dialogue in which nothing has been said."""
         self._begun = False
         self._order = shown_order(self._order_kind, len(self._models), seed)
         self._children = self._pool.children(self._models, seed, self._personas)

@@ -354,7 +354,6 @@ class ModelWorker:
             return self._take_up(thread, most)
 
     def _take_up(self, thread: _Thread, most: int, beside: int = 0) -> list[Request]:
-        """Of what is there, without waiting, to be answered in one batch with those under way."""
         batch = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
         for request in batch:
             request.taken_by, request.taken_at = thread, time.monotonic()

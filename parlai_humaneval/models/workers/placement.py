@@ -68,7 +68,6 @@ class PlacedModels(LoadedModels):
 
     @cached_property
     def _leaving(self) -> dict[str | None, Callable[[], None]]:
-        """The address of the cluster that was joined → how to leave it."""
         return {}
 
     @cached_property
@@ -164,7 +163,6 @@ def with_engine(
 
 
 def _on_engine(spec: ModelSpec, engine: Engine, given: Mapping[str, object]) -> ModelSpec:
-    """What the entry says of other engines is nothing to this one."""
     strange = {name: None for keys in ENGINE_KEYS.values() for name in keys - ENGINE_KEYS[engine]}
     return spec.model_copy(update={"running": spec.running.model_copy(update={**strange, **given})})
 

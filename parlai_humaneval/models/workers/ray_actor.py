@@ -377,7 +377,6 @@ class RayActor:
         return ZooError(f"{self._model} cannot be loaded: {why} ({self._shortage()})", try_=_MORE_ROOM)
 
     def _shortage(self) -> str:
-        """What is asked for, what this launch holds, what there is and what is free."""
         held = self._room.in_words()
         return (
             f"it asks for {_in_words(self._takes)}, {f'this launch holds {held}, ' if held else ''}the cluster has "

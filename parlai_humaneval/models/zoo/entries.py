@@ -256,7 +256,6 @@ def _read(file: Path) -> _File:
 
 
 def _entry_problem(file: Path, error: Any) -> Problem:
-    """One of pydantic's problems with a zoo file."""
     place, kind, got = error["loc"], error["type"], error["input"]
     where = f"{file}: {'.'.join(str(part) for part in place) or '(the whole file)'}"
     if kind == "extra_forbidden":
@@ -313,7 +312,6 @@ def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
 
 
 def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:
-    """The entry, the one it extends, and so on."""
     chain = [entries[name]]
     seen = [name]
     while (parent := chain[-1].extends) is not None:

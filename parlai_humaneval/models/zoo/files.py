@@ -236,7 +236,6 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
 
 
 def _first_line(error: Exception) -> str:
-    """What is wrong, without the pages that some libraries write about it."""
     lines = (line.strip(" *") for line in str(error).splitlines())
     return next((line.rstrip(".") for line in lines if line), type(error).__name__)
 

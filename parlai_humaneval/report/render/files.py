@@ -120,12 +120,10 @@ def write_document(
 
 
 def _in_figure(kind: str) -> str:
-    """What the figure itself says of simulated raters, as it goes into papers without its page."""
     return "simulated raters" if kind == "simulated" else kind and f"raters: {kind}"
 
 
 def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
-    """Name → content, of each table as CSV and LaTeX, and of the BibTeX of the methods."""
     facts = document.facts
     for key, table in _tables(document).items():
         yield f"{key}.csv", _frame(table, facts.rater_kinds.kind)
@@ -161,7 +159,6 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
 
 
 def _tables(document: Document) -> dict[str, DataTable]:
-    """Key → table, of facts and of all sections."""
     found: dict[str, DataTable] = {}
     for table in _all_tables(document):
         if table.key in found:

@@ -305,7 +305,6 @@ def _answer(answer: Summary, draw: Drawing) -> AnswerView:
 
 
 def _folds(document: Document, draw: Drawing) -> Iterator[tuple[str, list[SectionView]]]:
-    """Technique → its sections. Of several techniques, what is of all of them together stands at the end."""
     techniques = document.facts.techniques
     if len(techniques) > 1:
         for technique in techniques:

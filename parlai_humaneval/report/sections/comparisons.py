@@ -410,7 +410,6 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
 
 
 def _named(pairs: Sequence[ComparedPair]) -> str:
-    """“a from b, c from b”, the winner first."""
     names = ", ".join(f"{pair.leader} from {pair.other}" for pair in pairs[:NAMED])
     return names + (f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else "")
 

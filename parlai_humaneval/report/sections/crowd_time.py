@@ -381,7 +381,6 @@ def _figures(section: CrowdTime) -> list[Figure]:
 
 
 def _group_words(pair: PairTime) -> str:
-    """“preference (pw_dialog, self_chat, dialogue)”."""
     return f"{pair.metric} ({', '.join(text for text in (pair.technique, pair.setting, pair.kind) if text)})"
 
 

@@ -476,7 +476,6 @@ def _comparison_words(row: MeasureRow, noun: str) -> str:
 
 
 def _likeness_words(row: MeasureRow, noun: str) -> str:
-    """No more than the interval says. Of models judged one at a time it is about levels."""
     of = f"single {noun}s" if row.levels else "answers"
     if row.by_worker.estimate is None:
         return f"how alike {of} of one worker are cannot be estimated"

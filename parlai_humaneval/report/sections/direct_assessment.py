@@ -712,7 +712,6 @@ def _clusters(tested: Sequence[PairRow]) -> str:
 
 
 def _apart(pair: PairRow) -> str:
-    """“better from worse”."""
     names = (pair.model_a, pair.model_b)
     return " from ".join(names if (pair.difference.estimate or 0.0) >= 0 else names[::-1])
 

@@ -461,7 +461,6 @@ def _bias(key: Choice, rows: pd.DataFrame, people: pd.DataFrame, options: Option
 
 
 def _family(judge: str, family: set[str], matched: Sequence[Matched], options: Options) -> Iterator[FamilyRow]:
-    """Of comparisons in which one of the two models is of the judge's own house."""
     for one in matched:
         if one.question.source != "comparisons" or not family:
             continue

@@ -256,7 +256,7 @@ def build(tables: Tables, options: Options) -> Likert | None:
     left_out = _add_regression(section, turns, groups, level)
     section.combos = list(_combos(turns, groups, level))
     section.summaries = [_summary(section, group.family, level) for group in groups]
-    section.headline = _headline(section, level)
+    section.headline = _verdict(section.models, section.pairs, level)
     section.remarks = _remarks(section, left_out)
     return section
 
@@ -373,10 +373,6 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
             *_on_models(models),
         ],
     )
-
-
-def _headline(section: Likert, level: float) -> str:
-    return _verdict(section.models, section.pairs, level)
 
 
 def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: float) -> str:

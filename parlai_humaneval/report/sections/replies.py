@@ -166,7 +166,6 @@ def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
 
 
 def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    """Row → whether its text, as shown, gives a model away."""
     from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
 
     texts = rows["text"].fillna("")

@@ -317,7 +317,6 @@ def _untold(study: str, design: Design, trouble: str) -> DecidedStudy:
 
 
 def _design_of(log: StoppingLog) -> Design:
-    """What was asked, as far as the first event can be read."""
     first = log.events[0] if log.events else {}
     technique, setting, metric = (str(first.get(name) or "") for name in ("technique", "setting", "metric"))
     return technique, setting, metric
@@ -362,7 +361,6 @@ def _study(names: Mapping[str, str], study: SequentialStudy, standing: Standing)
 
 
 def _claimed_after(study: SequentialStudy) -> dict[frozenset[str], int]:
-    """Two models → dialogues that had been counted when they were decided."""
     after: dict[frozenset[str], int] = {}
     for event in study.log:
         if isinstance(event, Claimed):

@@ -1231,7 +1231,6 @@ def _headline(summaries: Sequence[Summary]) -> str:
 
 
 def _title(row: OfGroup | ComparisonGroup | Summary) -> str:
-    """“sata, sata_user, preference”."""
     return ", ".join(part for part in (row.technique, row.setting, row.metric) if part)
 
 

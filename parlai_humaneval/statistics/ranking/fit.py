@@ -101,7 +101,6 @@ class Judged:
         return {"n_dialogues": sum(numbers), **few_dialogues(numbers, min(self._effective(of)), sum(numbers))}
 
     def _dialogues(self, of: Floats) -> list[Codes]:
-        """The dialogues of each model it is about, as often as they were judged."""
         sides = list(zip(self.models, self.dialogues, strict=True))
         return [
             np.concatenate([dialogues[models == model] for models, dialogues in sides])

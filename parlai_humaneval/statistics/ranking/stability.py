@@ -176,7 +176,7 @@ def score_ranges(
     if not len(table) or owners.shape != (len(table),):
         raise ValueError("Ranges of scores need dialogues, and who rated each of them.")
     played = _memory(table)
-    number = _draws(draws, played)
+    number = max(1, min(draws, max(_FEWEST, _WORK // max(1, played))))
     rng = np.random.default_rng(seed)
     codes = np.unique(owners.astype(str), return_inverse=True)[1]
     several = codes.max() + 1 >= MIN_CLUSTERS
@@ -190,7 +190,7 @@ def score_ranges(
     middles = np.median(scores[:number], axis=0).tolist()
     centres = np.median(scores[number:], axis=0).tolist() if several else [None] * table.shape[1]
     ranges = shuffle_interval(scores[number:], level) if several else unknown
-    places = _rank_ranges(scores[number:], level) if several else unknown
+    places = [rank_range(ranks, level) or (None, None) for ranks in ranks_of(scores[number:]).T] if several else unknown
     notes = () if several else (too_few_clusters(),)
     return [
         ScoreRange(
@@ -282,10 +282,6 @@ def _memory(table: Floats) -> int:
     return int(min(len(table), MEMORY / max(part, 0.05)))
 
 
-def _draws(wanted: int, played: int) -> int:
-    return max(1, min(wanted, max(_FEWEST, _WORK // max(1, played))))
-
-
 def _shuffles(rng: np.random.Generator, size: int, rows: int, length: int) -> Ints:
     orders: Ints = np.stack([rng.permutation(size)[:length] for _ in range(rows)]).astype(np.int64)
     return orders
@@ -298,10 +294,6 @@ def _resamples(rng: np.random.Generator, codes: npt.NDArray[np.int64], rows: int
     drawn = (np.repeat(np.arange(len(codes)), row) for row in weights)
     orders: Ints = np.stack([np.resize(rng.permutation(dialogues), length) for dialogues in drawn]).astype(np.int64)
     return orders
-
-
-def _rank_ranges(scores: Floats, level: float) -> list[tuple[int | None, int | None]]:
-    return [rank_range(ranks, level) or (None, None) for ranks in ranks_of(scores).T]
 
 
 def _mean_tau(scores: Floats, reference: Floats) -> float | None:

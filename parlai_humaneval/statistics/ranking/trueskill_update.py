@@ -231,7 +231,6 @@ class _Match(Generic[Number]):
         return learnt
 
     def _settled(self, before: tuple[list[Number], list[Number]], after: tuple[list[Number], list[Number]]) -> bool:
-        """Whether a pass changed nothing by more than the tolerance, in units of β."""
         steps = (self.tolerance / self.model.beta**2, self.tolerance / self.model.beta)
         return all(self.maths.apart(new, old) <= step for new, old, step in zip(after, before, steps, strict=True))
 

@@ -238,7 +238,6 @@ def assessed(tables: Tables) -> Assessed | None:
 
 
 def _first_hand(tables: Tables) -> Flags:
-    """Rows of finished dialogues, without those of third parties on what the own rater had rated."""
     rows = tables.ratings
     left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
     return np.asarray(finished(rows) & ~left & rows["own_worker"].isna().to_numpy(dtype=bool), dtype=bool)

@@ -28,7 +28,8 @@ READABLE_PX = 72
 MOST = 0.45
 """Of the window's height, for all that sticks but the header; in one lower than this many pixels nothing sticks:"""
 LOW_PX = 500
-TYPED = "Because of number 2."
+TYPED = "It is no 2."
+"""Short, as every key is looked at; a digit in it must be text."""
 SCENES = {scene.name: scene for scene in scenes()}
 LOOSE = "label[for=message], [role=group] h2, [data-question]"
 """What asks where one has read: in a low window it follows what is judged, and is out of sight until then."""

@@ -20,9 +20,8 @@ from mephisto_tasks.admission.admission import Admission, study_admission
 from mephisto_tasks.admission.browsers import FILE, BrowserBook, Shown
 from mephisto_tasks.admission.consent import ConsentRule
 from mephisto_tasks.admission.eligibility import load_eligibility
-from mephisto_tasks.admission.exits import Outcome
 from mephisto_tasks.admission.refusal import Refusal, Rule, Stage, Visitor
-from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy
+from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.control.presence import Floor

@@ -102,7 +102,7 @@ def test_lists_by_id_and_by_pseudonym(data_dir: Path, db: Any, tmp_path: Path) -
     uninvited = "allow_list", NOT_INVITED
     assert refused(data_dir, db, allow_list=allow) == {"idle": uninvited, "new": uninvited}
     assert [kind for kind, _ in refused(data_dir, db, block_list=block).values()] == ["block_list"]
-    with pytest.raises(ConfigError, match="names 2 who stand in allow_list"):
+    with pytest.raises(ConfigError, match="names 2 workers who are in allow_list"):
         load_eligibility(WorkerRules(allow_list=allow, block_list=allow), data_dir, "next")
 
 
@@ -116,8 +116,8 @@ def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ({"exclude_tasks": ["odl"]}, "no study 'odl' in this data directory. Did you mean old"),
-        ({"exclude_tasks": ["next"]}, "next is this study itself; how often one may take part says"),
+        ({"exclude_tasks": ["odl"]}, "no study 'odl' in this data directory. Did you mean old?"),
+        ({"exclude_tasks": ["next"]}, "next is this study itself; limit how often a worker"),
         ({"qualifications": ["traned"]}, "no qualification 'traned' was ever given in this data directory"),
         ({"allow_list": "/no/such/file"}, "workers.allow_list: there is no file /no/such/file"),
     ],

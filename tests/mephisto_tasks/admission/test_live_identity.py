@@ -14,8 +14,9 @@ import pytest
 from live import Launch, Rater, browser_of, eventually, launch, rows
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside
 
+from mephisto_tasks.admission import browsers
 from mephisto_tasks.admission import capacity as waiting_room
-from mephisto_tasks.admission.browsers import FILE, BrowserBook
+from mephisto_tasks.admission.browsers import FILE
 from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER
 from mephisto_tasks.admission.visits import GO_ON_THERE
 from mephisto_tasks.crowds.link.crowd import GO_ON_THERE_BY_LINK
@@ -161,11 +162,11 @@ async def test_a_full_disk_lets_nobody_in_by_halves(
 ) -> None:
     """The page is told to ask again, and nobody has the name meanwhile; with space, whoever asks first comes in."""
 
-    def full(*_: object) -> sqlite3.Connection:
+    def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(BrowserBook, "_opened", full)
+        patch.setattr(browsers, "_read", full)
         body = {"provider_data": {"worker_name": "waits", "agent_registration_id": "a-waits", "assignment_id": "a"}}
         async with aiohttp.ClientSession() as page, page.post(f"{run.url}/request_agent", json=body) as response:
             assert response.status == 503

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mephisto_tasks.admission.exits import Outcome
-from mephisto_tasks.admission.visits import Arrival, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, Outcome, TurnedAway
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.link.arrivals import arrival_by, read_parameters
 from mephisto_tasks.crowds.panels.panel import PanelDoor, panel_door

@@ -119,7 +119,7 @@ def test_qualifications_of_the_account_by_name_and_by_id(client: Any) -> None:
         (type_id, "Exists"),
         (type_id, "DoesNotExist"),
     ]
-    with pytest.raises(UnknownQualification, match="no qualification 'passed last yaer'; it has: passed last year"):
+    with pytest.raises(UnknownQualification, match="'passed last yaer'; choose one that it has: passed last year"):
         qualification_id(client, "passed last yaer")
     with pytest.raises(UnknownQualification, match="no qualification with the id '0000"):
         qualification_id(client, "0" * 24)

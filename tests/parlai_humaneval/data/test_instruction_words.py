@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -70,6 +71,11 @@ def told(words: Instructions, part: str = "") -> str:
 
 
 def read(path: Path, flags: Collection[str]) -> Instructions:
+    return _read(path, frozenset(flags))
+
+
+@cache
+def _read(path: Path, flags: frozenset[str]) -> Instructions:
     return load_instructions(path, VALUES, flags)
 
 

@@ -133,53 +133,59 @@ def _without(value, mark):
     return value.replace(mark, "") if isinstance(value, str) else value
 
 
-def _same_but_for_the_names(data, names, rename):
-    """``rename(data, names)`` is reported as the same tables with marked names are."""
-    marked = _report(rename(data, {old: new + MARK for old, new in names.items()}))
-    assert _report(rename(data, names)) == _without(marked, MARK), names
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_models_may_have_any_name(study):
-    """Guards a win that counts as a tie, a model that is taken for an aggregate, and names that look like nothing."""
+def _named(study):
+    """The tables of a study, in which each cell that can say where it was collected does."""
     data = tables(STUDIES[study]())
-    for group in GROUPS:
-        names = [name for name in group if name not in RESERVED.get(study, ())]
-        _same_but_for_the_names(data, dict(zip(MODELS, names, strict=False)), _models_renamed)
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_workers_may_have_any_name(study):
-    """Guards ids that are taken for missing ones, or for somebody in particular."""
-    data = tables(STUDIES[study]())
-    workers = sorted(
-        {worker for name in get_args(TableName) for worker in getattr(data, name)["worker_id"].dropna()}, key=str
+    frames = {name: getattr(data, name) for name in get_args(TableName) if "setting" in getattr(data, name)}
+    return replace(
+        data, **{name: frame.assign(setting=frame["setting"].fillna("zq")) for name, frame in frames.items()}
     )
-    for start in range(0, len(NAMES), len(workers)):
-        names = dict(zip(workers, NAMES[start:], strict=False))
-        _same_but_for_the_names(data, names, lambda *given: _renamed(*given, "worker_id", "worker"))
 
 
-@pytest.mark.parametrize("study", ["direct_assessment", "single_model", "third_party"])
-def test_criteria_may_have_any_name(study):
-    """Guards the criterion called overall, which was taken for the mean over all criteria, and changed the leader."""
-    data = tables(STUDIES[study]())
-    criteria = sorted(data.ratings.loc[data.ratings["reversed"] != 1, "criterion"].unique())
-    for start in range(0, len(NAMES), len(criteria)):
-        names = dict(zip(criteria, NAMES[start:], strict=False))
-        _same_but_for_the_names(data, names, lambda *given: _renamed(*given, "criterion"))
+def _values(data, column):
+    """All that is called by a name in a column."""
+    frames = [frame for name in get_args(TableName) if column in (frame := getattr(data, name))]
+    return sorted({value for frame in frames for value in frame[column].dropna()}, key=str)
 
 
-@pytest.mark.parametrize("column", ["setting", "metric", "technique", "dialogue_id"])
-@pytest.mark.parametrize("study", ["single_model", "direct_assessment", "spot_the_bot"])
-def test_settings_questions_and_dialogues_may_have_any_name(study, column):
-    """Guards a setting that is left out of the name of its tests, as it is called what the question is."""
-    data = tables(STUDIES[study]())
-    frames = {name: getattr(data, name) for name in get_args(TableName) if column in getattr(data, name)}
-    filled = {name: frame.assign(**{column: frame[column].fillna("zq")}) for name, frame in frames.items()}
-    data, old = replace(data, **filled), min(value for frame in filled.values() for value in frame[column])
-    for new in ("tie", "human", "nan", "paper", *(["overall"] if column != "metric" else [])):  # said once: see Family
-        _same_but_for_the_names(data, {old: new}, lambda *given: _renamed(*given, column))
+def _names_of(study, data, number):
+    """Column → what its cells are called in a round: somebody or something else each time, of each kind of name at once."""
+    given = {"model": dict(zip(MODELS, (n for n in GROUPS[number] if n not in RESERVED.get(study, ())), strict=False))}
+    for place, column in enumerate(("worker_id", "criterion", "setting", "metric", "technique", "dialogue_id"), 1):
+        first = (number + place) * len(MODELS)
+        allowed = [name for name in (*NAMES[first:], *NAMES[:first]) if (column, name) != ("metric", "overall")]
+        given[column] = dict(zip(_values(data, column), allowed, strict=False))  # overall is said once: see Family
+    return given
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_whatever_is_named_may_have_any_name(study):
+    """Guards against a name that is taken for something of the program.
+
+    Of models a win that counts as a tie, or a model that is taken for an aggregate; of workers ids that look like missing
+    ones; the criterion called overall that is taken for the mean over all criteria, and changes the leader; a setting that
+    is left out of the name of its tests, as it is called what the question is.
+    """
+    data = _named(study)
+    used = {}
+    for number in range(len(GROUPS)):
+        given = _names_of(study, data, number)
+        for column, names in given.items():
+            used.setdefault(column, set()).update(names.values())
+        marked = {column: {old: new + MARK for old, new in names.items()} for column, names in given.items()}
+        report, expected = (_report(_all_renamed(data, names)) for names in (given, marked))
+        assert report == _without(expected, MARK), given
+    assert used["model"] == used["worker_id"] - RESERVED.get(study, set()), "each name is given to each kind"
+    assert used["worker_id"] == set(NAMES)
+
+
+def _all_renamed(data, given):
+    """Models first, which stand within texts; then the cells that are just a name."""
+    (_, models), *others = given.items()
+    data = _models_renamed(data, models)
+    for column, names in others:
+        data = _renamed(data, names, column)
+    return data
 
 
 def test_a_win_of_a_model_called_tie_survives_files(tmp_path):

@@ -162,7 +162,7 @@ def test_an_unknown_name_lists_near_matches() -> None:
     zoo = load_zoo()
     with pytest.raises(ZooError, match=r"no model is called “elisa”\. Did you mean eliza"):
         resolve(["eliza", "elisa"], zoo)
-    with pytest.raises(ZooError, match=r"did you mean only\?"):
+    with pytest.raises(ZooError, match=r"Did you mean only\?"):
         resolve(["zzzz"], {"only": ModelSpec(name="only", options={"model": "x"})})
     with pytest.raises(ZooError) as refused:
         resolve(["qqqqqqqq"], zoo)

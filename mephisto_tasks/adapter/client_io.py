@@ -28,8 +28,8 @@ from mephisto.operations.worker_pool import AgentDetails
 from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.browsers import BookUnusable, Shown
 from mephisto_tasks.admission.consent import CONSENT
+from mephisto_tasks.admission.identity import Reception
 from mephisto_tasks.admission.refusal import Refusal, Stage, Visitor
-from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.server.router import BUSY
 from mephisto_tasks.server.security import SECRETS, PageErrors, usable_secrets
 from mephisto_tasks.session.answers import EARLY_SUBMIT

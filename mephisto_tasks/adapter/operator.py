@@ -32,7 +32,7 @@ from mephisto_tasks.adapter.client_io import StudyIOHandler
 from mephisto_tasks.adapter.task_launcher import StudyLauncher
 from mephisto_tasks.adapter.worker_pool import StudyWorkerPool
 from mephisto_tasks.admission.admission import Admission
-from mephisto_tasks.crowds.link.reception import Reception
+from mephisto_tasks.admission.identity import Reception
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.retry import hurry

@@ -12,6 +12,7 @@ from mephisto_tasks.admission.consent import AGREED
 from mephisto_tasks.admission.refusal import PageRule, Refusal, Visitor
 from mephisto_tasks.admission.visits import ClaimPolicy, Signer
 from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.schema.steps import Redirect
 
 KNOWN_BROWSER = "known_browser"
 """Key in the provider's data as Mephisto gets them: whether this is the worker's own browser, or their invitation.
@@ -47,6 +48,15 @@ class Reception(Protocol):
 
     def begin(self, visitor: Visitor) -> Refusal | None:
         """Their visit begins, unless others were quicker; ``data`` is filled in as Mephisto gets it."""
+
+    def screened_out(self, worker_name: str) -> Redirect | None:
+        """Where a worker goes who may not take part, or not any more."""
+
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        """The text of a refusal in words that fit how this worker came and where they go."""
+
+    def given_back(self, agent_ids: list[str]) -> set[str]:
+        """The agents whose places were given back at the crowd's site."""
 
 
 @runtime_checkable

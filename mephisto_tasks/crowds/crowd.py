@@ -37,7 +37,7 @@ from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from mephisto_tasks.crowds.link.reception import Reception
+    from mephisto_tasks.admission.identity import Reception
     from mephisto_tasks.crowds.signing import SignedIds
     from mephisto_tasks.payments.payer import Payer
     from mephisto_tasks.payments.quote import Quote

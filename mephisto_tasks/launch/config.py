@@ -272,7 +272,9 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
 
 
 def _is_local(config: DictConfig) -> bool:
-    is_near = crowd_in(config).is_near(dict(config.mephisto.provider))
+    provider = config.mephisto.provider
+    known = {name: provider[name] for name in provider if not OmegaConf.is_missing(provider, name)}
+    is_near = crowd_in(config).is_near(known)
     return bool(is_near or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
 
 

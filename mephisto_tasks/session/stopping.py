@@ -45,9 +45,6 @@ class Absent:
         self._silence_s = silence_s
         self._opened: float | None = None
 
-    def __contains__(self, worker: object) -> bool:
-        return worker in self._last_seen
-
     def __len__(self) -> int:
         return len(self._last_seen)
 

@@ -111,8 +111,9 @@ def _function(path: Path, function: str, zoo: Collection[str]) -> Given:
     names = _names_in(path)
     if names is not None and function.partition(".")[0] not in names:
         others = [name for name, is_function in names.items() if is_function and not name.startswith("_")]
-        there = f"; it has {', '.join(others[:SHOWN])}: name one as {path}:{others[0]}" if others else ""
-        raise ZooError(f"{path} has no function {function}{there}")
+        there = f", but {', '.join(others[:SHOWN])}" if others else ""
+        advice = f"name one as {path}:{others[0]}" if others else ""
+        raise ZooError(f"{path} has no function {function}{there}", try_=advice)
     where = f"{path.resolve()}:{function}"
     options = {"model": _AGENTS["function"], "function": where}
     return Given(_name(path.stem, zoo), f"the function {function} of {path}", options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from parlai_humaneval._util.errors import HumanevalError, misspelt
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, misspelt
 
 SHORT_PREFIX = "parlai_humaneval/"
 
@@ -41,8 +41,10 @@ def module_of(name: str) -> str:
     bare = name.removeprefix(SHORT_PREFIX)
     if bare in AGENT_MODULES:
         return AGENT_MODULES[bare]
-    known = [f"{SHORT_PREFIX}{agent}" for agent in AGENT_MODULES]
-    meant = misspelt(name, known, most=2, spelled=f"{SHORT_PREFIX}{bare}")
+    near = misspelt(bare, AGENT_MODULES, most=2)
+    known = [f"{SHORT_PREFIX}{agent}" for agent in (near.nearest if near else AGENT_MODULES)]
     raise NoSuchAgent(
-        f"no agent is called {name}", misspelt=meant, try_=() if meant else f"there are {', '.join(known)}"
+        f"no agent is called {name}",
+        misspelt=Misspelt(name, tuple(known)) if near else None,
+        try_=() if near else f"there are {', '.join(known)}",
     )

@@ -168,10 +168,10 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
     ("files", "named", "sentence"),
     [
         ({"my_bot.py": REPLY}, "my_bto.py", r"no file, folder or model “my_bto.py”\. Did you mean my_bot.py\?"),
-        ({}, "retreival", r"did you mean retrieval\?"),
+        ({}, "retreival", r"Did you mean retrieval\?"),
         ({}, "whatever", "expected a file .*, a folder of weights, an address"),
         ({}, "", "no model is named"),
-        ({"bot.py": "def answer(h): return 'x'\n"}, "bot.py", "bot.py has no function reply; it has answer; name one"),
+        ({"bot.py": "def answer(h): return 'x'\n"}, "bot.py", "bot.py has no function reply, but answer; name one"),
         ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply$"),
         ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is no function, but int"),
         ({"bot.py": "def reply(:\n"}, "bot.py", "cannot be imported: SyntaxError"),

@@ -397,7 +397,7 @@ def test_settled_by_hand(stage: Stage) -> None:
     assert settled["remaining"] == []
     again = pay(stage.data_dir, "--settled", remaining["worker"])
     assert again.exit_code == 1
-    assert f"nothing remains to be paid to {remaining['worker']}. Nor does anything to anybody else" in again.stderr
+    assert f"nothing remains to be paid to {remaining['worker']}, nor to anybody else" in again.stderr
     assert pay(stage.data_dir, "--audit").exit_code == 0
 
 

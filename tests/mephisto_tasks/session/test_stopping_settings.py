@@ -45,7 +45,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ),
         (
             {"max_dialogues": 5},
-            "3 models with a floor of 4 dialogues each need 6 at least, as one counts for each model in it: "
+            "3 models with a floor of 4 dialogues each need 6 at least, as one counts for each model in it; "
             "raise max_dialogues to 6 or more",
         ),
         ({"alpha": 0.9}, "0.9 is no rate of false claims"),

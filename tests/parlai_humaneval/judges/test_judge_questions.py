@@ -187,6 +187,7 @@ def test_lists_ticks_ratings_and_forms_are_read() -> None:
     assert read('{"answer": {"engaging": false, "humanlike": true}}', ticks)[0].selected == ["humanlike"]
     assert read('{"answer": {"engaging": 4}}', likert)[0].ratings == {"engaging": 4.0}
     assert read('{"answer": "4"}', likert)[0].ratings == {"engaging": 4.0}
+    assert [read(f'{{"answer": {end}}}', likert)[0].ratings["engaging"] for end in (1, 5)] == [1.0, 5.0]
     for wrong in ('{"answer": 6}', '{"answer": 3.5}', '{"answer": true}', '{"answer": {"fluent": 3}}'):
         with pytest.raises(Unreadable):
             read(wrong, likert)

@@ -116,7 +116,7 @@ def test_what_is_no_chat_completion_is_asked_again_by_the_pool(
         (answers({"error": {"message": "oh no"}}, 500), 2, "answered with status 500 and says “oh no” (2 requests)"),
         (answers(PAGE, 502), 2, "status 502 and says “502 Bad Gateway nginx nginx"),
         (cut_in_mid_body, 2, "cannot be reached or cut the connection"),
-        (answers({"error": {"message": "no such model"}}, 404), 1, "no such model”: check served_model"),
+        (answers({"error": {"message": "no such model"}}, 404), 1, "no such model”; check served_model"),
         (answers({"detail": "bad key"}, 401), 1, "bad key”: the key in OPENAI_API_KEY is wrong"),
         (answers({"detail": "no"}, 403), 1, "the key in OPENAI_API_KEY is wrong, or this is not allowed with it"),
         (

@@ -116,8 +116,8 @@ def test_stop_ends_a_reply(real: Real) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"served_model": "no/such-model"}, "status 400 and says .*: write `served_model: .*tiny-chat`"),
-        ({"extra_body": '{"nonsense": 1}'}, "status 422 and says .*: leave nonsense out of extra_body"),
+        ({"served_model": "no/such-model"}, "status 400 and says .*; write `served_model: .*tiny-chat`"),
+        ({"extra_body": '{"nonsense": 1}'}, "status 422 and says .*; leave nonsense out of extra_body"),
         ({"base_url": "http://127.0.0.1:{port}/v2"}, "status 404 .* base_url"),
     ],
 )

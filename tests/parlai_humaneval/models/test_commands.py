@@ -131,7 +131,7 @@ def test_a_wrong_name_is_one_clear_line(command: list[str]) -> None:
     """Guards against tracebacks."""
     result = CliRunner().invoke(models, command)
     assert result.exit_code == 1
-    assert "did you mean eliza" in result.output
+    assert "Did you mean eliza" in result.output
 
 
 def test_train_tiny_makes_a_model_that_speaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_variable_that_is_set_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"api_key_env": KEY}, "api_key_env takes the NAME of an environment variable"),
         ({"authorization_env": f"Bearer {KEY}"}, "authorization_env takes the NAME of an environment variable"),
-        ({"api_key": KEY}, "api_key: keys do not belong in zoo files: put it in an environment variable"),
+        ({"api_key": KEY}, "api_key: keys do not belong in zoo files"),
         ({"apikey": KEY}, "apikey: keys do not belong in zoo files"),
         ({"hf_token": KEY}, "hf_token: keys do not belong in zoo files"),
         ({"token": KEY}, "token: keys do not belong in zoo files"),

@@ -120,7 +120,7 @@ def test_a_misspelt_short_name_gets_a_suggestion() -> None:
     (found,) = missing(spec(model="parlai_humaneval/elisa"))
     assert "no agent is called parlai_humaneval/elisa. Did you mean parlai_humaneval/eliza?" in found
     assert found.endswith("eliza?")
-    with pytest.raises(ZooError, match=r"did you mean parlai_humaneval/eliza"):
+    with pytest.raises(ZooError, match=r"Did you mean parlai_humaneval/eliza"):
         parlai_opt(spec(model="parlai_humaneval/elisa"))
 
 

@@ -44,7 +44,7 @@ def spec_of(**fields: Any) -> ModelSpec:
 def test_memory_that_runs_out_while_loading_is_said_in_words(kind: str) -> None:
     """Whoever says it, and however: name, figure and ways out, not a traceback of an allocator."""
     options = {"model": f"{__name__}:Greedy", "history_size": kind}
-    with pytest.raises(ZooError, match=r"^big cannot be loaded: memory ran out; [\d.]+ GB are free .* smaller model"):
+    with pytest.raises(ZooError, match=r"^big cannot be loaded: memory ran out, with [\d.]+ GB free .* smaller model"):
         load_agent(spec_of(options=options))
 
 

@@ -36,7 +36,7 @@ def zoo_file(folder: Path, running: str) -> Path:
         ("{engine: here, replicas: 2}", "replicas goes with engine: processes or ray, not with here"),
         ("{engine: processes, devices: [gpu1]}", "expected cpu, or cuda:0, cuda:1"),
         ("{engine: ray, replicas: 0}", "greater than or equal to 1"),
-        ("{engine: ray, adress: 'a:1'}", "did you mean address?"),
+        ("{engine: ray, adress: 'a:1'}", "Did you mean address?"),
     ],
 )
 def test_what_does_not_go_together_is_told_with_its_place(tmp_path: Path, running: str, complaint: str) -> None:

@@ -58,7 +58,7 @@ def test_blenderbots_preset_is_that_of_the_zoo() -> None:
 def test_lists_of_presets_and_names_that_there_are_not() -> None:
     """Guards that only what ParlAI does not find is looked for here, and that its own error stays, with a suggestion."""
     assert set(Opt.load_init("gen/meena,gen/blenderbot")) > set(Opt.load_init("gen/blenderbot"))
-    with pytest.raises(FileNotFoundError, match=r"opt preset 'gen/blenderbo\.opt'.* did you mean gen/blenderbot\?"):
+    with pytest.raises(FileNotFoundError, match=r"opt preset 'gen/blenderbo\.opt'.* Did you mean gen/blenderbot\?"):
         Opt.load_init("gen/blenderbo")
 
 

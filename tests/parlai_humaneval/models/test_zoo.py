@@ -119,8 +119,11 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
         ("models: {ab1: {options: {model: x}}, b: {extends: ab2}}", r"no model is called “ab2”\. Did you mean ab1\?"),
         ("models: {a: {extends: b}}", r"models\.a\.extends: no model is called “b”\. Did you mean a\?"),
         ("models: {a: {extends: b}, b: {extends: a}}", r"models\.a\.extends: leads in a circle \(a → b → a\)"),
-        ("models: [", "is not YAML"),
-        ("models: {a: {options: {model: x}}, a: {options: {model: y}}}", r"“a” stands twice.*\n.*line 1, column 36"),
+        ("models: [", "not YAML"),
+        (
+            "models: {a: {options: {model: x}}, a: {options: {model: y}}}",
+            r"line 1: not YAML \(“a” stands twice; keep one of them\)",
+        ),
         ("models: {a: {options: {model: x, model: y}}}", "“model” stands twice"),
         ("", "expected a mapping"),
     ],
@@ -162,7 +165,7 @@ def test_an_unknown_name_lists_near_matches() -> None:
     zoo = load_zoo()
     with pytest.raises(ZooError, match=r"no model is called “elisa”\. Did you mean eliza"):
         resolve(["eliza", "elisa"], zoo)
-    with pytest.raises(ZooError, match=r"did you mean only\?"):
+    with pytest.raises(ZooError, match=r"Did you mean only\?"):
         resolve(["zzzz"], {"only": ModelSpec(name="only", options={"model": "x"})})
     with pytest.raises(ZooError) as refused:
         resolve(["qqqqqqqq"], zoo)

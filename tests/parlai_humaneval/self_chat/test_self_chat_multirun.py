@@ -59,7 +59,7 @@ def test_a_job_that_fails_fails_the_command_with_its_sentence(tmp_path: Path) ->
     """Guards people who mistype a model: a status that scripts see, and what to do."""
     failed = multirun(tmp_path, "models=[dul]", "num_dialogues=1", "out=chats", check=False)
     assert failed.returncode != 0
-    assert "did you mean dull" in failed.stderr
+    assert "Did you mean dull" in failed.stderr
     assert not (tmp_path / "chats" / "shard-01-of-01").exists()
 
 

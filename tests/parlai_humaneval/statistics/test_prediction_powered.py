@@ -307,11 +307,11 @@ def _without_overlap(tables: Tables) -> Tables:
         (lambda people, judge: (NOBODY, judge), "no answers of people"),
         (
             lambda people, judge: (people.ratings, judge),
-            "tables: expected Tables, as read_tables(folder) gives them; not Data",
+            "tables: expected Tables, as read_tables(folder) gives them, not Data",
         ),
         (
             lambda people, judge: (people, judge.ratings),
-            "the name under which the judge stands in tables; not DataFrame",
+            "the name under which the judge stands in tables, not DataFrame",
         ),
         (lambda people, judge: (people, None), "not NoneType"),
         (lambda people, judge: (people, NOBODY), "its tables hold no answers"),

@@ -20,16 +20,17 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, ClassVar
 
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
 from mephisto.abstractions.database import MephistoDB
 from mephisto.abstractions.databases.local_database import StringIDRow
 from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB
 from mephisto.data_model.agent import Agent, OnboardingAgent
 from mephisto.data_model.unit import Unit
 
-from mephisto_tasks._util import compat
 from mephisto_tasks.storage.retry import AT_ONCE_S, Saving, passing
-
-compat.prepare()
 
 logger = logging.getLogger(__name__)
 

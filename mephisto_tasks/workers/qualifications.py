@@ -10,17 +10,17 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
 from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
 from mephisto.abstractions.database import EntryAlreadyExistsException
 from mephisto.data_model.worker import Worker
 from mephisto.utils.qualifications import find_or_create_qualification
 
-from mephisto_tasks._util import compat
 from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.workers.roster import SIMULATED
-
-compat.prepare()
-
 
 logger = logging.getLogger(__name__)
 

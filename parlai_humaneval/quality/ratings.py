@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import ArrayLike
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
 
 from parlai_humaneval.quality.verdicts import Finding
 from parlai_humaneval.schema.records import DialogueRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 ALPHA = 0.05
 """“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
@@ -40,6 +41,8 @@ def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float
     Raises:
         ValueError: a rating is nan or infinite.
     """
+    import numpy as np  # here, and scipy below: commands read this module at their start
+
     low, high = np.asarray(degraded, dtype=float).ravel(), np.asarray(others, dtype=float).ravel()
     if not low.size or not high.size:
         return RankSum(None, 1.0)
@@ -48,7 +51,7 @@ def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float
         raise ValueError("a rating is nan or infinite: leave unanswered ones out")
     if np.ptp(together) == 0:
         return RankSum(False, 1.0)
-    from scipy.stats import mannwhitneyu  # here: a launch reads this module, and needs no scipy
+    from scipy.stats import mannwhitneyu
 
     untied = np.unique(together).size == together.size
     method = "exact" if untied and max(low.size, high.size) <= MOST_EXACT else "asymptotic"
@@ -64,7 +67,7 @@ def _slider_ratings(record: DialogueRecord, *, positive_only: bool = False) -> l
         if criterion.scale == "slider" and not (positive_only and criterion.reversed)
     )
     found = (record.final_ratings.get(name) for name in wanted)
-    return [float(value) for value in found if value is not None and np.isfinite(value)]
+    return [float(value) for value in found if value is not None and isfinite(value)]
 
 
 def constant_scores(records: Sequence[DialogueRecord]) -> Finding:
@@ -74,6 +77,8 @@ def constant_scores(records: Sequence[DialogueRecord]) -> Finding:
         return Finding(None, f"The worker gave {len(values)} slider ratings; at least 2 are needed to judge.")
     if min(values) == max(values):
         return Finding(False, f"All {len(values)} slider ratings are {values[0]:g}.", 0.0)
+    import numpy as np
+
     spread = float(np.std(values, ddof=1))
     return Finding(True, f"The {len(values)} slider ratings differ (standard deviation {spread:.3g}).", spread)
 

@@ -34,10 +34,10 @@ from mephisto_tasks.admission.consent import ConsentRule
 from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
 from mephisto_tasks.config.errors import NothingToDo
-from mephisto_tasks.config.task import ConfigError, read_config
+from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
 from mephisto_tasks.control.steering import BY
 from mephisto_tasks.crowds.base import Agree, Waiting
-from mephisto_tasks.crowds.crowd import CrowdLaunch
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.registry import crowd_for, done_elsewhere
 from mephisto_tasks.launch import hosting
 from mephisto_tasks.launch.blueprints import blueprint_of, build_study
@@ -259,9 +259,7 @@ def launched(
                 f"The consent text names the example's address: put yours into {settings.consent_file}."
             )
         if settings.is_decided and not config.mephisto.task.get("max_num_concurrent_units"):
-            # Where raters decide when it ends, a site offers no more than are let in; our pages count who is inside.
-            lists_units = crowd.crowd.market.lists_units
-            config.mephisto.task.max_num_concurrent_units = settings.most_inside if lists_units else 0
+            config.mephisto.task.max_num_concurrent_units = _most_open(crowd.crowd, settings)
         # The crowd's site is asked before models load, and refuses words that are too long.
         _announce(config, study, with_people=False)
         units = study.remaining
@@ -410,6 +408,11 @@ def settings_of(config: DictConfig) -> Settings:
     settings = OmegaConf.to_container(config.mephisto, resolve=True, throw_on_missing=False)
     assert isinstance(settings, dict)
     return {name: value for name, value in flat(settings).items() if value != "???"}
+
+
+def _most_open(crowd: Crowd, settings: TaskConfig) -> int:
+    """Where raters decide when it ends, a site offers no more units than are let in; 0: our pages count who is inside."""
+    return settings.most_inside if crowd.market.lists_units else 0
 
 
 def _partners_door(config: DictConfig, data_dir: Path, task_name: str, languages: Offered) -> SideDoor:

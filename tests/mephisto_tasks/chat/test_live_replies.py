@@ -160,7 +160,7 @@ async def test_a_wait_ends_when_the_rater_has_left(start: Launch) -> None:
             "replies.appearance=bold",
             "replies.appearance: cannot be 'bold' in: launch try: choose one of: auto, as_said, plain, markdown",
         ),
-        ("pw_turn", "replies.apearance=plain", "Did you mean replies.appearance?"),
+        ("pw_turn", "replies.apearance=plain", "Did you mean replies.appearance"),
         ("pw_turn", "replies.filter_classifier=a:b", "do nothing with filter=none"),
         (
             "pw_turn",

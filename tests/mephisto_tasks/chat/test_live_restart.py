@@ -30,6 +30,8 @@ from mephisto.data_model.agent import OnboardingAgent
 
 from mephisto_tasks.adapter import operator
 from mephisto_tasks.adapter.operator import REGISTERING_AT_ONCE
+from mephisto_tasks.admission.eligibility import EligibilityRule
+from mephisto_tasks.admission.refusal import Refusal, Visitor
 from mephisto_tasks.admission.wording import PAUSED
 from mephisto_tasks.launch.launch import NothingToDo, launched
 from mephisto_tasks.server.ports import PortInUse
@@ -171,15 +173,14 @@ async def test_who_comes_in_as_the_launch_ends_is_not_left_inside(
         update(agent, status)
 
     async with start(onboarding_qualification="q") as run:
-        door = run.live_run.worker_pool._door
-        rules = door.against_rules
+        rule = EligibilityRule.refusal
 
-        def slowly(worker_id: str) -> Any:
+        def slowly(self: EligibilityRule, visitor: Visitor) -> Refusal | None:
             on_its_way.set()
             assert goes_on.wait(20)
-            return rules(worker_id)
+            return rule(self, visitor)
 
-        monkeypatch.setattr(door, "against_rules", slowly)
+        monkeypatch.setattr(EligibilityRule, "refusal", slowly)
         monkeypatch.setattr(OnboardingAgent, "update_status", slow_disk)
         monkeypatch.setattr(operator, "_end_raters", tells_those_inside)
         rater = Rater(run, "late")

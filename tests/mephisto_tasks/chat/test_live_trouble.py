@@ -191,12 +191,12 @@ def test_a_launch_that_cannot_write_says_so(tmp_path: Path, monkeypatch: pytest.
     data_dir = tmp_path / "data"
     with launch(data_dir):
         pass
-    with held(data_dir), pytest.raises(saving.CannotBegin, match=f"Another program holds .*{data_dir}.* launch again"):
+    with held(data_dir), pytest.raises(saving.CannotBegin, match=f"another program holds .*{data_dir}.* launch again"):
         launch(data_dir).__enter__()
     with (
         monkeypatch.context() as patch,
         refusing(patch),
-        pytest.raises(saving.CannotBegin, match=f"The disk is full.*{data_dir}.* launch again"),
+        pytest.raises(saving.CannotBegin, match=f"the disk is full.*{data_dir}.* launch again"),
     ):
         launch(data_dir).__enter__()
     with launch(data_dir):

@@ -31,6 +31,7 @@ from mephisto_tasks.control.orders import (
     give,
 )
 from mephisto_tasks.control.snapshot import Snapshot, is_alive, read_snapshot, so_far
+from mephisto_tasks.crowds.base import Market
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.launch import Launched, NothingToDo
@@ -202,7 +203,7 @@ async def test_what_is_left_can_be_nothing(start: Launch, data_dir: Path, monkey
         await eventually(lambda: is_open() == run.study.remaining == 102)
         await ordered(run, StopGroup(models=["alpha", "beta"], by="page"))
         await eventually(run.is_done)
-    with pytest.raises(NothingToDo, match=r"Not given out: alpha vs beta \(preference\) \(stopped from the page\)"):
+    with pytest.raises(NothingToDo, match=r"not given out: alpha vs beta \(preference\) \(stopped from the page\)"):
         async with start(dialogues_per_group=3):
             raise AssertionError("there was something to launch")
     assert not is_alive(data_dir, TASK)
@@ -389,7 +390,7 @@ async def test_a_second_launch_changes_the_first_and_says_so(data_dir: Path) -> 
             unasked = await launch_again("alpha,beta", 3)
             assert unasked.exit_code == 1
             assert "retire gamma" in unasked.output
-            assert "add --yes to agree. Nothing was changed\n" in unasked.output
+            assert "add --yes to agree. Nothing was changed.\n" in unasked.output
             assert said(data_dir).orders == []
             other = await launch_again("alpha,beta,gamma", 3, "mephisto.blueprint.min_reason_words=2", "--yes")
             assert other.exit_code == 1
@@ -414,7 +415,7 @@ async def test_a_second_launch_changes_the_first_and_says_so(data_dir: Path) -> 
 async def test_a_site_that_shows_open_units_is_told_of_a_pause(start: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on MTurk, whose workers take a HIT before they see our page: none is open in a pause but for those who practise,
     a stopped pair takes its own away, and all that are needed are there again afterwards."""
-    monkeypatch.setattr(launcher, "LISTING_PROVIDERS", ("mock",))
+    monkeypatch.setattr(launcher.StudyLauncher, "_market", Market(lists_units=True))
 
     def is_open() -> int:
         return len(rows(run.data_dir, "SELECT unit_id FROM units WHERE status = 'launched'"))

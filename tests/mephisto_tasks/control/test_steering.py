@@ -108,7 +108,7 @@ def test_settings_tell_groups_of_the_same_models_apart() -> None:
     assert fold([More(number=1, setting="sata")], about).wanted == {"a vs b (soba)": 5, "a vs b (sata)": 6}
     assert last([StopGroup(models=["a", "b"], setting="sota")], about) == (
         False,
-        "There is no setting sota; the settings are sata, soba.",
+        "There is no setting sota; name one of sata, soba.",
     )
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.stopping import StoppingSettings, refused_change
 from mephisto_tasks.config.task import ConfigError, read_config
+from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.config_reference import list_settings
@@ -173,4 +174,4 @@ def test_a_crowds_site_offers_no_more_than_are_let_in(place: str, changes: dict[
     """Who accepts a HIT is not to be told that the study is full; our own pages count who is inside."""
     config = compose_config("pw_turn", "local", place.split())
     settings = read_config(InteractiveConfig, {**PW_TURN, **DECIDED, **changes})
-    assert launching._most_open(config, settings) == most_open
+    assert launching._most_open(crowd_of(config.mephisto.provider._provider_type), settings) == most_open

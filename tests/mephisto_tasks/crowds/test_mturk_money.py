@@ -228,7 +228,7 @@ def test_a_check_that_fails(mturk: StandIn, data_dir: Path) -> None:
     mturk.faults.always("GetAccountBalance", DENIED)
     checked = requesters(data_dir, "check")
     assert (checked.exit_code, "AmazonMechanicalTurkFullAccess" in checked.output) == (1, True)
-    assert [finding.status for finding in providers(data_dir)] == ["warning", "ok"]
+    assert [finding.status for finding in providers(data_dir)] == ["ok", "warning"]
     assert requesters(data_dir, "check", "nobody").exit_code == 1
 
 

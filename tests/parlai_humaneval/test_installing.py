@@ -65,8 +65,8 @@ def test_changed_code_is_refused_before_it_is_patched() -> None:
 
 def test_a_package_that_is_not_there_is_named_as_pip_names_it() -> None:
     """What was left out of ParlAI's requirements must be installable by whoever's own agent wants it."""
-    assert lacking(ModuleNotFoundError("No module named 'rouge'", name="rouge")) == (
-        "the package py-rouge is not installed: run `pip install py-rouge`"
+    assert str(lacking(ModuleNotFoundError("No module named 'rouge'", name="rouge"))) == (
+        "the package py-rouge is not installed; run `pip install py-rouge`"
     )
     assert "run `pip install fairscale`" in str(lacking(ModuleNotFoundError("…", name="fairscale.nn")))
 

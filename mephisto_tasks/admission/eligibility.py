@@ -243,13 +243,15 @@ def _check_excluded(names: Iterable[str], known: Collection[str], task_name: str
             limit = f"limit how often a worker may take part by {PREFIX}max_units=…"
             raise ConfigError(f"{name} is this study itself", where=where, try_=limit)
         if name not in known:
-            what = f"there is no study {name!r} in this data directory"
-            raise ConfigError(what, where=where, **choose_from(name, known or ["none"]))
+            what = f"there is no study {name!r} in this data directory{'' if known else ', nor any other'}"
+            raise ConfigError(what, where=where, **choose_from(name, known))
 
 
 def _check_qualifications(named: Iterable[str], held_here: Collection[str]) -> None:
     for name in named:
         if name not in held_here:
             known = sorted(name for name in held_here if not name.startswith(BLOCKED_EVERYWHERE))
-            what = f"no qualification {name!r} was ever given in this data directory"
-            raise ConfigError(what, where=f"{PREFIX}qualifications", **choose_from(name, known or ["none"]))
+            what = (
+                f"no qualification {name!r} was ever given in this data directory{'' if known else ', nor any other'}"
+            )
+            raise ConfigError(what, where=f"{PREFIX}qualifications", **choose_from(name, known))

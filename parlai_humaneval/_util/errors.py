@@ -166,7 +166,7 @@ def misspelt(
 def choose_from(word: str, known: Iterable[str]) -> Choice:
     """Parts of the error for a word that is not known: the nearest one, and all that there are."""
     words = list(known)
-    return {"misspelt": misspelt(word, words), "try_": f"choose one of: {', '.join(words)}"}
+    return {"misspelt": misspelt(word, words), "try_": f"choose one of: {', '.join(words)}" if words else ""}
 
 
 def value_problem(error: Mapping[str, Any]) -> Problem:

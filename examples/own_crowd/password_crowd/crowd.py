@@ -63,7 +63,10 @@ class PasswordCrowd(LinkCrowd):
     def check(self, settings: Mapping[str, Any]) -> None:
         file = Path(str(settings["password_file"])).expanduser()
         if not file.is_file():
-            raise ConfigError(f"password_file={file} is no file; give one with a line NAME:PASSWORD for each person")
+            given = settings["password_file"] or "nothing"
+            raise ConfigError(
+                f"{given} is no file", where="password_file", try_="give one with a line NAME:PASSWORD for each person"
+            )
 
     def is_near(self, settings: Mapping[str, Any]) -> bool:
         return True  # in the same room no https address is needed

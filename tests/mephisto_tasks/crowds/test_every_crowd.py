@@ -92,7 +92,7 @@ def test_names(case: Case, crowd: Crowd, config: Any) -> None:
     assert crowd.provider_type == get_crowd_provider_from_type(crowd.provider_type).PROVIDER_TYPE
     assert crowd.title
     assert crowd.words.where
-    assert f"{crowd.place} " in CliRunner().invoke(main, ["launch", "--help"]).output
+    assert f"{crowd.place} " in " ".join(CliRunner().invoke(main, ["launch", "--help"]).output.split())
 
 
 def test_settings_are_documented_and_their_kinds_checked(crowd: Crowd) -> None:

@@ -37,9 +37,15 @@ def _load() -> None:
 
 
 def crowds() -> tuple[Crowd, ...]:
-    """All, those of this package first."""
+    """All, those of this package first, whichever was imported first."""
     _load()
-    return tuple(_registered)
+    ours = [f"{__package__}.{folder}.crowd" for folder in FOLDERS]
+
+    def place(crowd: Crowd) -> int:
+        module = type(crowd).__module__
+        return ours.index(module) if module in ours else len(ours)
+
+    return tuple(sorted(_registered, key=place))
 
 
 def places_in_words() -> str:

@@ -222,7 +222,7 @@ def test_a_file_is_not_run_to_find_its_functions(tmp_path: Path) -> None:
     """A file that has another function is not imported for the message about it."""
     bot = tmp_path / "bot.py"
     bot.write_text("print(1 / 0)\ndef answer(history): return 'x'\n")
-    with pytest.raises(ZooError, match="has no function reply; it has answer"):
+    with pytest.raises(ZooError, match="has no function reply, but answer"):
         model_given(str(bot), [])
 
 

@@ -66,7 +66,7 @@ def test_a_reply_leaves_as_soon_as_it_is_over() -> None:
     """Guards the wait of whoever got the short one, and the work of all others: nothing is computed for it any more."""
     agent = agent_of("gpt2", do_sample=True, max_new_tokens=60)
     observations = [heard(agent, *lines, seed=seed) for seed, lines in enumerate(DIALOGUES * 2)]
-    lengths = [len(agent._tokens(*zip(agent._asked(one)))[0]) for one in observations]
+    lengths = [len(agent._tokens(*zip(agent._prompt_key(one)))[0]) for one in observations]
     stream = agent.continuous()
     stream.join(dict(enumerate(observations)))
     steps: dict[int, int] = {}

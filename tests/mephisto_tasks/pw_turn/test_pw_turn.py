@@ -121,7 +121,7 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
     ("arguments", "said"),
     [
         (["pw_trun"], "choose one of:\n         pw_turn "),
-        (["pw_turn", "prt=3"], "Did you mean port?"),
+        (["pw_turn", "prt=3"], "Did you mean port=…?"),
         (["pw_turn", "fast"], "'fast' is not a setting"),
         (["pw_turn", "models=[eliza,", "retrieval]", "turns=2"], "put it into quotes: 'models=[eliza, retrieval]'"),
         (["pw_turn", "models=[eliza,"], "models"),

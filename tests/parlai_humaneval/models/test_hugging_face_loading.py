@@ -156,7 +156,7 @@ def test_what_is_missing_in_a_folder_is_named(copied: Path, tmp_path: Path) -> N
     assert "has no config.json" in refused(tmp_path)
     for file in (*copied.glob("*token*"), *copied.glob("vocab*")):
         file.rename(tmp_path / file.name)
-    assert "has no tokenizer: copy tokenizer.json" in refused(copied)
+    assert "has no tokenizer; copy tokenizer.json" in refused(copied)
     for file in (*tmp_path.glob("*token*"), *tmp_path.glob("vocab*")):
         file.rename(copied / file.name)
     weights = copied / "model.safetensors"
@@ -173,7 +173,7 @@ def test_a_folder_whose_tokenizer_was_left_behind(copied: Path) -> None:
     """Guards against the empty tokenizer that transformers 5 makes for some architectures: all words would be one."""
     for file in (*copied.glob("*token*"), *copied.glob("vocab*"), *copied.glob("merges*")):
         file.unlink()
-    assert "has no tokenizer: copy tokenizer.json" in refused(copied)
+    assert "has no tokenizer; copy tokenizer.json" in refused(copied)
 
 
 def changed(folder: Path, file: str = "config.json", **values: Any) -> Path:

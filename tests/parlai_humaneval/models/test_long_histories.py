@@ -168,7 +168,7 @@ def test_local_models_keep_the_limit_and_write_it_down(kind: str, limit: str) ->
     with ModelPool([spec]) as pool:
         replies = converse(pool.speaker(["mine"], seed=1), 5, "I like it. ")
         agent = pool.worker("mine").agent
-        prompt = agent._asked(heard(agent, *LINES))[0]
+        prompt = agent._prompt_key(heard(agent, *LINES))[0]
     out = [reply["info"] and reply["info"]["turns_left_out"] for reply in replies]
     assert out[0] is None
     assert out[-1] >= 1

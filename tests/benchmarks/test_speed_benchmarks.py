@@ -56,7 +56,7 @@ def test_every_reply_of_a_generator_has_the_same_length(folder: Path, seed: int)
 def test_every_reply_of_a_causal_model_has_the_same_length(folder: Path) -> None:
     """Guards the same of GPT-2's shape, whose ending token is a word like others."""
     agent = load_agent(causal_lm(folder))
-    assert {len(agent._tokens(*zip(agent._asked(one)))[0]) for one in _heard(agent)} == {TOKENS}
+    assert {len(agent._tokens(*zip(agent._prompt_key(one)))[0]) for one in _heard(agent)} == {TOKENS}
 
 
 def test_mixed_lengths_are_the_same_replies_either_way(folder: Path) -> None:

@@ -170,7 +170,7 @@ def test_scores_choose_the_highest_and_know_no_order(tmp_path: Path) -> None:
     assert (equal.outcome, equal.replies) == ("unparsable", ["10", "10"])
     _, (pair,) = run(spec, [make_pair("j1", "a", "b", "first")])
     assert pair.outcome == "unparsable"  # both end with the same line
-    with pytest.raises(CannotJudge, match="Use answer_format: json"):
+    with pytest.raises(CannotJudge, match="use answer_format: json"):
         check_format(questions_of([make_choice("d1", [["a"]], setting="sata_random")]), spec)
 
 

@@ -76,15 +76,14 @@ def _advice(problem: Problem, program: str, typed: Sequence[str]) -> list[str]:
 def _corrected(meant: Misspelt, program: str, typed: Sequence[str]) -> list[str]:
     """The command with each name that may be meant, where the wrong one was typed once; else nothing."""
     wrong = re.compile(rf"(?<![\w.-]){re.escape(meant.word)}(?![\w.-])")
-    places = [place for place, word in enumerate(typed) if wrong.search(word)]
-    if len(places) != 1:
+    matches = [(place, match) for place, word in enumerate(typed) if (match := wrong.search(word))]
+    if len(matches) != 1:
         return []
-    commands = []
-    for right in meant.nearest:
-        words = [program, *typed]
-        words[places[0] + 1] = wrong.sub(lambda _, right=right: right, typed[places[0]], count=1)  # type: ignore[misc]
-        commands.append(shlex.join(words))
-    return commands
+    ((place, match),) = matches
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    return [
+        shlex.join([program, *typed[:place], f"{before}{right}{after}", *typed[place + 1 :]]) for right in meant.nearest
+    ]
 
 
 def click_problem(error: click.ClickException) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +29,7 @@ GO_ON_THERE_BY_LINK = phrase(
 )
 
 
-class LinkCrowd(Crowd):
+class LinkCrowd(Crowd, ABC):
     """Raters by an address."""
 
     market = Market(opens_at_once=True)
@@ -39,9 +40,9 @@ class LinkCrowd(Crowd):
     def claims(self) -> ClaimPolicy:
         return ClaimPolicy(self.provider_type, advice=GO_ON_THERE_BY_LINK)
 
+    @abstractmethod
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
         """The ways in of a launch, in the order in which they are asked. Raises ConfigError."""
-        raise NotImplementedError
 
     def guard(self, data_dir: Path, task_name: str, *, secure: bool) -> Guard | None:
         """Keeps the pages from whoever has no good link; ``secure``: they are reached by https only."""

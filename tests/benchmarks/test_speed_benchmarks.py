@@ -113,10 +113,7 @@ def test_a_benchmark_that_failed_ends_the_command_with_a_sentence(monkeypatch: p
     ended = CliRunner().invoke(command.main, ["self_chat", "--json"])
     assert ended.exit_code == 1
     assert ended.stdout == ""
-    assert (
-        ended.stderr.strip()
-        == "Error: self_chat: it failed: a reply failed, so that there is no figure: no reply from a"
-    )
+    assert "error: self_chat: it failed: a reply failed, so that there is no figure: no reply from a\n" in ended.stderr
 
 
 def test_results_keep_the_figures_of_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

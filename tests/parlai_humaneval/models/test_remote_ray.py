@@ -168,9 +168,9 @@ def test_models_that_the_cluster_cannot_hold_together_are_told_at_once(cluster: 
     with pytest.raises(ZooError) as refused:
         load([on_ray(cluster, specs[0], cpus=3), on_ray(cluster, specs[1], cpus=2)])
     said = str(refused.value)
-    assert said.startswith("drawn cannot be loaded: the models of this launch have taken all that the Ray cluster has.")
-    assert "It asks for 2 CPU(s), 0 GPU(s). This launch holds tiny_a (3 CPU(s), 0 GPU(s))." in said
-    assert "The cluster has 4 CPU(s), 0 GPU(s)" in said
+    assert said.startswith("drawn cannot be loaded: the models of this launch have taken all that the Ray cluster has (")
+    assert "it asks for 2 CPU(s), 0 GPU(s), this launch holds tiny_a (3 CPU(s), 0 GPU(s))," in said
+    assert "the cluster has 4 CPU(s), 0 GPU(s)" in said
     with pytest.raises(ZooError, match=r"no node of the Ray cluster has 1 CPU\(s\), 1 GPU\(s\)"):
         load([on_ray(cluster, specs[0], gpus=1)])
     assert time.monotonic() - began < ray_actor.PLACE_S
@@ -192,10 +192,10 @@ def test_a_cluster_that_others_use_is_waited_for_and_what_it_lacks_is_told(
         ray.kill(somebody)
     finally:
         leave()
-    said = "It asks for 2 CPU(s), 0 GPU(s). The cluster has 4 CPU(s), 0 GPU(s)"
-    assert f"had no room for another copy for 12 s. {said}" in str(refused.value)
+    said = "(it asks for 2 CPU(s), 0 GPU(s), the cluster has 4 CPU(s), 0 GPU(s)"
+    assert f"had no room for another copy for 12 s {said}" in str(refused.value)
     assert "1 CPU(s), 0 GPU(s)" in str(refused.value).partition("of which")[2]
-    assert any(f"waits for room on the Ray cluster. {said}" in record.getMessage() for record in caplog.records)
+    assert any(f"waits for room on the Ray cluster {said}" in record.getMessage() for record in caplog.records)
 
 
 def test_other_versions_on_a_node_are_told(

@@ -1,4 +1,4 @@
-"""Who comes from Prolific: the ids of an address are compared with what Prolific says of the submission. Nobody is let in blind."""
+"""Who comes from Prolific: ids of an address are compared with what it says of the submission. Nobody is let in blind."""
 
 from __future__ import annotations
 

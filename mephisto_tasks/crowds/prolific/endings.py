@@ -1,4 +1,4 @@
-"""How submissions end: our server completes them with codes that no browser ever sees, and asks again until Prolific took it."""
+"""How submissions end: our server completes them with codes that no browser ever sees, until Prolific took it."""
 
 from __future__ import annotations
 

@@ -100,7 +100,9 @@ class ProlificStore:
         """Those of a task, or all; oldest first."""
         where, values = ("", ()) if task_name is None else (" WHERE task_name = ?", (task_name,))
         rows = self._database.rows(f"SELECT {_STUDY} FROM studies{where} ORDER BY made, rowid", values)
-        return [OurStudy(*row[:6], body=json.loads(row[6]), made=row[7]) for row in rows]
+        names = _STUDY.split(", ")
+        found = (dict(zip(names, row, strict=True)) for row in rows)
+        return [OurStudy(**{**one, "body": json.loads(one["body"])}) for one in found]
 
     # -- endings --------------------------------------------------------------------------------
 

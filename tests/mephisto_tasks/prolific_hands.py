@@ -68,6 +68,12 @@ class FromProlific(Rater):
         self.client = PageClient(self.url, parameters=query, heartbeat_s=0.5, browser=browser_of(self.name))
 
     redirect = FromPanel.redirect
+
+    @property
+    def status(self) -> str | None:
+        """Of their submission on Prolific."""
+        return self.person.status
+
     begin_work = FromPanel.begin_work
 
 
@@ -86,9 +92,10 @@ def blocked_group(data_dir: Path, site: StandIn) -> Group:
 
 
 def settings(folder: Path, *more: str) -> list[str]:
-    """Of a short PW-Turn study on Prolific, without practice."""
-    mine = [word for word in arguments(folder, "prolific") if "requester_name" not in word]
-    return [*mine, "mephisto.blueprint.dialogues_per_group=2", *more]
+    """Of a short PW-Turn study on Prolific, without practice unless ``more`` has one."""
+    mine = [*arguments(folder, "prolific"), "mephisto.blueprint.dialogues_per_group=2"]
+    said = {word.partition("=")[0] for word in more} | {"mephisto.provider.requester_name"}
+    return [*(word for word in mine if word.partition("=")[0] not in said), *more]
 
 
 @asynccontextmanager

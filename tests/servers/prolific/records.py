@@ -92,8 +92,8 @@ class Workspace:
 
     def price(self, amount: int) -> Price:
         """What it costs to pay somebody this."""
-        fee = _whole(amount * self.fee)
-        return Price(amount, fee, _whole(fee * self.vat))
+        fee = _whole(amount * Decimal(self.fee))
+        return Price(amount, fee, _whole(fee * Decimal(self.vat)))
 
 
 def _whole(amount: Decimal) -> int:

@@ -230,6 +230,7 @@ class Participant:
     @property
     def earned(self) -> int:
         """Sub-currency, in all."""
+        self._market.pass_time()
         every = (charge for workspace in self._market.workspaces.values() for charge in workspace.charges)
         return sum(charge.price.amount for charge in every if charge.participant == self.id)
 
@@ -262,6 +263,10 @@ class Participant:
     def give_back(self) -> None:
         """Return the place."""
         self._market.give_back(self.submission_id)
+
+    def writes(self, text: str, study: str = "", category: str = "other") -> None:
+        """Send a message to the researchers."""
+        self._market.write(self.id, text, study, category)
 
 
 async def _keys(request: web.Request) -> web.Response:

@@ -87,7 +87,6 @@ class Market:
         """Workspace → its secret for hooks."""
         self.subscriptions: dict[str, Subscription] = {}
         self.events: list[Event] = []
-        self.filter_sets: dict[str, dict[str, Any]] = {}
         self.at: float | None = None
         """The time of what happens by itself just now."""
         self.busy: dict[str, int] = {}
@@ -218,6 +217,8 @@ class Market:
         return every
 
     def _held_for(self, study: Study, workspace: Workspace) -> Price:
+        if study.test and not self.unknowns.test_study_costs:
+            return NOTHING
         recruits = study.status != COMPLETED
         free = max(study.places - self.occupied(study), 0) if recruits else 0
         held = workspace.price(study.reward).times(free + study.count(*INSIDE, AWAITING_REVIEW))
@@ -240,6 +241,8 @@ class Market:
 
     def charge(self, kind: str, submission: Submission, amount: int, batch: str = "") -> None:
         """Pay a participant."""
+        if submission.study.test and not self.unknowns.test_study_costs:
+            return
         workspace = self.workspace_of(submission.study)
         price = workspace.price(amount)
         workspace.total -= price.total

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -661,6 +662,7 @@ def test_faults_by_route_and_number(prolific: StandIn, api: Api) -> None:
     assert api.study(study)["status"] == "DREAMING"
     outcomes = [call.outcome for call in prolific.journal.of("POST studies/{}/transition/ PUBLISH")]
     assert outcomes == ["cut before", "cut after"]
+    assert prolific.journal.calls[0].params == {"path": "users/me/"}
     prolific.throttle.most_per_second = 1
     api("GET", "users/me/")
     api("GET", "users/me/", status=429)
@@ -795,6 +797,24 @@ def test_messages(prolific: StandIn, api: Api) -> None:
     assert (message["sender_id"], message["data"]["category"]) == (someone.id, "payment-timing")
 
 
+@pytest.mark.parametrize("strict", [True, False])
+def test_figures_that_nobody_knows(prolific: StandIn, api: Api, strict: bool) -> None:
+    """The shortest time for an estimate of 5 minutes is 16.47; the smallest screen-out; what test participants cost."""
+    prolific.market.unknowns.shortest_time_rounds_up = strict
+    prolific.market.unknowns.has_smallest_screen_out = strict
+    prolific.market.unknowns.test_study_costs = strict
+    study, wanted = api.draft(), 400 if strict else 200
+    api("PATCH", f"studies/{study}/", {"maximum_allowed_time": 16}, wanted)
+    api("PATCH", f"studies/{study}/", {"completion_codes": [REVIEW, screen_out(1, 9)]}, wanted)
+    someone = prolific.participant(test=True)
+    copy = api("POST", f"studies/{study}/test-study")["study_id"]
+    prolific.clock.move(1)
+    someone.take(copy)
+    someone.hand_in("C-DONE")
+    api.act(someone, "APPROVE")
+    assert someone.earned == (100 if strict else 0)
+
+
 @pytest.mark.parametrize("possible", [True, False])
 def test_editing_a_published_study(prolific: StandIn, api: Api, possible: bool) -> None:
     prolific.market.unknowns.edits_published = possible
@@ -802,6 +822,35 @@ def test_editing_a_published_study(prolific: StandIn, api: Api, possible: bool) 
     study = api.live(completion_codes=[REVIEW, screen_out(1)])
     api("PATCH", f"studies/{study}/", {"description": "Another"}, 200 if possible else 400)
     assert api.balance()[1] == 10000 - 3 * 140 - (28 if possible else 0)
+
+
+def test_a_storm(prolific: StandIn, api: Api) -> None:
+    """Many at once: never more people than places, and every penny that left the workspace is somebody's."""
+    prolific.workspace.total = 1000_00
+    study = api.live(total_available_places=40)
+    refused: list[str] = []
+
+    def take_part(number: int) -> None:
+        someone = prolific.participant()
+        try:
+            someone.take(study)
+        except NotAllowed:
+            refused.append(someone.id)
+            return
+        if number % 4:
+            someone.hand_in("C-DONE")
+            Api(prolific).act(someone, "APPROVE")
+        else:
+            someone.give_back()
+
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(take_part, range(80)))
+    told = api.study(study)
+    approved = len(prolific.market.submissions("APPROVED"))
+    assert told["places_taken"] == approved <= 40
+    assert approved + len(prolific.market.submissions("RETURNED")) + len(refused) == 80
+    assert [charge.balance for charge in prolific.charges] == [100_000 - 140 * n for n in range(1, approved + 1)]
+    assert api.balance() == (100_000 - 140 * approved, 100_000 - 140 * 40)
 
 
 def test_every_switch_is_tried() -> None:

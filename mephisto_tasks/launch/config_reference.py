@@ -51,7 +51,8 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
     ),
     "Where raters come from": (
         "place", "requester_name", "workspace", "project", "draft_only", "start_places", "fluent", "devices", "labels",
-        "content_warnings", "secure_link", "webhooks", "panel", "completion_code", "screen_out_code", "no_consent_code", "time_out_code",
+        "content_warnings", "secure_link", "webhooks", "panel", "completion_code", "screen_out_code", "no_consent_code",
+        "time_out_code",
         "values", "assignment_duration_in_seconds", "task_lifetime_in_seconds", "max_num_concurrent_units",
     ),
     "The server": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,15 +41,15 @@ Examples:
 """
 
 
-def dollars(value: str) -> Decimal:
+def amount(value: str) -> Decimal:
     """An amount of money: never a float."""
     try:
-        amount = Decimal(value)
+        number = Decimal(value)
     except InvalidOperation as error:
-        raise BadValue(f"{value!r} is no amount of dollars", try_="write 8 or 8.50") from error
-    if not amount.is_finite() or not 0 <= amount <= 1000 or amount != round(amount, 2):
-        raise BadValue(f"{value} is not between 0 and 1000 dollars, in whole cents")
-    return amount
+        raise BadValue(f"{value!r} is no amount of money", try_="write 8 or 8.50") from error
+    if not number.is_finite() or not 0 <= number <= 1000 or number != round(number, 2):
+        raise BadValue(f"{value} is not between 0 and 1000, in whole cents")
+    return number
 
 
 @click.command(epilog=EPILOG)
@@ -61,15 +62,15 @@ def dollars(value: str) -> Decimal:
 )
 @click.option(
     "--practice",
-    type=dollars,
-    metavar="DOLLARS",
-    help="Dollars for who did nothing but practise. Default: as launched, else 0.",
+    type=amount,
+    metavar="AMOUNT",
+    help="Pay for raters who did nothing but practise. Default: as launched, else 0.",
 )
 @click.option(
     "--minimum",
-    type=dollars,
-    metavar="DOLLARS",
-    help="Warn about workers under so many dollars an hour. Default: as launched, else 8.00.",
+    type=amount,
+    metavar="AMOUNT",
+    help="Warn about workers who earn less an hour. Default: as launched, else 8.00. Amounts are in the crowd's currency.",
 )
 @click.option(
     "--withhold-failed",
@@ -231,14 +232,22 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
 
 
 def total_in_words(books: Books, payments: list[Payment]) -> str:
-    """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”."""
-    parts = []
-    for kind, several in (("approval", "approvals"), ("bonus", "bonuses")):
-        amounts = [payment.amount for payment in payments if payment.kind == kind]
-        if amounts:
-            parts.append(f"{len(amounts)} {kind if len(amounts) == 1 else several} (${sum(amounts)})")
-    total, fees = sum((payment.amount for payment in payments), Decimal("0.00")), books.fees_of(payments)
-    return f"{' and '.join(parts)}, ${fees} of fees: ${total + fees} in all"
+    """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”; of each currency, with a semicolon."""
+    from mephisto_tasks.payments.quote import money
+    from mephisto_tasks.payments.statement import sums
+
+    totals, fees, said = sums(payments), books.fees_of(payments), []
+    for currency, total in totals.items():
+        parts = []
+        for kind, several in (("approval", "approvals"), ("bonus", "bonuses")):
+            amounts = [payment.amount for payment in payments if (payment.kind, payment.currency) == (kind, currency)]
+            if amounts:
+                of_kind = money(sum(amounts, Decimal(0)), currency)
+                parts.append(f"{len(amounts)} {kind if len(amounts) == 1 else several} ({of_kind})")
+        fee = fees.get(currency, Decimal("0.00"))
+        in_all = f"{money(fee, currency)} of fees: {money(total + fee, currency)} in all"
+        said.append(f"{' and '.join(parts)}, {in_all}")
+    return "; ".join(said)
 
 
 def as_data(books: Books) -> dict[str, Any]:
@@ -246,12 +255,21 @@ def as_data(books: Books) -> dict[str, Any]:
     return {
         "task_name": books.task_name,
         "terms": books.terms.model_dump(mode="json"),
+        "currencies": books.currencies,
         "workers": [{**line.model_dump(mode="json"), "hourly": _text(line.hourly)} for line in books.workers],
-        "median_hourly": _text(books.median_hourly),
+        "median_hourly": _only(books.hourly, books.currencies, None),
+        "median_hourly_in": _texts(books.hourly),
         "to_send": [_shown(payment) for payment in books.to_send],
-        "fees": str(books.fees_of(books.to_send)),
+        "fees": _only(books.fees_of(books.to_send), books.currencies, "0.00"),
+        "fees_in": _texts(books.fees_of(books.to_send)),
         "remaining": [
-            {"worker": one.worker, "unit": one.owed.due.work.session, "amount": str(one.amount), "why": one.why}
+            {
+                "worker": one.worker,
+                "unit": one.owed.due.work.session,
+                "amount": str(one.amount),
+                "currency": one.owed.due.currency,
+                "why": one.why,
+            }
             for one in books.remaining
         ],
         "ledger": [_shown(payment) for payment in books.payments],
@@ -267,6 +285,15 @@ def _text(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)
 
 
+def _texts(amounts: Mapping[str, Decimal]) -> dict[str, str]:
+    return {currency: str(amount) for currency, amount in amounts.items()}
+
+
+def _only(amounts: Mapping[str, Decimal], currencies: Sequence[str], nothing: str | None) -> str | None:
+    """The amount of a study in one currency; of several there is no sum."""
+    return _text(amounts.get(currencies[0])) or nothing if len(currencies) == 1 else None
+
+
 def show(books: Books) -> None:
     """The table of workers, what is proposed, and what one should know before it is sent."""
     if books.workers:
@@ -278,7 +305,7 @@ def show(books: Books) -> None:
             begun = counted(len(account.resumed), "payment")
             click.echo(f"Of an earlier run, and not known to have ended: {begun}. --send looks them up first.")
         for payment in account.to_send:
-            click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
+            click.echo(f"  {payment.kind:<8}  {payment.money:>8}  {payment.worker}  {payment.why}")
     for note in books.notes:
         click.echo(f"{note}.")
 
@@ -295,8 +322,10 @@ def show_workers(books: Books) -> None:
     for cells in lines:
         table.add_row(*(cells[name] for name in shown))
     console().print(table)
-    if books.median_hourly is not None:
-        click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
+    if books.hourly:
+        from mephisto_tasks.payments.statement import in_words
+
+        click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over workers, their practice included).")
 
 
 SELDOM = ("at work", "practice", "written")
@@ -309,10 +338,10 @@ def _cells(line: WorkerPay) -> dict[str, str]:
         **{name: str(count) if count else "" for name, count in counts.items()},
         "practice": "only" if line.practice_only else "",
         "minutes": f"{line.seconds / 60:.1f}",
-        "due": f"${line.due}",
-        "paid": f"${line.paid}",
-        "written": f"${line.written}" if line.written else "",
-        "an hour": "" if line.hourly is None else f"${line.hourly}",
+        "due": line.money(line.due),
+        "paid": line.money(line.paid),
+        "written": line.money(line.written) if line.written else "",
+        "an hour": "" if line.hourly is None else line.money(line.hourly),
     }
 
 
@@ -322,25 +351,29 @@ def show_remaining(books: Books) -> None:
         if payment.words and payment.state in ("failed", "intended", "sent"):
             said = "Refused" if payment.state == "failed" else "Not certain"
             words = on_one_line(payment.words, LONGEST)
-            click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
+            click.echo(f"{said}: {payment.kind} of {payment.money} to {payment.worker}: {words}")
     for payment in books.in_between:
         said = f" ({on_one_line(payment.words, LONGEST)})" if payment.words else ""
         click.echo(
-            f"Not known: {payment.kind} of ${payment.amount} to {payment.worker}{said}. A run ended while this was being "
+            f"Not known: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while this was being "
             "paid. It is not sent again. Look at the crowd's site whether it was paid, and say so: --by-hand paid "
             f"{payment.token}, or --by-hand unpaid {payment.token}"
         )
     for one in books.remaining:
-        click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
+        click.echo(f"Remains: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")
     if not (books.remaining or books.to_send or books.in_between):
         click.echo("Nothing remains to be paid.")
 
 
 def _show_audit(books: Books, as_json: bool) -> None:
+    from mephisto_tasks.payments.quote import DOLLARS
+    from mephisto_tasks.payments.statement import in_words, sums
+
     differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
-    paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
+    paid = sums(payment for payment in books.payments if payment.state != "failed")
     if as_json:
-        say_json({"ledger_total": str(paid), "differences": differences})
+        total = _only(paid, list(paid) or [DOLLARS], "0.00")
+        say_json({"ledger_total": total, "ledger_total_in": _texts(paid), "differences": differences})
     else:
         for difference in differences:
             click.echo(f"{difference}.")
@@ -348,7 +381,9 @@ def _show_audit(books: Books, as_json: bool) -> None:
             witnesses = (
                 " and ".join(sorted({account.payer.witness for account in books.accounts})) or "the crowd's site"
             )
-            click.echo(f"The ledger ({counted(len(books.payments), 'payment')}, ${paid}) and {witnesses} agree.")
+            click.echo(
+                f"The ledger ({counted(len(books.payments), 'payment')}, {in_words(paid)}) and {witnesses} agree."
+            )
     if differences:
         raise SystemExit(1)
 

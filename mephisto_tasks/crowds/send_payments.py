@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -43,10 +44,7 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
         if account.to_send:  # a site that has closed is asked nothing
             account.payer.check(account.to_send)
 
-    def note(payment: Payment, state: State, words: str, batch: str | None = None) -> None:
-        ledger.note(payment.token, state, words, batch)
-        done(payment, state)
-
+    note = _LedgerNote(ledger, done)
     try:
         for account in books.accounts:
             ledger.intend([*account.proposal.found, *account.proposal.payments])
@@ -57,6 +55,23 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
             account.payer.send(account.to_send, note)
     finally:
         _tell_mephisto(data_dir, ledger.payments())
+
+
+@dataclass(frozen=True)
+class _LedgerNote:
+    """It is a :class:`~mephisto_tasks.payments.payer.Note`."""
+
+    ledger: Ledger
+    done: Callable[[Payment, State], None]
+
+    def __call__(self, payment: Payment, state: State, words: str, batch: str | None = None) -> None:
+        self.ledger.note(payment.token, state, words, batch)
+        self.done(payment, state)
+
+    def batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
+        self.ledger.note_batch(payments, state, words)
+        for payment in payments:
+            self.done(payment, state)
 
 
 def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
@@ -121,7 +136,7 @@ def settle_by_hand(data_dir: Path, books: Books, answers: Sequence[tuple[Answer,
     Raises:
         PayError: a token that no such payment has; then nothing was noted.
     """
-    there = {payment.token: payment for payment in books.in_between}
+    there = {payment.token: payment for payment in (*books.in_between, *books.unlisted)}
     for _, token in answers:
         if token not in there:
             known = ", ".join(there) or "none"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.ledger import Kind, Payment, State, token_of
 from mephisto_tasks.payments.policy import Due
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.quote import money
 
 
 class Note(Protocol):
@@ -17,6 +19,9 @@ class Note(Protocol):
 
     def __call__(self, payment: Payment, state: State, words: str, batch: str | None = None) -> None:
         """``batch``: the site's id of the payments that are sent together; None: as it was."""
+
+    def batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
+        """The same of payments that are sent together, all of them or none, with their ``batch`` and ``before``."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +32,7 @@ class Owed:
     left: Decimal
     paid: dict[Kind, int]
 
-    def payment(
-        self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "", currency: str = DOLLARS
-    ) -> Payment:
+    def payment(self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "") -> Payment:
         """The next payment of this kind for it."""
         work = self.due.work
         round_ = self.paid.get(kind, 0)
@@ -45,7 +48,7 @@ class Owed:
             amount=amount,
             why=self.due.why,
             file=file,
-            currency=currency,
+            currency=self.due.currency,
         )
 
 
@@ -66,6 +69,11 @@ class Remaining:
     @property
     def worker(self) -> str:
         return self.owed.due.work.worker
+
+    @property
+    def money(self) -> str:
+        """The amount for people."""
+        return money(self.amount, self.owed.due.currency)
 
 
 @dataclass
@@ -93,6 +101,8 @@ class Payer(Protocol):
     account: str
     title: str
     """For people: the site and the account."""
+    currency: str
+    """In which it pays; rewards of its work are in it, too."""
     witness: str
     """What :meth:`audit` compares the ledger with, for people."""
 
@@ -110,3 +120,24 @@ class Payer(Protocol):
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         """Differences between the ledger's payments and what the crowd's site says, as sentences."""
+
+
+class Rejection(BaseModel):
+    """One line of ``pay --reject FILE``: the site's id of the work, its category there, and what the worker reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    category: str
+    message: str
+
+
+@runtime_checkable
+class Rejects(Protocol):
+    """A payer whose site can reject work that a person judged to be poor. Nothing is ever rejected by itself."""
+
+    def problems(self, rejections: Sequence[Rejection]) -> list[str]:
+        """Why these cannot all be rejected, as sentences; none where they can."""
+
+    def reject(self, rejection: Rejection) -> None:
+        """Raises CrowdError where the site refuses."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from mephisto_tasks.payments.ledger import Ledger, Payment
 from mephisto_tasks.payments.payer import Note, Owed, Proposal
 from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.payments.quote import DOLLARS, money
+from mephisto_tasks.payments.statement import in_words, sums
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import query
 from parlai_humaneval._util.csv_cells import write_rows
@@ -38,7 +38,6 @@ class FilePayer:
     """Writes a list for whoever pays by hand."""
 
     witness = "the files in its folder (nobody else knows what became of them)"
-    currency = DOLLARS
 
     def __init__(
         self,
@@ -66,10 +65,9 @@ class FilePayer:
         for one in owed:
             if one.left > 0:
                 self._propose(one, proposal)
-        by_hand = [payment.amount for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
+        by_hand = [payment for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
         if by_hand:
-            total = money(sum(by_hand, Decimal("0.00")), self.currency)
-            proposal.notes.append(BY_HAND.format(total=total, folder=self._folder))
+            proposal.notes.append(BY_HAND.format(total=in_words(sums(by_hand)), folder=self._folder))
         return proposal
 
     def _propose(self, owed: Owed, proposal: Proposal) -> None:

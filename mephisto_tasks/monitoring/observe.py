@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, is_alive, read_snapshot
@@ -21,6 +20,7 @@ from mephisto_tasks.monitoring.status import (
     LeftAfter,
     LookedAt,
     Pay,
+    PayIn,
     Raters,
     Standing,
     State,
@@ -28,7 +28,8 @@ from mephisto_tasks.monitoring.status import (
 )
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due
-from mephisto_tasks.payments.statement import Books, terms_of
+from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.statement import Books, currencies_of, terms_of
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.results import (
@@ -205,7 +206,9 @@ class Observer:
 
     def _books(self) -> Books:
         terms = terms_of(self._data_dir, self._task_name)
-        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
+        works = work_done(self._data_dir, self._task_name, files=self._files)
+        currencies = currencies_of(self._data_dir, self._task_name)
+        dues = [due(work, terms, {}, currencies.get(work.task_run_id, DOLLARS)) for work in works]
         return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
 
     def _by_log(self) -> DecidingNow | None:
@@ -407,13 +410,12 @@ def _drop_outs(work: Sequence[Work]) -> DropOuts:
 
 
 def _pay(books: Books, remaining: int | None) -> Pay | None:
-    rewards = [one.work.reward for one in books.dues if not one.work.simulated and one.work.reward]
-    if not rewards:
+    paid_works = [one for one in books.dues if not one.work.simulated and one.work.reward]
+    if not paid_works:
         return None
-    per_hour, reward = books.median_hourly, rewards[-1]
-    owed, paid, written = (
-        sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid", "written")
-    )
+    currency, reward = paid_works[-1].currency, paid_works[-1].work.reward
+    per_hour = books.hourly.get(currency)
+    owed, paid, written = books.totals(currency)
     owed_in_sandbox, paid_in_sandbox = books.at_sites([crowd.provider_type for crowd in crowds() if crowd.is_trial])
     return Pay(
         reward=float(reward),
@@ -424,4 +426,10 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
         owed_in_sandbox=float(owed_in_sandbox),
         paid_in_sandbox=float(paid_in_sandbox),
         to_spend=None if remaining is None else float(remaining * reward),
+        currency=currency,
+        also=[
+            PayIn(**dict(zip(PayIn.model_fields, (other, *map(float, books.totals(other))), strict=True)))
+            for other in books.currencies
+            if other != currency
+        ],
     )

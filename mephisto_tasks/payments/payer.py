@@ -101,8 +101,6 @@ class Payer(Protocol):
     account: str
     title: str
     """For people: the site and the account."""
-    currency: str
-    """In which it pays; rewards of its work are in it, too."""
     witness: str
     """What :meth:`audit` compares the ledger with, for people."""
 
@@ -110,7 +108,7 @@ class Payer(Protocol):
         """What can be sent now. Asks the crowd's site, and changes nothing."""
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
-        """What the crowd's site takes beside the payments themselves."""
+        """What the crowd's site takes beside the payments themselves, which are in one currency."""
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Raises where the payments cannot all be sent (not enough money, say); nothing was sent then."""

@@ -21,7 +21,7 @@ from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_che
 from mephisto_tasks.payments.quote import DOLLARS, money
 from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.results import query, read_records
-from mephisto_tasks.storage.run_settings import blueprint_of_newest
+from mephisto_tasks.storage.run_settings import blueprint_of_newest, providers_of_runs
 from mephisto_tasks.storage.work import CENT, Work, work_done
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -130,6 +130,14 @@ class Books:
         known = [*(one.currency for one in self.dues if not one.work.simulated), *(p.currency for p in self.payments)]
         return list(dict.fromkeys(known)) or [DOLLARS]
 
+    def totals(self, currency: str) -> tuple[Decimal, Decimal, Decimal]:
+        """Of all workers in this currency: what is due, paid, and written into files."""
+        lines = [line for line in self.workers if line.currency == currency]
+        due, paid, written = (
+            sum((getattr(line, name) for line in lines), NOTHING) for name in ("due", "paid", "written")
+        )
+        return due, paid, written
+
     def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:
         """Of what people are owed, and of what the ledger says was paid: what these providers' sites are for."""
         owed = [one.amount for one in self.dues if one.work.provider in providers and not one.work.simulated]
@@ -173,13 +181,13 @@ class Books:
 
     def fees_of(self, payments: Iterable[Payment]) -> dict[str, Decimal]:
         """Currency → what crowds' sites take beside these payments."""
-        of_account: dict[str, list[Payment]] = defaultdict(list)
+        payers = {one.payer.account: one.payer for one in self.accounts}
+        alike: dict[tuple[str, str], list[Payment]] = defaultdict(list)
         for payment in payments:
-            of_account[payment.account].append(payment)
+            alike[payment.account, payment.currency].append(payment)
         fees: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-        for one in self.accounts:
-            if of_account[one.payer.account]:
-                fees[one.payer.currency] += one.payer.cost(of_account[one.payer.account])
+        for (account, currency), some in alike.items():
+            fees[currency] += payers[account].cost(some) if account in payers else NOTHING
         return dict(fees)
 
     @property
@@ -287,9 +295,9 @@ def open_books(
     payments = Ledger(data_dir, task_name).payments()
     paying = [
         (payers(data_dir, task_name, provider, requester, runs), runs)
-        for (provider, requester), runs in launches_of(data_dir, task_name).items()
+        for (provider, requester), runs in _launches(data_dir, task_name).items()
     ]
-    currencies = {run: payer.currency for payer, runs in paying for run in runs}
+    currencies = currencies_of(data_dir, task_name)
     dues = [due(work, terms, withheld, currencies.get(work.task_run_id, DOLLARS)) for work in works]
     accounts, refusals = [], []
     for payer, runs in paying:
@@ -334,7 +342,13 @@ def _first_problem(error: ValueError) -> str:
     return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
 
 
-def launches_of(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
+def currencies_of(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Run of a task → the currency of its rewards, where its crowd has a choice."""
+    runs = providers_of_runs(data_dir, task_name)
+    return {run: str(settings["currency"]) for run, settings in runs.items() if settings.get("currency")}
+
+
+def _launches(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
     """Provider and requester → the runs of the task that they launched, oldest first."""
     rows = query(
         data_dir,

@@ -25,7 +25,6 @@ from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.payments.ledger import Payment
 from mephisto_tasks.payments.payer import Note, Owed, Proposal, Remaining
 from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.storage.provider_names import SANDBOX, SANDBOX_SUFFIX
 from mephisto_tasks.storage.results import query, query_file
 from mephisto_tasks.storage.work import Outcome, Work
@@ -139,7 +138,6 @@ class MTurkPayer:
         site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
-        self.currency = DOLLARS
         self._store = data_dir / provider / "mturk.db"
         self._data_dir = data_dir
         self._runs = list(run_ids)

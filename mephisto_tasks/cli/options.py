@@ -66,8 +66,10 @@ ENGINES: dict[Engine, str] = {
 
 
 def about_crowds(text: str) -> str:
-    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``, and of their accounts
-    in place of ``{needs}`` and ``{account}``."""
+    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``.
+
+    In place of ``{needs}`` and ``{account}``: what they say of their accounts.
+    """
     if "{" not in text:
         return text
     with clear_errors():  # a plug-in may not load

@@ -69,7 +69,7 @@ class ProlificAccounts:
 
     def forget(self, name: str) -> str:
         if forget_token(name):
-            return f"The token of {name} is deleted here. It stays valid until you delete it in Prolific (Settings → API tokens)."
+            return f"The token of {name} is deleted here. It is valid until you delete it in Prolific (Settings → API tokens)."
         return f"No token is kept for {name}."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:

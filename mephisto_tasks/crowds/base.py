@@ -49,10 +49,17 @@ class Market:
     Args:
         lists_units: its site shows open units to workers, who take one before they see our page.
         opens_at_once: there is nobody to ask: all units open, and close, at once.
+        lists_study: its site shows one study with places, which follow the open units.
     """
 
     lists_units: bool = False
     opens_at_once: bool = False
+    lists_study: bool = False
+
+    @property
+    def has_price(self) -> bool:
+        """Whether its site is asked what a launch costs."""
+        return self.lists_units or self.lists_study
 
 
 @dataclass
@@ -77,6 +84,8 @@ class LaunchControl(Protocol):
 
     live_run: Any
     """Mephisto's."""
+    url: str
+    """Of the raters' page."""
 
     @property
     def remaining(self) -> int:

@@ -21,6 +21,7 @@ from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.base import (
     Accounts,
     Agree,
+    CrowdError,
     CrowdSetup,
     CrowdWords,
     Forgotten,
@@ -205,6 +206,22 @@ class CrowdLaunch:
         Raises:
             CrowdError, ConfigError: it does not, and why; or what ``agree`` raises.
         """
+
+    def agreed_to(self, quoted: Quote, agree: Agree | None) -> None:
+        """Let whoever launches see the total, and agree where it is real money.
+
+        Raises:
+            what ``agree`` does; CrowdError: nobody agreed, or something stands against it.
+        """
+        if agree is not None:
+            agree(quoted)
+        elif quoted.is_real:
+            raise CrowdError(
+                f"place={self.crowd.place} spends real money, and nobody has agreed to it",
+                try_="launch with `parlai-humaneval launch`",
+            )
+        if quoted.refusal is not None:
+            raise CrowdError(quoted.refusal)
 
     def prepare(self, db: Any) -> list[str]:
         """Make the database ready for the crowd, and its site for the launch; what was done there, in sentences."""

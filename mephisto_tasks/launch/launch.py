@@ -334,7 +334,7 @@ def launched(
         try:
             note_settings(data_dir, task_name, run_settings)
             helm.start()
-            with crowd.running(_Control(study, live_run)), only_new_garbage():
+            with crowd.running(_Control(study, live_run, url)), only_new_garbage():
                 beginning.over()
                 yield Launched(
                     study=study,
@@ -387,6 +387,7 @@ class _Control:
 
     _study: Study
     live_run: Any
+    url: str
 
     @property
     def remaining(self) -> int:

@@ -65,6 +65,8 @@ class Quote(BaseModel):
     """A clause that says whether money is spent, and where."""
     is_real: bool = True
     """Whether this money is spent; else it is what the same would cost."""
+    shown_only: bool = False
+    """It is shown, though nothing is spent yet and nobody is asked to agree."""
     refusal: str | None = None
     """Why nothing is launched, such as too low a balance; None: nothing stands against it."""
 

@@ -122,6 +122,10 @@ class LinkDatastore:
         """The worker's newest visit that did not move to another session."""
         return self._newest("task_name = ? AND worker_name = ? AND status != 'moved'", task_name, worker_name)
 
+    def of_agent(self, agent_id: str) -> Visit | None:
+        """The visit with this unit."""
+        return self._newest("agent_id = ?", agent_id)
+
     def of_task(self, task_name: str) -> list[Visit]:
         """All visits, oldest first."""
         return self._visits("task_name = ?", task_name)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from mephisto_tasks.crowds.base import AccountCheck
+from mephisto_tasks.crowds.base import AccountCheck, Health
+from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
 from mephisto_tasks.crowds.prolific.errors import NEW_TOKEN, ProlificError, asking
+from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
 from mephisto_tasks.crowds.prolific.tokens import TOKEN_ENV, forget_token, has_token, read_token, write_token
 from parlai_humaneval._util.files import make_private_folder
-
-PROVIDER = "prolific"
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,54 @@ class ProlificAccounts:
 
     def forget(self, name: str) -> str:
         if forget_token(name):
-            return f"The token of {name} is deleted here. It is valid until you delete it in Prolific (Settings → API tokens)."
+            return f"The token of {name} is deleted here. Delete it in Prolific, too: it is valid until then."
         return f"No token is kept for {name}."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:
-        from mephisto_tasks.crowds.prolific.drafts import stop_left_over
+        from mephisto_tasks.crowds.prolific.market import pause_left_over
 
-        return stop_left_over(data_dir, task_name)
+        store = ProlificStore(data_dir)
+        paused = 0
+        for account in dict.fromkeys(study.account for study in store.studies(task_name)):
+            with Prolific(read_token(account)) as client:
+                paused += len(pause_left_over(client, store, task_name, account))
+        return paused
+
+
+def health(data_dir: Path) -> list[Health]:
+    """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
+    from mephisto_tasks.control.snapshot import is_alive
+    from mephisto_tasks.storage.results import requesters
+
+    what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
+    known = requesters(data_dir) if (data_dir / "database.db").exists() else []
+    names = [name for name, kind in known if kind == PROVIDER]
+    if not names:
+        return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
+    found = []
+    for seen in (one for name in names for one in accounts.check(name)):
+        if seen.wrong is None:
+            found.append(Health(what, "ok", f"requester {seen}"))
+        else:
+            found.append(Health(what, "warning", f"requester {seen.name}", seen.wrong))
+    left = [study for study in store.studies() if study.study_id and not is_alive(data_dir, study.task_name)]
+    for study in left if all(one.status == "ok" for one in found) else []:
+        if (status := _status(study)) in (statuses.ACTIVE, statuses.PUBLISHING):
+            advice = (
+                f"parlai-humaneval requester expire --task-name {study.task_name} pauses it; so does the next launch"
+            )
+            found.append(
+                Health(what, "warning", f"study {study.study_id} is {status}, and no launch follows it", advice)
+            )
+    return found
+
+
+def _status(study: OurStudy) -> str:
+    try:
+        with Prolific(read_token(study.account), patience=BRIEF) as client:
+            return statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
+    except ProlificError:  # deleted there, perhaps
+        return ""
 
 
 def _checked(client: Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:

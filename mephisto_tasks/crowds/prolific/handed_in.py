@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -13,7 +13,6 @@ from typing import Any
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import Prolific
 from mephisto_tasks.crowds.prolific.errors import asking
-from mephisto_tasks.payments.quote import money
 
 APPROVES_ITSELF_S = 21 * 24 * 3600.0
 """So long after it was handed in, Prolific approves what nobody has looked at."""
@@ -21,8 +20,9 @@ APPROVES_ITSELF_S = 21 * 24 * 3600.0
 
 @dataclass(frozen=True)
 class Submission:
-    """One participation. ``bonuses``: cents of each bonus that Prolific lists, screen-out payments too; None: not listed here.
+    """One participation.
 
+    ``bonuses``: cents of each bonus that Prolific lists, screen-out payments too; None: not in this answer.
     ``handed_in``: seconds since the epoch, 0 where it was not.
     """
 
@@ -149,19 +149,6 @@ def day(at: float) -> str:
 
 def in_cents(amount: Decimal) -> int:
     return int(amount.scaleb(2))
-
-
-def compared(noted: Counter[int], listed: Counter[int], submission: str, currency: str) -> Iterator[str]:
-    """Bonuses of one submission in the ledger and at Prolific, where they differ."""
-    for counts, words in (
-        (listed - noted, "Prolific lists a bonus of {amount} for submission {submission}, and the ledger does not"),
-        (
-            noted - listed,
-            "the ledger has a bonus of {amount} for submission {submission}, and Prolific does not list it",
-        ),
-    ):
-        for cents in counts.elements():
-            yield words.format(amount=money(major(cents), currency), submission=submission)
 
 
 def _seconds(moment: object) -> float:

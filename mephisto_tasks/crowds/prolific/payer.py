@@ -9,7 +9,7 @@ where it lists nothing, a person.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific.books import differences, rejection_problem
 from mephisto_tasks.crowds.prolific.client import Prolific
 from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
 from mephisto_tasks.crowds.prolific.handed_in import (
@@ -27,14 +28,13 @@ from mephisto_tasks.crowds.prolific.handed_in import (
     HandedIn,
     Submission,
     approving_themselves,
-    compared,
     day,
     in_cents,
     major,
 )
 from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
 from mephisto_tasks.crowds.prolific.tokens import read_token
-from mephisto_tasks.payments.ledger import PAID, Ledger, Payment
+from mephisto_tasks.payments.ledger import Ledger, Payment
 from mephisto_tasks.payments.payer import Note, Owed, Proposal, Rejection, Remaining
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.payments.quote import money
@@ -49,13 +49,6 @@ BUSY_PAUSES_S = (5.0, 15.0, 45.0)
 """Between tries to pay while Prolific is busy, which says that it did nothing."""
 LISTED_LATE_S = 30 * 60.0
 """So long it may take until Prolific lists a bonus that it paid."""
-CATEGORIES = (
-    "TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT", "MALINGERING",
-    "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER",
-)  # fmt: skip
-SHORTEST_MESSAGE = 100
-"""Characters that Prolific wants to read with a rejection."""
-
 BY_HAND = "Pay it on Prolific's site (bonus payments of the study), and note it with --settled {worker}"
 DECIDE = "Decide what is right, do it on Prolific's site, and note it with --settled {worker}"
 NO_SUBMISSION = "no submission of theirs is known. " + DECIDE
@@ -68,15 +61,15 @@ PART_HANDED_IN = (
     "submission {id} was handed in with a part of the work, and Prolific approves it as a whole on {day}. Approve it there, "
     "or ask the participant to return it: once it is RETURNED, their share is paid as a bonus"
 )
-REJECTED = "submission {id} was rejected there. If that was a mistake, have Prolific's support take it back, and run this again"
+REJECTED = "submission {id} was rejected there. If that was a mistake, ask Prolific's support, and run this again"
 RETURNED = "submission {id} is {status} there, and pay_returned=false pays nothing for it. " + DECIDE
 UNKNOWN = "submission {id} is {status} there, a status that this program does not know. " + DECIDE
 IN_BETWEEN = "an earlier bonus for submission {id} is not settled. Settle it first"
 OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
 NOT_SOLD = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
-    "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this, with the version of "
-    "parlai-humaneval"
+    "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this "
+    "as a fault of parlai-humaneval"
 )
 
 
@@ -356,7 +349,7 @@ class ProlificPayer:
         people = {one.assignment: self._there.submissions[one.assignment].participant for one in payments}
         rows = "".join(f"{people[one.assignment]},{one.amount:.2f}\n" for one in payments)
         try:
-            with asking(f"set up {counted(len(payments), 'bonus', 'bonuses')}"):
+            with asking(f"set up {counted(len(payments), 'bonus payment')}"):
                 # One that nobody pays costs nothing, so that it may be set up again.
                 body = {"study_id": study, "csv_bonuses": rows}
                 answer = self._client.post("submissions/bonus-payments/", body, repeat=True)
@@ -383,7 +376,7 @@ class ProlificPayer:
         for pause_s in (*BUSY_PAUSES_S, None):
             note.batch(batch, "paying")
             try:
-                with asking(f"pay {counted(len(batch), 'bonus', 'bonuses')}"):
+                with asking(f"pay {counted(len(batch), 'bonus payment')}"):
                     self._client.post(f"bulk-bonus-payments/{batch[0].batch}/pay/")
             except Uncertain as error:
                 note.batch(batch, "paying", str(error))
@@ -406,78 +399,29 @@ class ProlificPayer:
             for one in self._payments
             if (one.assignment, one.amount, one.is_bonus) == (payment.assignment, payment.amount, True)
             and one.token != payment.token
-            and (one.state in ("paying", "sent", "confirmed") or (one.state == "by_hand" and one.batch))
+            and one.batch  # not a screen-out payment, which Prolific may list or not
+            and one.state in ("paying", "sent", "confirmed", "by_hand")
         ]
         return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known))
 
-    # Checking the books
+    # Checking the books, and rejecting
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         self._look_again()
-        return [*self._audit_approvals(payments), *self._audit_bonuses(payments)]
-
-    def _audit_approvals(self, payments: Sequence[Payment]) -> Iterator[str]:
-        noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
-        approved = {one.id for one in self._there.submissions.values() if one.is_approved}
-        for submission in sorted({*noted} - approved - {""}):
-            yield f"the ledger has submission {submission} as approved, and Prolific does not"
-        # Of workers who were forgotten the ledger knows how many submissions were approved, and not which.
-        strange = sorted(approved - {*noted})
-        for submission in strange if len(strange) > noted.count("") else ():
-            yield f"Prolific has submission {submission} as approved, and the ledger does not: by hand, or by itself"
-
-    def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
-        paid = [one for one in payments if one.is_bonus and one.state in PAID and (one.batch or one.state != "by_hand")]
-        noted: dict[str, list[int]] = defaultdict(list)
-        for payment in paid:
-            noted[payment.assignment].append(in_cents(payment.amount))
-        forgotten = noted.pop("", [])
-        for submission in self._there.submissions.values():
-            listed, of_ledger = self._there.listed(submission.id), noted.pop(submission.id, [])
-            for cents in (listed - Counter(of_ledger)).elements():
-                if cents in forgotten:
-                    forgotten.remove(cents)
-                    listed[cents] -= 1
-            currency = self._there.studies[submission.study].currency or (paid[0].currency if paid else "USD")
-            yield from compared(Counter(of_ledger), listed, submission.id, currency)
-        for assignment, amounts in noted.items():
-            yield f"the ledger has {counted(len(amounts), 'bonus', 'bonuses')} for {assignment}, which Prolific does not list"
-        for payment in payments:
-            if payment.state == "paying":
-                yield f"the bonus of {payment.money} for {payment.assignment} was left in the middle (batch {payment.batch})"
-
-    # Rejecting
+        return list(differences(self._there, payments))
 
     def problems(self, rejections: Sequence[Rejection]) -> list[str]:
-        return [problem for one in rejections if (problem := self._problem(one))]
+        paid = {one.assignment for one in self._payments if one.state != "failed"}
+        found = ((one, self._submission_of(one)) for one in rejections)
+        return [words for one, submission in found if (words := rejection_problem(one, submission, paid))]
 
-    def _problem(self, rejection: Rejection) -> str | None:
-        submission = self._rejected(rejection)
-        if submission is None:
-            several = ", ".join(sorted(self._submissions_of.get(rejection.id, ())))
-            return (
-                f"{rejection.id}: no submission of this task"
-                if not several
-                else f"{rejection.id}: choose one of {several}"
-            )
-        if rejection.category not in CATEGORIES:
-            return f"{rejection.id}: {rejection.category!r} is no category of Prolific; choose from {', '.join(CATEGORIES)}"
-        if len(rejection.message.strip()) < SHORTEST_MESSAGE:
-            return (
-                f"{rejection.id}: the message has {len(rejection.message.strip())} characters; write {SHORTEST_MESSAGE}"
-            )
-        paid = [one for one in self._payments if one.assignment == submission.id and one.state != "failed"]
-        if paid or submission.status != statuses.AWAITING_REVIEW:
-            status = "paid by the ledger" if paid else f"{submission.status} on Prolific"
-            return f"{rejection.id}: it is {status}, and cannot be rejected"
-        return None
-
-    def _rejected(self, rejection: Rejection) -> Submission | None:
+    def _submission_of(self, rejection: Rejection) -> Submission | None:
+        """By its id, or by the pseudonym of a worker who has only one."""
         mine = self._submissions_of.get(rejection.id, set())
         return self._there.submissions.get(next(iter(mine)) if len(mine) == 1 else rejection.id)
 
     def reject(self, rejection: Rejection) -> None:
-        submission = self._rejected(rejection)
+        submission = self._submission_of(rejection)
         assert submission is not None, "its problems are asked for first"
         with asking(f"reject submission {submission.id}"):
             body = {"action": "REJECT", "rejection_category": rejection.category, "message": rejection.message.strip()}

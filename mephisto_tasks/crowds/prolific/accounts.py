@@ -16,7 +16,7 @@ from mephisto_tasks.crowds.prolific.tokens import TOKEN_ENV, forget_token, has_t
 from parlai_humaneval._util.files import make_private_folder
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProlificAccounts:
     """It is an :class:`~mephisto_tasks.crowds.base.Accounts`."""
 

@@ -50,7 +50,8 @@ def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
         listed, of_ledger = there.listed(one.id), noted.pop(one.id, Counter())
         # Whether Prolific lists a screen-out payment among bonuses, nobody can know.
         screened_out = Counter({in_cents(paid): 1}) if (paid := there.screened_out(one)) else Counter()
-        listed, of_ledger = listed - screened_out, of_ledger - screened_out
+        if listed == of_ledger - screened_out:
+            continue
         of_others = (listed - of_ledger) & forgotten
         forgotten -= of_others
         currency = there.studies[one.study].currency or min(currencies, default=DOLLARS)

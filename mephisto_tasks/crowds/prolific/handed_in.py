@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -49,6 +49,10 @@ class Submission:
     @property
     def is_approved(self) -> bool:
         return self.status in (statuses.APPROVED, statuses.PARTIALLY_APPROVED)
+
+    @property
+    def approves_itself_at(self) -> float:
+        return self.handed_in + APPROVES_ITSELF_S
 
     @property
     def is_over(self) -> bool:
@@ -132,14 +136,6 @@ class HandedIn:
 def major(cents: object) -> Decimal:
     """Hundredths, as Prolific counts, as an amount."""
     return Decimal(int(str(cents))).scaleb(-2)
-
-
-def approving_themselves(submissions: Iterable[Submission]) -> str:
-    """“12 approve themselves from 5 December on”; empty where none waits."""
-    waiting = [one.handed_in + APPROVES_ITSELF_S for one in submissions if one.status == statuses.AWAITING_REVIEW]
-    if not waiting:
-        return ""
-    return f"{len(waiting)} approve{'s itself' if len(waiting) == 1 else ' themselves'} from {day(min(waiting))} on"
 
 
 def day(at: float) -> str:

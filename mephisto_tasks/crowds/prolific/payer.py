@@ -24,10 +24,8 @@ from mephisto_tasks.crowds.prolific.books import differences, rejection_problem
 from mephisto_tasks.crowds.prolific.client import Prolific
 from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
 from mephisto_tasks.crowds.prolific.handed_in import (
-    APPROVES_ITSELF_S,
     HandedIn,
     Submission,
-    approving_themselves,
     day,
     in_cents,
     major,
@@ -151,7 +149,7 @@ class ProlificPayer:
         def remains(words: str, *, refused: bool = False) -> None:
             if left > 0:
                 status = there.status if there is not None else ""
-                until = day(there.handed_in + APPROVES_ITSELF_S) if there is not None else ""
+                until = day(there.approves_itself_at) if there is not None else ""
                 said = words.format(id=session, status=status, worker=work.worker, day=until)
                 proposal.remaining.append(Remaining(owed, left, said, refused=refused))
 
@@ -211,8 +209,10 @@ class ProlificPayer:
     def _notes(self, due: Collection[str], proposal: Proposal) -> Iterator[str]:
         proposed = {one.assignment for one in proposal.payments if one.kind == "approval"}
         waiting = [one for one in self._there.submissions.values() if one.status == statuses.AWAITING_REVIEW]
-        if soon := approving_themselves(waiting):
-            yield f"Waiting for approval on Prolific: {counted(len(waiting), 'submission')}, of which {soon}"
+        if waiting:
+            first = day(min(one.approves_itself_at for one in waiting))
+            many = counted(len(waiting), "submission")
+            yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
         owed_nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed})
         if owed_nothing:
             yield (
@@ -402,7 +402,10 @@ class ProlificPayer:
             and one.batch  # not a screen-out payment, which Prolific may list or not
             and one.state in ("paying", "sent", "confirmed", "by_hand")
         ]
-        return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known))
+        there = self._there.submissions[payment.assignment]
+        just_screened_out = time.time() - there.handed_in < LISTED_LATE_S
+        late = just_screened_out and self._there.screened_out(there) == payment.amount
+        return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known) + late)
 
     # Checking the books, and rejecting
 

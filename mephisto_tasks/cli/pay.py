@@ -18,8 +18,10 @@ from mephisto_tasks.cli.options import (
     data_dir_of,
     data_dir_option,
     json_option,
+    must_agree,
     waiting_for,
 )
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
@@ -81,7 +83,7 @@ def amount(value: str) -> Decimal:
     "(as in Ji et al. 2022, App. A.2). Work that we stopped is paid all the same.",
 )
 @click.option("--send", "sending", is_flag=True, help="Pay, after a question. Without it nothing is changed anywhere.")
-@click.option("--yes", is_flag=True, help="With --send: do not ask.")
+@click.option("--yes", is_flag=True, help="With --send or --reject: do not ask.")
 @click.option(
     "--settled",
     multiple=True,
@@ -104,6 +106,13 @@ def amount(value: str) -> Decimal:
     help="Say what the crowd's site shows of a payment that a run left in the middle; may be repeated. What is unpaid is "
     "proposed again.",
 )
+@click.option(
+    "--reject",
+    "reject_file",
+    type=click.Path(dir_okay=False, path_type=str),
+    help="Reject poor work on the crowd's site, after a question: a CSV file with the columns id (of the submission, or the "
+    "pseudonym of its rater), category and message. Nothing is ever rejected without it.",
+)
 @click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
 @data_dir_option
@@ -119,6 +128,7 @@ def pay(
     settled: tuple[str, ...],
     submissions: str | None,
     by_hand: tuple[tuple[Answer, str], ...],
+    reject_file: str | None,
     auditing: bool,
     csv_file: str | None,
     data_dir: str | None,
@@ -129,8 +139,8 @@ def pay(
     Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
     after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
     """
-    if sending + auditing + bool(settled) + bool(by_hand) > 1:
-        raise WrongUsage("choose one of --send, --settled, --by-hand and --audit")
+    if sending + auditing + bool(settled) + bool(by_hand) + bool(reject_file) > 1:
+        raise WrongUsage("choose one of --send, --settled, --by-hand, --reject and --audit")
     if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
         raise BadValue(f"there is no folder {Path(csv_file).parent}", option="--csv")
     directory = data_dir_of(data_dir)
@@ -166,6 +176,10 @@ def pay(
                 proposed = open_now()
                 books = _sent(directory, proposed, yes, as_json)
                 refused = books.refused_of(proposed)
+        elif reject_file is not None:
+            with only_payer(directory, task_name):
+                _reject(open_now(), Path(reject_file), yes)
+            return
         else:
             books = open_now()
         if auditing:
@@ -199,6 +213,29 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
     payments = Ledger(data_dir, books.task_name).payments()
     click.echo(sent_in_words(books, payments), err=as_json)
     return books.after_sending(payments)
+
+
+def _reject(books: Books, path: Path, yes: bool) -> None:
+    """All lines of the file, once none of them is wrong."""
+    from mephisto_tasks.crowds.base import CrowdError
+    from mephisto_tasks.payments.payer import Rejects, read_rejections
+
+    rejections = read_rejections(path)
+    payers = [account.payer for account in books.accounts if isinstance(account.payer, Rejects)]
+    if not payers:
+        raise CommandError("nobody who worked on this task came from a site where work is rejected here")
+    # Of several accounts, each line is for the one that knows it.
+    found = [(one, [payer.problems([one]) for payer in payers]) for one in rejections]
+    problems = [min(said, key=len)[0] for _, said in found if all(said)]
+    if problems:
+        raise CommandError([Problem(problem) for problem in problems])
+    must_agree(yes, why=f"this rejects {counted(len(rejections), 'submission')}, which are not paid then, and ")
+    for done, (one, said) in enumerate(found):
+        try:
+            next(payer for payer, wrong in zip(payers, said, strict=True) if not wrong).reject(one)
+        except CrowdError as error:
+            raise CommandError(f"{error}. Rejected: {done} of {len(found)}") from error
+    click.echo(f"Rejected: {len(found)} of {len(found)}.")
 
 
 def _send(data_dir: Path, books: Books) -> None:

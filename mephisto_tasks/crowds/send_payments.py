@@ -47,9 +47,8 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
     note = _LedgerNote(ledger, done)
     try:
         for account in books.accounts:
-            ledger.intend([*account.proposal.found, *account.proposal.payments])
-            for payment in account.proposal.found:
-                note(payment, "confirmed", "was paid already, not by this program")
+            ledger.intend(account.proposal.found, "confirmed", "was paid already, not by this program")
+            ledger.intend(account.proposal.payments)
             for payment in account.proposal.confirmed:
                 note(payment, "confirmed", payment.words)
             account.payer.send(account.to_send, note)

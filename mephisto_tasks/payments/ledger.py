@@ -177,16 +177,20 @@ class Ledger:
         rows = self._database.rows(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid")
         return [_payment(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows]
 
-    def intend(self, payments: Iterable[Payment]) -> None:
-        """Write down what will be sent. One that failed before is intended anew; any other stays as it is."""
-        now = time.time()
-        rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), "now": now} for payment in payments]
+    def intend(self, payments: Iterable[Payment], state: State = "intended", words: str = "") -> None:
+        """Write down what will be sent, or what is found to be paid: at once in its state, as what is intended is sent.
+
+        One that failed before is intended anew; any other stays as it is.
+        """
+        now = {"now": time.time(), "state": state, "words": words}
+        rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), **now} for payment in payments]
         with self._database.writing() as connection:
             connection.executemany(
                 f"""INSERT INTO payments ({_COLUMNS})
                     VALUES (:token, :account, :kind, :worker, :worker_id, :session, :agent_id, :assignment, :cents, :why,
-                            'intended', '', :file, :now, :now, :currency, '', 0)
-                    ON CONFLICT (token) DO UPDATE SET state = 'intended', cents = excluded.cents, why = excluded.why,
+                            :state, :words, :file, :now, :now, :currency, '', 0)
+                    ON CONFLICT (token) DO UPDATE SET state = excluded.state, words = excluded.words, cents = excluded.cents,
+                            why = excluded.why,
                             changed_at = excluded.changed_at, batch = '', before = 0 WHERE state = 'failed'""",
                 rows,
             )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.ledger import Kind, Payment, State, token_of
-from mephisto_tasks.payments.policy import Due
+from mephisto_tasks.payments.policy import Due, PayError
 from mephisto_tasks.payments.quote import money
 
 
@@ -128,6 +130,24 @@ class Rejection(BaseModel):
     id: str
     category: str
     message: str
+
+
+def read_rejections(path: Path) -> list[Rejection]:
+    """The lines of a CSV file with the columns id, category and message. Raises PayError."""
+    columns = list(Rejection.model_fields)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            if lacking := [name for name in columns if name not in (rows.fieldnames or [])]:
+                raise PayError(f"there is no column {lacking[0]!r}", where=path, try_=f"name them {', '.join(columns)}")
+            lines = list(rows)
+            if any(None in line for line in lines):  # a comma in a message would cut it there
+                raise PayError("a line has more cells than the first one", where=path, try_="put messages in quotes")
+            return [Rejection(**{name: (line[name] or "").strip() for name in columns}) for line in lines]
+    except OSError as error:
+        raise PayError(f"it cannot be read: {error.strerror}", where=path) from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise PayError(f"it is no CSV file: {error}", where=path) from error
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ where it lists nothing, a person.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -63,6 +63,10 @@ REJECTED = "submission {id} was rejected there. If that was a mistake, ask Proli
 RETURNED = "submission {id} is {status} there, and pay_returned=false pays nothing for it. " + DECIDE
 UNKNOWN = "submission {id} is {status} there, a status that this program does not know. " + DECIDE
 IN_BETWEEN = "an earlier bonus for submission {id} is not settled. Settle it first"
+STRANGE = (
+    "Prolific lists a bonus of {amount} for submission {id} that the ledger does not know: it may be this payment, made by "
+    "hand or with a ledger that is lost. If it is not, pay on Prolific's site. Then note it with --settled {worker}"
+)
 OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
 NOT_SOLD = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
@@ -146,11 +150,11 @@ class ProlificPayer:
         work, left = owed.due.work, owed.left
         there = self._there.submissions.get(session)
 
-        def remains(words: str, *, refused: bool = False) -> None:
+        def remains(words: str, *, refused: bool = False, **more: str) -> None:
             if left > 0:
                 status = there.status if there is not None else ""
                 until = day(there.approves_itself_at) if there is not None else ""
-                said = words.format(id=session, status=status, worker=work.worker, day=until)
+                said = words.format(id=session, status=status, worker=work.worker, day=until, **more)
                 proposal.remaining.append(Remaining(owed, left, said, refused=refused))
 
         if there is None:
@@ -158,8 +162,7 @@ class ProlificPayer:
             return
         study, is_approved = self._there.studies[there.study], bool(owed.paid.get("approval"))
         if study.currency not in ("", owed.due.currency):
-            words = OTHER_CURRENCY.replace("{there}", study.currency).replace("{here}", owed.due.currency)
-            remains(words, refused=True)
+            remains(OTHER_CURRENCY, refused=True, there=study.currency, here=owed.due.currency)
             return
         approval = owed.payment(self.account, "approval", session, study.reward)
         is_whole = owed.due.amount >= work.reward > 0
@@ -180,10 +183,10 @@ class ProlificPayer:
             remains(STILL_OPEN)
             return
         elif there.status == statuses.AWAITING_REVIEW or there.is_over:
-            if is_whole and not is_approved and (there.is_over and not self._pays_returned):
+            if is_whole and not is_approved and there.is_over and not self._pays_returned:
                 remains(RETURNED)
                 return
-            if is_whole and not is_approved:
+            if is_whole and not is_approved and not (there.is_over and self._strange_bonus(there)):
                 proposal.payments.append(approval)
                 left -= study.reward
             elif not is_approved and not there.is_over:
@@ -196,8 +199,17 @@ class ProlificPayer:
             return
         if any(one.state == "paying" and one.assignment == session for one in self._payments):
             remains(IN_BETWEEN)
+        elif strange := self._strange_bonus(there):
+            remains(STRANGE, amount=money(strange, owed.due.currency))
         else:
             proposal.payments.append(owed.payment(self.account, "bonus", session, left))
+
+    def _strange_bonus(self, there: Submission) -> Decimal:
+        """One that Prolific lists, and that neither we nor a screen-out can have paid."""
+        ours = [one for one in self._payments if one.assignment == there.id and one.batch and one.state != "failed"]
+        known = Counter(in_cents(one.amount) for one in ours)
+        known[in_cents(self._there.screened_out(there))] += 1
+        return major(next(iter(self._there.listed(there.id) - known), 0))
 
     def _is_paid(self, payment: Payment) -> bool:
         """Whether Prolific says so now."""

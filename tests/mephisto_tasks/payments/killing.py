@@ -1,4 +1,4 @@
-"""`pay --send` killed (SIGKILL) at any step of its own: each call of the crowd's site and each write, before it and after it.
+"""`pay --send` killed (SIGKILL) at any step of its own: each call of the site and each write, before it and after it.
 
 ``python tests/mephisto_tasks/payments/killing.py prolific 20 7`` prints a table of 20 places, drawn with the seed 7.
 

@@ -38,7 +38,12 @@ class ProlificStudy:
     """Writes a study into ``data_dir``, and has its workers do on Prolific what they did."""
 
     def __init__(
-        self, data_dir: Path, site: StandIn, requester: str = "lab", workspace: Workspace | None = None
+        self,
+        data_dir: Path,
+        site: StandIn,
+        requester: str = "lab",
+        workspace: Workspace | None = None,
+        places: int = 10,
     ) -> None:
         self.data_dir, self.site = data_dir, site
         self.workspace = workspace or site.workspace
@@ -55,7 +60,7 @@ class ProlificStudy:
             "description": "Talk to bots",
             "external_study_url": "https://study.example.org/?PROLIFIC_PID={{%PROLIFIC_PID%}}",
             "prolific_id_option": "url_parameters",
-            "total_available_places": 10,
+            "total_available_places": places,
             "estimated_completion_time": 10,
             "reward": int(REWARD * 100),
             "device_compatibility": ["desktop"],

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.worker_rules import WorkerRules
@@ -32,6 +32,7 @@ from mephisto_tasks.crowds.base import (
     Trace,
     Waiting,
 )
+from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 
@@ -46,6 +47,19 @@ if TYPE_CHECKING:
 
 class NoSettings(BaseModel):
     """A crowd without any settings below ``mephisto.provider``."""
+
+
+class AccountSettings(BaseModel):
+    """Settings of crowds whose site is asked in an account's name, and paid."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    requester_name: str = Field(default="", examples=["my_lab"])
+    """The account that launches, where the crowd's site is asked in its name. It is the one that pays;
+    `parlai-humaneval requester add` registers it."""
+    bonus_budget: float = Field(default=0, ge=0)
+    """Set aside for bonuses, and shown in the total of a launch. It is asked about before anything is spent, so that
+    bonuses surprise nobody."""
 
 
 class Crowd:
@@ -199,6 +213,11 @@ class CrowdLaunch:
         """The settings of the crowd provider."""
         provider: DictConfig = self.config.mephisto.provider
         return provider
+
+    @property
+    def currency(self) -> str:
+        """In which raters are promised their reward."""
+        return DOLLARS
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
         """Whether the crowd takes so many units, before models take minutes to load. Nothing is made there.

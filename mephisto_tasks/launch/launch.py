@@ -251,7 +251,7 @@ def launched(
         else:
             _check_server(config)
         with waiting_for("Preparing the study…"):
-            study = build_study(settings, task, data_dir, task_name, reward)
+            study = build_study(settings, task, data_dir, task_name, reward, crowd.currency)
         study.remarks += eligibility.remarks + _statuses_by_records(data_dir, task_name)
         study.remarks += waits_for(study.awaited)
         if consent is not None and consent.has_no_contact_yet:

@@ -11,7 +11,7 @@ from typing import Any
 from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
 from mephisto_tasks.crowds.base import NotYetKnown
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
-from mephisto_tasks.crowds.link.reception import Reception
+from mephisto_tasks.crowds.link.reception import RETURNED_ALREADY, Reception
 from mephisto_tasks.crowds.panels.panel import PanelDoor
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import Prolific
@@ -26,9 +26,10 @@ from parlai_humaneval.schema.steps import Redirect
 FRESH_S = 5.0
 """How long an answer of Prolific's counts."""
 MOST_KEPT = 5000
+IS_PREVIEW = phrase("This is a preview")
 PREVIEW = phrase(
-    "This is how the study begins for participants: Prolific knows no participation with the ids of this link, as in its "
-    "preview for researchers. If you take part in the study, please open it again from its page on Prolific."
+    "Prolific knows no participation with the ids of this link. In its preview for researchers that is as it should be: the "
+    "link works. If you take part in the study, please open it again from its page on Prolific."
 )
 NOT_YOURS = phrase(
     "This link does not belong to your participation on Prolific. Please open the study from its page on Prolific."
@@ -72,7 +73,7 @@ class Arrivals:
                 return
             raise NotYetKnown from error
         if said is None:
-            raise TurnedAway(PREVIEW)
+            raise TurnedAway(PREVIEW, IS_PREVIEW)
         participant = str(said.get("participant") or said.get("participant_id") or "")
         study = str(said.get("study_id") or said.get("study") or "")
         if (
@@ -82,7 +83,7 @@ class Arrivals:
         ):
             raise TurnedAway(NOT_YOURS)
         if not was_here and statuses.plain(said.get("status")) not in (statuses.RESERVED, statuses.ACTIVE):
-            raise TurnedAway(OVER)
+            raise TurnedAway(OVER, RETURNED_ALREADY[0])
 
     def _ask(self, session: str) -> Mapping[str, Any] | None:
         """What Prolific says of a submission; None: it has none. Raises ProlificError."""

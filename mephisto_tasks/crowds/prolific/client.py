@@ -31,10 +31,11 @@ from parlai_humaneval.models.zoo.secrets import without_key
 
 BASE = "https://api.prolific.com/api/v1/"
 BASE_ENV = "PROLIFIC_API"
+APP = "https://app.prolific.com"
 PAYS = re.compile(r"bulk-bonus-payments/[^/]+/pay/?$")
 """The request that charges each time it is sent."""
 READINGS = 3
-"""So often a list is read from its beginning where entries moved between its pages."""
+"""So often at most is a list read that changes while it is read."""
 _logger = logging.getLogger(__name__)
 _writing: defaultdict[bytes, threading.Lock] = defaultdict(threading.Lock)
 """By a digest of the token: Prolific wants one write at a time."""
@@ -113,12 +114,12 @@ class Prolific:
     def pages(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
         """Every entry of a list, each once, page by page.
 
-        Entries that move between pages while they are read are neither lost nor given twice, if the list says how many it
-        has. Raises ProlificError.
+        Where it gets shorter or longer meanwhile, it is read again, so that no entry is lost that moved to another page.
+        Raises ProlificError.
         """
-        seen: set[str] = set()
+        given: set[str] = set()
         for _ in range(READINGS):
-            complete = yield from self._reading(path, params, seen)
+            complete = yield from self._reading(path, params, given)
             if complete:
                 return
 
@@ -154,12 +155,12 @@ class Prolific:
         )
         return keys
 
-    def _reading(self, path: str, params: dict[str, Any], seen: set[str]) -> Generator[dict[str, Any], None, bool]:
-        """One reading of a list; whether all of it was seen by now."""
+    def _reading(self, path: str, params: dict[str, Any], given: set[str]) -> Generator[dict[str, Any], None, bool]:
+        """One reading of a list; whether nothing moved meanwhile. ``given``: those that need not be given again."""
         asked: set[str] = set()
+        read: set[str] = set()
+        counts: set[int] = set()
         query: dict[str, Any] | None = params
-        many: int | None = None
-        nameless = False
         while query is not None and str(sorted(query.items())) not in asked:
             asked.add(str(sorted(query.items())))
             try:
@@ -167,20 +168,20 @@ class Prolific:
             except ProlificError as error:
                 if error.status != HTTPStatus.NOT_FOUND or len(asked) == 1:
                     raise
-                break  # the list got shorter, and this page is past its end
-            entries = page.get("results", []) if isinstance(page, dict) else page
-            for entry in entries:
-                name = str(entry.get("id") or entry.get("participant_id") or "")
-                nameless |= not name
-                if not name or name not in seen:
-                    seen.add(name)
+                return False  # the list got shorter, and this page is past its end
+            if isinstance(page, list):
+                page = {"results": page}
+            for entry in page.get("results", []):
+                name = str(entry.get("id") or entry.get("participant_id") or f"entry {len(read)}")
+                read.add(name)
+                if name not in given:
+                    given.add(name)
                     yield entry
-            links = (page.get("_links") or {}) if isinstance(page, dict) else {}
-            many = (page.get("meta") or {}).get("count") if isinstance(page, dict) else None
-            following = (links.get("next") or {}).get("href")
+            counts |= {count for count in [(page.get("meta") or {}).get("count")] if count is not None}
+            following = ((page.get("_links") or {}).get("next") or {}).get("href")
             # Only its query is used: the token goes to no other address, whatever a link says.
             query = {**params, **dict(parse_qsl(urlsplit(following).query))} if following else None
-        return nameless or many is None or len(seen) >= many
+        return not counts or counts == {len(read)}
 
     def _write(self, method: str, path: str, body: Any, repeat: bool) -> Any:
         if repeat and PAYS.search(path):
@@ -279,6 +280,15 @@ def base_address(base: str | None = None) -> str:
             f"{given!r} would show the token to everybody on the way", where=BASE_ENV, try_="write https://…"
         )
     return given.rstrip("/") + "/"
+
+
+def app_site() -> str:
+    """Where participants and researchers open Prolific in a browser: a stand-in serves that itself."""
+    address = stand_in()
+    if address is None:
+        return APP
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def stand_in() -> str | None:

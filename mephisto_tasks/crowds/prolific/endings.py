@@ -50,13 +50,13 @@ class Endings:
         """End a submission now; the address to which its rater goes."""
         study = self._study(study_id)
         if study is None:
-            return app_address()
+            return app_address("studies")
         if kind == SCREENED_OUT and not self._pays_one_more(study):
             kind = TURNED_AWAY
         done = self._complete(study, self._store.end(session, study_id, kind))
         code = code_of(study, BY_HAND)
         if done or kind != COMPLETE or code is None:
-            return app_address()
+            return app_address("studies")
         return app_address(f"submissions/complete?cc={code}")
 
     def flush(self) -> None:

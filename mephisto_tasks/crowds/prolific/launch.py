@@ -83,6 +83,10 @@ class ProlificLaunch(LinkLaunch):
     def _endings(self) -> Endings:
         return Endings(self._brief, self._store, self.task_name)
 
+    @property
+    def currency(self) -> str:
+        return str(self.provider.currency)
+
     # -- before models load ----------------------------------------------------------------------
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:

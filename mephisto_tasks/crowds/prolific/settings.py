@@ -6,23 +6,19 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.crowds.crowd import AccountSettings
 
 DEVICES = ("desktop", "tablet", "mobile")
 WARNINGS = ("sensitive", "explicit")
 CURRENCIES = ("USD", "GBP")
 
 
-class ProlificSettings(BaseModel):
+class ProlificSettings(AccountSettings):
     """Below ``mephisto.provider``."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    requester_name: str = "prolific"
-    """The account that launches and pays (Prolific). `parlai-humaneval requester add NAME --provider prolific` keeps
-    its token."""
     workspace: str = Field(default="", examples=["65f0a1b2c3d4e5f60718293a"])
     """Id of the workspace that pays (Prolific); empty: the only one of the account. Its balance is what a launch may
     spend."""
@@ -43,9 +39,6 @@ class ProlificSettings(BaseModel):
     these people to return, and owe them payment.practice as a bonus."""
     screen_out_slots: int = Field(default=0, ge=0)
     """So many screen-out payments at most (Prolific). They are part of the price that you agree to."""
-    bonus_budget: float = Field(default=0, ge=0)
-    """Set aside for bonuses, and shown in the total of a launch. It is asked about before anything is spent, so that
-    bonuses surprise nobody."""
     devices: list[str] = Field(default_factory=lambda: ["desktop"], examples=["[desktop, tablet]"])
     """Devices that participants may use (Prolific): desktop, tablet, mobile. The conversation needs a keyboard."""
     labels: list[str] = Field(default_factory=lambda: ["ai_evaluation"], max_length=1, examples=["[ai_annotation]"])

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..mechanics import Clock
-from .errors import ApiError, bad
+from .errors import ApiError
 from .filters import lets_in, person_of
 from .records import (
     ACTIVE,
@@ -87,7 +87,6 @@ class Market:
         """Workspace → its secret for hooks."""
         self.subscriptions: dict[str, Subscription] = {}
         self.events: list[Event] = []
-        self.filter_sets: dict[str, dict[str, Any]] = {}
         self.at: float | None = None
         """The time of what happens by itself just now."""
         self.busy: dict[str, int] = {}
@@ -218,6 +217,8 @@ class Market:
         return every
 
     def _held_for(self, study: Study, workspace: Workspace) -> Price:
+        if study.test and not self.unknowns.test_study_costs:
+            return NOTHING
         recruits = study.status != COMPLETED
         free = max(study.places - self.occupied(study), 0) if recruits else 0
         held = workspace.price(study.reward).times(free + study.count(*INSIDE, AWAITING_REVIEW))
@@ -240,6 +241,8 @@ class Market:
 
     def charge(self, kind: str, submission: Submission, amount: int, batch: str = "") -> None:
         """Pay a participant."""
+        if submission.study.test and not self.unknowns.test_study_costs:
+            return
         workspace = self.workspace_of(submission.study)
         price = workspace.price(amount)
         workspace.total -= price.total
@@ -274,8 +277,8 @@ class Market:
     def must_have_money(self) -> None:
         raise ApiError(self.unknowns.refusal_status, "You do not have enough money in your account.", 140002)
 
-    def finish(self, submission: Submission, code: dict[str, Any], data: dict[str, Any] | None = None) -> None:
-        """A completion code is used: its actions happen."""
+    def finish(self, submission: Submission, code: dict[str, Any], share: int = 0) -> None:
+        """A completion code is used: its actions happen. ``share``: of the reward, in per cent, for a partial payment."""
         study = submission.study
         if submission.status == TIMED_OUT and self.occupied(study) >= study.places:
             study.fields["total_available_places"] += 1
@@ -297,7 +300,7 @@ class Market:
                 self._screen_out(submission, action)
                 return
             elif name == "DYNAMIC_PAYMENT":
-                self._pay_partly(submission, data or {})
+                self._pay_partly(submission, share)
                 return
         if status == APPROVED:
             self.approve(submission)
@@ -313,10 +316,7 @@ class Market:
         if study.screened_out >= action["slots"] and study.status in (ACTIVE, AWAITING_REVIEW):
             self.set_status(study, PAUSED)
 
-    def _pay_partly(self, submission: Submission, data: dict[str, Any]) -> None:
-        share = data.get("percentage_of_reward")
-        if not isinstance(share, int) or not 8 <= share <= 99:
-            raise bad({"completion_code_data": {"percentage_of_reward": ["Must be between 8 and 99."]}})
+    def _pay_partly(self, submission: Submission, share: int) -> None:
         self.charge("partial", submission, round(Fraction(submission.study.reward * share, 100)))
         self.become(submission, PARTIALLY_APPROVED)
 
@@ -433,6 +433,21 @@ class Market:
 
     def _handed_in(self, submission: Submission, code: str | None, entry: dict[str, Any] | None) -> None:
         self.finish(submission, entry or {"code": code or self.unknowns.no_code})
+
+    def write(self, person_id: str, text: str, study: str, category: str) -> None:
+        """Send a message to all researchers."""
+        for user in self.users.values():
+            user.messages.append(
+                {
+                    "id": self.ids.new(),
+                    "sender_id": person_id,
+                    "body": text,
+                    "sent_at": stamp(self.now),
+                    "type": "message",
+                    "channel_id": self.ids.new(),
+                    "data": {"study_id": study, "category": category},
+                }
+            )
 
     def _mine(self, submission_id: str, *statuses: str) -> Submission:
         self.pass_time()

@@ -92,8 +92,8 @@ class Workspace:
 
     def price(self, amount: int) -> Price:
         """What it costs to pay somebody this."""
-        fee = _whole(amount * self.fee)
-        return Price(amount, fee, _whole(fee * self.vat))
+        fee = _whole(amount * Decimal(self.fee))
+        return Price(amount, fee, _whole(fee * Decimal(self.vat)))
 
 
 def _whole(amount: Decimal) -> int:
@@ -288,6 +288,13 @@ class Unknowns:
     lists_approvals: bool = True
     """There is a filter by the number of approved submissions."""
     hook_tries: int = 12
+    """After so many a hook is not called any more for an event: 12 or 13."""
+    shortest_time_rounds_up: bool = True
+    """The smallest ``maximum_allowed_time``."""
+    has_smallest_screen_out: bool = True
+    """Screen-outs of less than 10 pence or 14 cents are refused."""
+    test_study_costs: bool = True
+    """What test participants do is paid like anything else."""
 
 
 @dataclass

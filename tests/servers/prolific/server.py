@@ -100,19 +100,18 @@ class StandIn(ServerThread):
         if fault.wait_s:
             await asyncio.sleep(fault.wait_s)
         if fault.cut == "before":
-            self._note(names[0], body, "", "cut before")
+            self._note(names[0], request, body, "cut before")
             return cut_line(request)
-        user, outcome = "", "cut after" if fault.cut else "ok"
+        outcome = "cut after" if fault.cut else "ok"
         try:
             answer = self._do(request, path, known, raw, body, fault)
-            user = str(request.get("user", ""))
             if fault.error_after is not None:
                 raise fault.error_after
         except ApiError as error:
-            user, outcome = str(request.get("user", "")), str(error.status)
+            outcome = str(error.status)
             answer = self._refusal(error)
         finally:
-            self._note(names[0], body, user, outcome)
+            self._note(names[0], request, body, outcome)
         return cut_line(request) if fault.cut else answer
 
     def _do(
@@ -167,9 +166,10 @@ class StandIn(ServerThread):
         text = error.body(self.market.unknowns.error_shape)
         return web.Response(status=error.status, text=text, content_type=kind, headers=headers)
 
-    def _note(self, name: str, body: Any, user: str, outcome: str) -> None:
-        params = body if isinstance(body, dict) else {}
-        self.journal.calls.append(Call(name, params, user, self.clock.now(), outcome))
+    def _note(self, name: str, request: web.Request, body: Any, outcome: str) -> None:
+        """``params``: the path, and what stands behind it and in the body."""
+        params = {"path": request.match_info["path"], **request.query, **(body if isinstance(body, dict) else {})}
+        self.journal.calls.append(Call(name, params, str(request.get("user", "")), self.clock.now(), outcome))
 
     async def _call_hooks(self) -> None:
         """Tell hooks what they wait for, for as long as the server runs."""
@@ -198,7 +198,7 @@ class StandIn(ServerThread):
         try:
             async with session.post(event.subscription.target_url, data=body, headers=headers) as answer:
                 taken = answer.status // 100 == 2
-        except (aiohttp.ClientError, TimeoutError):
+        except (aiohttp.ClientError, asyncio.TimeoutError):
             taken = False
         if taken:
             event.status = "SUCCEEDED"
@@ -230,6 +230,7 @@ class Participant:
     @property
     def earned(self) -> int:
         """Sub-currency, in all."""
+        self._market.pass_time()
         every = (charge for workspace in self._market.workspaces.values() for charge in workspace.charges)
         return sum(charge.price.amount for charge in every if charge.participant == self.id)
 
@@ -262,6 +263,10 @@ class Participant:
     def give_back(self) -> None:
         """Return the place."""
         self._market.give_back(self.submission_id)
+
+    def writes(self, text: str, study: str = "", category: str = "other") -> None:
+        """Send a message to the researchers."""
+        self._market.write(self.id, text, study, category)
 
 
 async def _keys(request: web.Request) -> web.Response:

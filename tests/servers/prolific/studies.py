@@ -303,8 +303,9 @@ def _enter(ask: Ask, study: Study, given: dict[str, Any]) -> None:
         raise bad(wrong)
     shortest = 2 + 2 * fields["estimated_completion_time"] + 2 * math.sqrt(fields["estimated_completion_time"])
     fields.setdefault("maximum_allowed_time", DAY_MINUTES - 1)
-    if not math.floor(shortest) <= fields["maximum_allowed_time"] < DAY_MINUTES:
-        raise bad({"maximum_allowed_time": [f"Must be at least {math.ceil(shortest)} minutes, and below 24 hours."]})
+    shortest = math.ceil(shortest) if ask.market.unknowns.shortest_time_rounds_up else math.floor(shortest)
+    if not shortest <= fields["maximum_allowed_time"] < DAY_MINUTES:
+        raise bad({"maximum_allowed_time": [f"Must be at least {shortest} minutes, and below 24 hours."]})
     if "access_details" in given:
         fields["total_available_places"] = sum(detail["total_allocation"] for detail in given["access_details"])
     check_filters(ask.market, fields.get("filters") or [])
@@ -359,7 +360,8 @@ def _check_action(ask: Ask, study: Study, actor: str, action: Any) -> None:
     if name == "FIXED_SCREEN_OUT_PAYMENT":
         ask.must_have(workspace, "screen_out", "completion_codes")
         amount, slots = action["fixed_screen_out_reward"], action["slots"]
-        if not isinstance(amount, int) or not SMALLEST_SCREEN_OUT[workspace.currency] <= amount < study.reward:
+        least = SMALLEST_SCREEN_OUT[workspace.currency] if ask.market.unknowns.has_smallest_screen_out else 1
+        if not isinstance(amount, int) or not least <= amount < study.reward:
             raise _code("fixed_screen_out_reward must be below the reward, and not too small.")
         if not isinstance(slots, int) or slots < 1:
             raise _code("slots must be a whole number above 0.")

@@ -119,10 +119,14 @@ def _complete(ask: Ask, submission: Submission) -> None:
     allowed += [TIMED_OUT] if market.unknowns.completes_timed_out else []
     if submission.status not in allowed:
         raise bad(f"You can't complete a submission that is {submission.status}.")
-    slots = next((a["slots"] for a in entry.get("actions") or [] if a["action"] == "FIXED_SCREEN_OUT_PAYMENT"), None)
-    if slots is not None and submission.study.screened_out >= slots:
+    actions = {action["action"]: action for action in entry.get("actions") or []}
+    paid = actions.get("FIXED_SCREEN_OUT_PAYMENT")
+    if paid is not None and submission.study.screened_out >= paid["slots"]:
         raise bad("There are no screen-out slots left.")
-    market.finish(submission, entry, ask.body.get("completion_code_data"))
+    share = (ask.body.get("completion_code_data") or {}).get("percentage_of_reward")
+    if "DYNAMIC_PAYMENT" in actions and not (isinstance(share, int) and 8 <= share <= 99):
+        raise bad({"completion_code_data": {"percentage_of_reward": ["Must be between 8 and 99."]}})
+    market.finish(submission, entry, share or 0)
 
 
 @route("POST submissions/bulk-approve/")

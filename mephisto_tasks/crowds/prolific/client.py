@@ -84,11 +84,14 @@ class Prolific:
 
     def __init__(self, token: SecretStr | str, base: str | None = None, patience: Patience = PATIENT) -> None:
         self._token = token if isinstance(token, SecretStr) else SecretStr(token)
+        del token  # no variable holds it that a traceback could show
         self.base = base_address(base)
         self._patience = patience
         digest = hashlib.sha256(self._token.get_secret_value().encode()).digest()
         self._lock = _writing[digest]
-        self._http = httpx.Client(timeout=httpx.Timeout(patience.timeout_s, connect=10.0), trust_env=True)
+        # An institution's proxy leads to Prolific, and not to a stand-in on this machine.
+        proxies = opens_elsewhere(self.base)
+        self._http = httpx.Client(timeout=httpx.Timeout(patience.timeout_s, connect=10.0), trust_env=proxies)
         _quiet()
 
     def __repr__(self) -> str:

@@ -31,7 +31,6 @@ from parlai_humaneval.models.zoo.secrets import without_key
 
 BASE = "https://api.prolific.com/api/v1/"
 BASE_ENV = "PROLIFIC_API"
-APP = "https://app.prolific.com"
 PAYS = re.compile(r"bulk-bonus-payments/[^/]+/pay/?$")
 """The request that charges each time it is sent."""
 READINGS = 3
@@ -283,15 +282,6 @@ def base_address(base: str | None = None) -> str:
             f"{given!r} would show the token to everybody on the way", where=BASE_ENV, try_="write https://…"
         )
     return given.rstrip("/") + "/"
-
-
-def app_site() -> str:
-    """Where participants and researchers open Prolific in a browser: a stand-in serves that itself."""
-    address = stand_in()
-    if address is None:
-        return APP
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def stand_in() -> str | None:

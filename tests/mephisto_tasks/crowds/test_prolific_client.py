@@ -34,7 +34,7 @@ from servers.prolific import (
 from servers.prolific.test_prolific_stand_in import OURS, REVIEW
 
 from mephisto_tasks.crowds.prolific import client as client_module
-from mephisto_tasks.crowds.prolific.client import APP, BASE, Patience, Prolific, app_site, base_address, stand_in
+from mephisto_tasks.crowds.prolific.client import BASE, Patience, Prolific, base_address, stand_in
 from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
 from mephisto_tasks.crowds.prolific.statuses import AWAITING_REVIEW, TIMED_OUT, plain
 from mephisto_tasks.crowds.prolific.tokens import forget_token, has_token, read_token, token_names, write_token
@@ -83,9 +83,9 @@ def live(prolific: StandIn, api: Prolific, **changes: Any) -> str:
     "fault", [BUSY, BUSY_FOR_A_SECOND, SERVER_ERROR, BAD_GATEWAY, EMPTY_GATEWAY, CUT_BEFORE, CUT_AFTER, ERROR_AFTER]
 )
 def test_reads_are_asked_again(prolific: StandIn, api: Prolific, fault: Any) -> None:
-    prolific.faults.next(ME, fault, fault)
+    prolific.faults.next(ME, fault)
     assert api.get("users/me/")["currency_code"] == "GBP"
-    assert len(prolific.journal.of(ME)) == 3
+    assert len(prolific.journal.of(ME)) == 2
 
 
 def test_reads_end_with_a_sentence(prolific: StandIn, api: Prolific) -> None:
@@ -357,9 +357,9 @@ def test_the_token_is_nowhere(
 def test_where_it_asks(monkeypatch: pytest.MonkeyPatch, prolific: StandIn) -> None:
     """At Prolific, or where the environment says; never over a line on which others read along."""
     monkeypatch.delenv("PROLIFIC_API", raising=False)
-    assert (base_address(), stand_in(), app_site()) == (BASE, None, APP)
+    assert (base_address(), stand_in()) == (BASE, None)
     monkeypatch.setenv("PROLIFIC_API", prolific.base.rstrip("/"))
-    assert (base_address(), stand_in(), app_site()) == (prolific.base, prolific.base, prolific.url)
+    assert (base_address(), stand_in()) == (prolific.base, prolific.base)
     assert Prolific(prolific.token).get("users/me/")["user_type"] == "researcher"
     assert Prolific(prolific.token).public_keys()["keys"][0]["alg"] == "RS256"
     assert base_address("https://prolific.example/v1") == "https://prolific.example/v1/"

@@ -9,6 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from pydantic import BaseModel, ConfigDict
+
 from mephisto_tasks.admission.visits import NoSite, Site
 from mephisto_tasks.payments.quote import DOLLARS, Quote, sign_of
 from mephisto_tasks.storage.crowd_errors import CrowdError, NotYetKnown
@@ -100,6 +102,30 @@ class LaunchControl(Protocol):
 
     def note_paid_in_vain(self) -> None:
         """A unit was paid on the site, and still has to be done."""
+
+
+class SiteState(BaseModel):
+    """How a task stands at a crowd's site, as it was asked last. ``status``: of what is offered there, in the site's word.
+
+    ``approved_by_itself_at``: when the site approves the first of those that are ``waiting``, in seconds since the epoch.
+    ``unread``: messages of its workers to the account; None: the site does not say.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    status: str
+    places: int
+    taken: int
+    at_work: int
+    returned: int
+    timed_out: int
+    screened_out: int
+    rejected: int
+    approved: int
+    waiting: int
+    approved_by_itself_at: float | None = None
+    unread: int | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, is_alive, read_snapshot
-from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.crowds.base import SiteState
+from mephisto_tasks.crowds.registry import crowd_of, crowds
 from mephisto_tasks.monitoring.status import (
     Answer,
     DropOuts,
@@ -30,6 +31,7 @@ from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due
 from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.payments.statement import Books, currencies_of, terms_of
+from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.results import (
@@ -38,6 +40,7 @@ from mephisto_tasks.storage.results import (
     StateFiles,
     practice_count,
     practice_logs,
+    providers_of,
     query,
     read_records,
     stored_states,
@@ -68,6 +71,8 @@ SILENT_S = 15.0
 """A launch writes its snapshot about once a second."""
 QUIET_S = 3.0
 """After how long of its silence it is looked whether its disk is full."""
+SITES_S = 60.0
+"""How often crowds' sites are asked, at most."""
 LEAST_FREE = 16 * 1024
 """Bytes that a launch needs to write anything at all."""
 
@@ -134,6 +139,9 @@ class Observer:
         self._stamp: object = None
         self._document: Document | None = None
         self._not_before = 0.0
+        self._sites: list[SiteState] = []
+        self._site_problem: str | None = None
+        self._sites_asked: float | None = None
 
     @property
     def document(self) -> Document:
@@ -153,6 +161,7 @@ class Observer:
         """
         now = self._clock()
         stored = self._read(now)
+        self._ask_sites(now)
         snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
         if (
             snapshot is not None
@@ -162,7 +171,20 @@ class Observer:
         ):
             # The launch cannot write this down itself.
             snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
-        return _standing(now, self._task_name, stored, snapshot, alive)
+        standing = _standing(now, self._task_name, stored, snapshot, alive)
+        return standing.model_copy(update={"sites": self._sites, "site_problem": self._site_problem})
+
+    def _ask_sites(self, now: float) -> None:
+        """What cannot be asked stays as it was, with the reason."""
+        if self._sites_asked is not None and now < self._sites_asked + SITES_S:
+            return
+        self._sites_asked = now
+        try:
+            crowds = map(crowd_of, providers_of(self._data_dir, self._task_name))
+            self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
+            self._site_problem = None
+        except CrowdError as error:
+            self._site_problem = str(error)
 
     def _read(self, now: float) -> _Stored:
         if self._stored is not None and now < self._not_before:

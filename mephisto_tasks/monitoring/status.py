@@ -16,6 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, ModelNow, OrderResult
+from mephisto_tasks.crowds.base import SiteState
 from mephisto_tasks.payments.quote import DOLLARS
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
@@ -197,6 +198,10 @@ class Standing(_Part):
     checks: list[Flagged] = Field(default_factory=list)
     """Those that fail most often first."""
     orders: list[OrderResult] = Field(default_factory=list)
+    sites: list[SiteState] = Field(default_factory=list)
+    """How the study stands at crowds' sites that say so."""
+    site_problem: str | None = None
+    """Why a site could not be asked."""
     remarks: list[str] = Field(default_factory=list)
     problem: str | None = None
     """Why what is stored could not be read this time; the answers are then those of ``read_at``."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from mephisto_tasks.control.snapshot import GroupStatus, Inside, done_words, inside_words, one_line
+from mephisto_tasks.crowds.base import SiteState
 from mephisto_tasks.monitoring.observe import ago
 from mephisto_tasks.monitoring.status import Answer, Standing
 from mephisto_tasks.payments.quote import sign_of
@@ -79,7 +80,35 @@ def _rater_facts(standing: Standing) -> Iterator[Pair]:
         yield "Practice", f"{practice.passed:,} of {ended:,} passed{rate}{open_}."
     if times := times_words(standing):
         yield "Median time", times
+    for site in standing.sites:
+        yield site.title, site_words(site)
+    if standing.site_problem is not None:
+        yield "Not asked", sentence(standing.site_problem)
     yield from _pay_words(standing)
+
+
+def site_words(site: SiteState) -> str:
+    """“active: 12 of 20 places taken, 3 at work; 2 returned, 1 timed out; …”, without what there is none of."""
+    ends = {
+        "approved": site.approved,
+        "returned": site.returned,
+        "timed out": site.timed_out,
+        "screened out": site.screened_out,
+        "rejected": site.rejected,
+    }
+    parts = [
+        f"{site.status}: {site.taken:,} of {counted(site.places, 'place')} taken, {site.at_work:,} at work",
+        ", ".join(f"{count:,} {words}" for words, count in ends.items() if count),
+    ]
+    if site.waiting:
+        first = site.approved_by_itself_at
+        by_itself = (
+            "" if first is None else f" (the first is approved by itself on {datetime.fromtimestamp(first):%-d %B})"
+        )
+        parts.append(f"{site.waiting:,} wait{'s' if site.waiting == 1 else ''} for approval{by_itself}")
+    if site.unread:
+        parts.append(counted(site.unread, "unread message"))
+    return f"{'; '.join(filter(None, parts))}."
 
 
 def drop_out_words(standing: Standing) -> str:

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import Accounts, CrowdWords, Forgotten, Health, Market, SiteBlocks, Trace, Waiting
+from mephisto_tasks.crowds.base import (
+    Accounts,
+    CrowdWords,
+    Forgotten,
+    Health,
+    Market,
+    SiteBlocks,
+    SiteState,
+    Trace,
+    Waiting,
+)
 from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.crowds.link.arrivals import Door
 from mephisto_tasks.crowds.link.crowd import LinkCrowd
@@ -109,6 +119,11 @@ class ProlificCrowd(LinkCrowd):
         from mephisto_tasks.crowds.prolific.accounts import health
 
         return health(data_dir)
+
+    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+        from mephisto_tasks.crowds.prolific.standing import states
+
+        return states(data_dir, task_name)
 
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         sessions = self.outside_ids(data_dir, person)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,6 +25,7 @@ from servers.prolific import (
     EMPTY_GATEWAY,
     ERROR_AFTER,
     SERVER_ERROR,
+    WRONG_TOKEN,
     Fault,
     StandIn,
 )
@@ -31,6 +33,8 @@ from turk_study import TASK, part
 
 from mephisto_tasks.crowds.prolific import payer
 from mephisto_tasks.crowds.prolific.client import Patience, Prolific
+from mephisto_tasks.monitoring.observe import Observer
+from mephisto_tasks.monitoring.view import rater_facts
 from mephisto_tasks.payments.ledger import Ledger
 
 
@@ -292,3 +296,33 @@ def test_rejecting_by_a_file(stage: Stage) -> None:
     assert [one.id for one in stage.site.market.submissions("REJECTED")] == [first]
     assert "was rejected there" in send(stage.data_dir)
     assert f"{second}: the ledger has it as paid" in rejecting(stage, f"{second},OTHER,{message}\n")
+
+
+def test_watch_says_how_it_stands_there(stage: Stage) -> None:
+    """Places, people, what waits for approval and until when, and messages; what was known stays where nobody answers."""
+    study = next(iter(stage.site.market.studies))
+    (user,) = stage.site.market.users.values()
+    user.messages[:] = [{"id": "1", "body": "Hi", "data": {"study_id": study}}, {"id": "2", "body": "?", "data": None}]
+    now = [time.time()]
+    observer = Observer(stage.data_dir, TASK, draws=10, clock=lambda: now[0])
+    standing = observer.standing()
+    lab, abroad = standing.sites
+    assert (lab.places, lab.at_work, lab.timed_out, lab.screened_out) == (10, 1, 2, 1)
+    assert (lab.returned, lab.approved, lab.waiting, lab.unread) == (2, 1, 2, 1)
+    assert lab.approved_by_itself_at is not None
+    assert 20 < (lab.approved_by_itself_at - now[0]) / 86400 < 22
+    assert abroad.waiting == 1
+    facts = dict(rater_facts(standing))
+    assert "2 wait for approval (the first is approved by itself on " in facts["Prolific (lab)"]
+    assert facts["Prolific (lab)"].endswith("; 1 unread message.")
+    assert facts["Money"].startswith("$3.34 spent, of it $0.00 paid")
+    assert facts["In GBP"].startswith("£16.01 spent")
+    asked = len(stage.site.journal.calls)
+    observer.standing()
+    assert len(stage.site.journal.calls) == asked, "once a minute"
+    now[0] += 61
+    stage.site.faults.always("*", WRONG_TOKEN)
+    standing = observer.standing()
+    assert standing.sites == [lab, abroad]
+    assert "API token" in dict(rater_facts(standing))["Not asked"]
+    assert json.loads(standing.model_dump_json())["sites"][0]["waiting"] == 2

@@ -133,10 +133,16 @@ def settle_by_hand(data_dir: Path, books: Books, answers: Sequence[tuple[Answer,
     What is unpaid is proposed again; what is paid never is.
 
     Raises:
-        PayError: a token that no such payment has; then nothing was noted.
+        PayError: a token that no such payment has, or the site lists it by now; then nothing was noted.
     """
     there = {payment.token: payment for payment in (*books.in_between, *books.unlisted)}
-    for _, token in answers:
+    listed = {one.token: one for account in books.accounts for one in account.proposal.confirmed}
+    there |= listed
+    for answer, token in answers:
+        if answer == "unpaid" and token in listed:
+            raise PayError(
+                f"the crowd's site lists the payment {token} as paid by now", try_="run --send, which notes it"
+            )
         if token not in there:
             known = ", ".join(there) or "none"
             raise PayError(

@@ -190,7 +190,8 @@ def _kill(process: Runner, data_dir: Path, site: Site, place: int) -> Kill:
     assert code == bool(asked)
     for payment in asked:
         answer = "paid" if site.batch_is_paid(payment.batch) else "unpaid"
-        assert process.run([*_arguments(data_dir)[:-2], "--by-hand", answer, payment.token]).code == 0
+        settled = process.run([*_arguments(data_dir)[:-2], "--by-hand", answer, payment.token])
+        assert settled.code == 0, (killed.steps[-1], answer, payment)
     if asked:
         assert process.run(_arguments(data_dir)).code == 0
     noted = [one.amount for one in Ledger(data_dir, TASK).payments() if one.state in ("confirmed", "by_hand")]

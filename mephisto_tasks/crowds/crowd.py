@@ -183,6 +183,10 @@ class Crowd:
         """Where its own stores name a worker who is forgotten."""
         return []
 
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        """Take a worker who is forgotten out of lists that we made at its site; what went wrong, in sentences."""
+        return []
+
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
         """What its site calls the worker's participations."""
         return []

@@ -125,6 +125,11 @@ class ProlificCrowd(LinkCrowd):
 
         return states(data_dir, task_name)
 
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        from mephisto_tasks.crowds.prolific.groups import take_out
+
+        return take_out(data_dir, person, stays_blocked=stays_blocked)
+
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         sessions = self.outside_ids(data_dir, person)
         marks = ", ".join("?" * len(sessions))

@@ -62,6 +62,15 @@ class FromProlific(Rater):
         self.person: Participant = site.participant(person_id(person), **about)
         self.come(self.person.take())
 
+    @classmethod
+    def by_link(cls, run: Launched, address: str, person: str = "somebody") -> FromProlific:
+        """Whoever opens a link, whom Prolific may not know."""
+        self = cls.__new__(cls)
+        Rater.__init__(self, local_url(run), person)
+        self.name = person
+        self.come(address)
+        return self
+
     def come(self, address: str) -> None:
         """Open a link."""
         query = parse_qsl(urlsplit(address).query)

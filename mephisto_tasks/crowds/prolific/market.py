@@ -71,7 +71,7 @@ def transition(client: Prolific, study_id: str, action: str, reached: Collection
         return status
     with asking(f"{action.lower()} the study"):
         try:
-            said = client.post(f"studies/{study_id}/transition/", {"action": action}, repeat=action != "PUBLISH")
+            said = client.post(f"studies/{study_id}/transition/", {"action": action}, repeat=True)
             status = statuses.plain(said.get("status") if isinstance(said, dict) else "")
         except ProlificError:
             status = study_places(client, study_id).status
@@ -125,7 +125,8 @@ class StudyFollower:
     def stop(self) -> None:
         """Ask nothing any more."""
         self._stopped.set()
-        self._thread.join(timeout=30)
+        if self._thread.is_alive():
+            self._thread.join(timeout=30)
 
     def nudge(self) -> None:
         """Something has changed: look at once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from mephisto_tasks.config.errors import ConfigError
@@ -181,7 +181,8 @@ def _lines(
         )
         whole = Decimal(more) / paid if paid else Decimal(0)
         share = share or (fee if fee is not None and fee <= whole else whole)
-        fees = min(more, round(paid * share))
+        of_one = int((amount * share).quantize(Decimal(1), ROUND_HALF_UP))
+        fees = more if fee is None else min(more, number * of_one)
         is_bonus, vat = kind == "bonus", more - fees
         named = f"Prolific's fee{'' if fee is not None else ' with its tax'} on {kind.replace('_', '-')}s"
         lines.append(QuoteLine(kind="bonus_fee" if is_bonus else "fee", words=named, amount=_major(fees)))

@@ -101,12 +101,12 @@ def _problems(status: int, code: int | None, said: list[tuple[str, str]]) -> lis
     if status == HTTPStatus.UNAUTHORIZED:
         return [Problem("Prolific does not recognize this API token: it is wrong or was deleted", try_=(NEW_TOKEN,))]
     if code == WRONG_PROJECT:
-        fix = "set prolific.project to a project of this token's workspace, or use a token made in that workspace"
+        fix = "set project=… to a project of this token's workspace, or use a token made in that workspace"
         return [Problem(f"the API token does not belong to the project of the study{says}", try_=(fix,))]
     if code == PARTICIPANT_UNKNOWN:
         return [Problem(f"Prolific does not recognize some of these participants{says}", try_=("correct their ids",))]
     if status == HTTPStatus.FORBIDDEN:
-        fix = "check prolific.workspace and prolific.project, or ask Prolific's support to enable the feature"
+        fix = "check workspace=… and project=…, or ask Prolific's support to enable the feature"
         return [
             Problem(
                 f"Prolific does not allow this with your API token, or the workspace lacks the feature{says}",

@@ -284,8 +284,8 @@ def test_a_link_never_leads_the_token_away(prolific: StandIn, api: Prolific) -> 
         (ApiError(422, "Your balance is too low."), "does not have enough money", 140000),
         (ApiError(400, "Please top up your account."), "top up the workspace", 140000),
         (WRONG_TOKEN, "requester add NAME --provider prolific", 140101),
-        (FOREIGN, "check prolific.workspace and prolific.project", 140300),
-        (WRONG_PROJECT, "set prolific.project to a project of this token's workspace", 140007),
+        (FOREIGN, "check workspace=… and project=…", 140300),
+        (WRONG_PROJECT, "set project=… to a project of this token's workspace", 140007),
         (
             ApiError(400, {"participant_ids": ["Unknown: x"]}, 140003),
             "does not recognize some of these participants",

@@ -29,6 +29,7 @@ from mephisto_tasks.crowds.base import (
     LaunchControl,
     Market,
     SiteBlocks,
+    SiteState,
     Trace,
     Waiting,
 )
@@ -170,8 +171,20 @@ class Crowd:
 
         return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
 
+    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+        """How a task stands at its site, for ``watch``, which asks once a minute; empty where nobody can say.
+
+        Raises:
+            CrowdError: the site could not be asked.
+        """
+        return []
+
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         """Where its own stores name a worker who is forgotten."""
+        return []
+
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        """Take a worker who is forgotten out of lists that we made at its site; what went wrong, in sentences."""
         return []
 
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:

@@ -11,10 +11,14 @@ DOLLARS = "USD"
 _SIGNS = {DOLLARS: "$", "EUR": "€", "GBP": "£"}
 
 
+def sign_of(currency: str) -> str:
+    """What stands before an amount: “$”, “CHF ”."""
+    return _SIGNS.get(currency, f"{currency} ")
+
+
 def money(amount: Decimal, currency: str = DOLLARS) -> str:
-    """An amount for people: “$1,234.50”, “CHF 3.00”."""
-    sign = _SIGNS.get(currency, f"{currency} ")
-    return f"{'-' if amount < 0 else ''}{sign}{abs(amount):.2f}"
+    """An amount for people: “$1234.50”, “CHF 3.00”."""
+    return f"{'-' if amount < 0 else ''}{sign_of(currency)}{abs(amount):.2f}"
 
 
 class QuoteLine(BaseModel):

@@ -31,7 +31,6 @@ from parlai_humaneval.models.zoo.secrets import without_key
 
 BASE = "https://api.prolific.com/api/v1/"
 BASE_ENV = "PROLIFIC_API"
-APP = "https://app.prolific.com"
 PAYS = re.compile(r"bulk-bonus-payments/[^/]+/pay/?$")
 """The request that charges each time it is sent."""
 READINGS = 3
@@ -84,11 +83,14 @@ class Prolific:
 
     def __init__(self, token: SecretStr | str, base: str | None = None, patience: Patience = PATIENT) -> None:
         self._token = token if isinstance(token, SecretStr) else SecretStr(token)
+        del token  # no variable holds it that a traceback could show
         self.base = base_address(base)
         self._patience = patience
         digest = hashlib.sha256(self._token.get_secret_value().encode()).digest()
         self._lock = _writing[digest]
-        self._http = httpx.Client(timeout=httpx.Timeout(patience.timeout_s, connect=10.0), trust_env=True)
+        # An institution's proxy leads to Prolific, and not to a stand-in on this machine.
+        proxies = opens_elsewhere(self.base)
+        self._http = httpx.Client(timeout=httpx.Timeout(patience.timeout_s, connect=10.0), trust_env=proxies)
         _quiet()
 
     def __repr__(self) -> str:
@@ -280,15 +282,6 @@ def base_address(base: str | None = None) -> str:
             f"{given!r} would show the token to everybody on the way", where=BASE_ENV, try_="write https://…"
         )
     return given.rstrip("/") + "/"
-
-
-def app_site() -> str:
-    """Where participants and researchers open Prolific in a browser: a stand-in serves that itself."""
-    address = stand_in()
-    if address is None:
-        return APP
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def stand_in() -> str | None:

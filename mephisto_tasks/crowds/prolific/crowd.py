@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import CrowdWords, Forgotten, Market, SiteBlocks, Trace, Waiting
+from mephisto_tasks.crowds.base import (
+    Accounts,
+    CrowdWords,
+    Forgotten,
+    Health,
+    Market,
+    SiteBlocks,
+    SiteState,
+    Trace,
+    Waiting,
+)
 from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.crowds.link.arrivals import Door
 from mephisto_tasks.crowds.link.crowd import LinkCrowd
@@ -18,6 +28,7 @@ from mephisto_tasks.crowds.registry import register_crowd
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from mephisto_tasks.payments.payer import Payer
     from mephisto_tasks.payments.quote import Quote
 
 PROVIDER = "prolific"
@@ -93,6 +104,31 @@ class ProlificCrowd(LinkCrowd):
         from mephisto_tasks.crowds.prolific.groups import ProlificBlocks
 
         return ProlificBlocks()
+
+    def accounts(self) -> Accounts | None:
+        from mephisto_tasks.crowds.prolific.accounts import ProlificAccounts
+
+        return ProlificAccounts()
+
+    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
+        from mephisto_tasks.crowds.prolific.payer import ProlificPayer
+
+        return ProlificPayer(data_dir, task_name, requester)
+
+    def health(self, data_dir: Path) -> list[Health]:
+        from mephisto_tasks.crowds.prolific.accounts import health
+
+        return health(data_dir)
+
+    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+        from mephisto_tasks.crowds.prolific.standing import states
+
+        return states(data_dir, task_name)
+
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        from mephisto_tasks.crowds.prolific.groups import take_out
+
+        return take_out(data_dir, person, stays_blocked=stays_blocked)
 
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         sessions = self.outside_ids(data_dir, person)

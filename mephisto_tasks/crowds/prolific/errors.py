@@ -99,29 +99,35 @@ def _problems(status: int, code: int | None, said: list[tuple[str, str]]) -> lis
     words = "; ".join(": ".join(filter(None, pair)) for pair in said)
     says = f" (it says: {words})" if words else ""
     if status == HTTPStatus.UNAUTHORIZED:
-        return [Problem("Prolific does not know this API token: it is wrong, or was deleted", try_=(NEW_TOKEN,))]
+        return [Problem("Prolific does not recognize this API token: it is wrong or was deleted", try_=(NEW_TOKEN,))]
     if code == WRONG_PROJECT:
         fix = "set project=… to a project of this token's workspace, or use a token made in that workspace"
         return [Problem(f"the API token does not belong to the project of the study{says}", try_=(fix,))]
     if code == PARTICIPANT_UNKNOWN:
-        return [Problem(f"Prolific does not know some of these participants{says}", try_=("correct their ids",))]
+        return [Problem(f"Prolific does not recognize some of these participants{says}", try_=("correct their ids",))]
     if status == HTTPStatus.FORBIDDEN:
         fix = "check workspace=… and project=…, or ask Prolific's support to enable the feature"
         return [
             Problem(
-                f"this API token may not do that in Prolific, or its workspace lacks the feature{says}", try_=(fix,)
+                f"Prolific does not allow this with your API token, or the workspace lacks the feature{says}",
+                try_=(fix,),
             )
         ]
     if status == HTTPStatus.NOT_FOUND:
-        return [Problem(f"Prolific has no such thing{says}", try_=("check the id: it may have been deleted there",))]
+        return [
+            Problem(
+                f"Prolific has nothing with this id{says}",
+                try_=("check the id, and whether it was deleted in Prolific",),
+            )
+        ]
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return [Problem("Prolific says that it is asked too often", try_=(LATER,))]
+        return [Problem("Prolific is getting too many requests", try_=(LATER,))]
     if status == HTTPStatus.CONFLICT:
-        return [Problem(f"somebody else changed this in Prolific at the same time{says}", try_=(LATER,))]
+        return [Problem(f"somebody changed this in Prolific at the same time{says}", try_=(LATER,))]
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return [Problem(f"Prolific is out of order (status {status}){says}", try_=(STATUS_PAGE,))]
+        return [Problem(f"Prolific is not working at the moment (status {status}){says}", try_=(STATUS_PAGE,))]
     if _NO_MONEY.search(words):
-        return [Problem(f"the Prolific workspace has not enough money{says}", try_=(TOP_UP,))]
+        return [Problem(f"the Prolific workspace does not have enough money{says}", try_=(TOP_UP,))]
     return [Problem(f"Prolific refused: {sentence}", where=field) for field, sentence in said] or [
         Problem(f"Prolific refused, without saying why (status {status})")
     ]

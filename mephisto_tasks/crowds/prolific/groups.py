@@ -11,7 +11,7 @@ from typing import Any
 
 from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import CrowdError
+from mephisto_tasks.crowds.base import CrowdError, Forgotten
 from mephisto_tasks.crowds.prolific.client import Prolific
 from mephisto_tasks.crowds.prolific.errors import PARTICIPANT_UNKNOWN, ProlificError, asking
 from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
@@ -195,3 +195,22 @@ class ProlificBlocks:
             except CrowdError as error:
                 problems.append(str(error))
         return problems
+
+
+def take_out(data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+    """Take somebody who is forgotten out of our groups; what went wrong, in sentences. Who stays blocked stays in those."""
+    whom = participant(person.name)
+    names = {f"humaneval allowed: {task}" for task in person.tasks}
+    if not stays_blocked:
+        names |= {f"{EVERYWHERE}: {task}" for task in person.tasks} | ({EVERYWHERE} if person.everywhere else set())
+    problems = []
+    studies = ProlificStore(data_dir).studies() if whom is not None else []
+    for account, workspace in sorted({(study.account, study.workspace) for study in studies}):
+        try:
+            with Prolific(read_token(account)) as client, asking("take the participant out of its groups"):
+                for group in client.pages("participant-groups/", workspace_id=workspace):
+                    if group.get("name") in names and not group.get("is_deleted"):
+                        client.delete(f"participant-groups/{group['id']}/participants/", {"participant_ids": [whom]})
+        except ProlificError as error:
+            problems.append(f"{error}. Do it in Prolific's web app: {', '.join(sorted(names))}")
+    return problems

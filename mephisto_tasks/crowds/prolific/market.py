@@ -305,11 +305,14 @@ class StudyFollower:
             return places.status  # every place is taken, and Prolific stops none that is full
 
 
-def pause_left_over(client: Prolific, store: ProlificStore, task_name: str) -> list[str]:
-    """Pause what a launch that was killed left open; sentences on what was done. Raises CrowdError."""
+def pause_left_over(client: Prolific, store: ProlificStore, task_name: str, account: str = "") -> list[str]:
+    """Pause what a launch that was killed left open; sentences on what was done. Raises CrowdError.
+
+    ``account``: only its studies; empty: all.
+    """
     done = []
     for study in store.studies(task_name):
-        if not study.study_id:
+        if not study.study_id or account not in ("", study.account):
             continue
         try:
             status = study_places(client, study.study_id).status

@@ -19,9 +19,9 @@ _ENDING = ".token"
 def read_token(name: str) -> SecretStr:
     """The token kept under a requester's name, else that of the environment. Raises ProlificError: there is none."""
     if has_token(name):
-        return _checked(read_private(_file(name)).decode("ascii", "replace"))
-    if given := os.environ.get(TOKEN_ENV):
-        return _checked(given)
+        return _checked(SecretStr(read_private(_file(name)).decode("ascii", "replace")))
+    if os.environ.get(TOKEN_ENV):
+        return _checked(SecretStr(os.environ[TOKEN_ENV]))
     raise ProlificError(f"there is no Prolific token for the requester {name!r}", try_=NEW_TOKEN)
 
 
@@ -32,7 +32,9 @@ def has_token(name: str) -> bool:
 
 def write_token(name: str, token: str | SecretStr) -> None:
     """Keep a token under a requester's name, in place of the former one. Raises ProlificError: it cannot be one."""
-    checked = _checked(token if isinstance(token, str) else token.get_secret_value())
+    secret = SecretStr(token) if isinstance(token, str) else token
+    del token  # no variable holds it that a traceback could show
+    checked = _checked(secret)
     make_private_folder(user_home())
     make_private_folder(_folder())
     write_private(_file(name), checked.get_secret_value().encode("ascii"), outlasts_power=True)
@@ -58,9 +60,14 @@ def _file(name: str) -> Path:
     return _folder() / f"{quote(name, safe=' ')}{_ENDING}"
 
 
-def _checked(text: str) -> SecretStr:
+def _checked(given: SecretStr) -> SecretStr:
     """A token that can stand in a header."""
-    token = text.strip()
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
+    token = SecretStr(given.get_secret_value().strip())
+    if not _is_word(token):
         raise ProlificError("this is no API token of Prolific: it must be one word of plain letters", try_=NEW_TOKEN)
-    return SecretStr(token)
+    return token
+
+
+def _is_word(token: SecretStr) -> bool:
+    text = token.get_secret_value()
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text

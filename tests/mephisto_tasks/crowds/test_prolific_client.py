@@ -34,7 +34,7 @@ from servers.prolific import (
 from servers.prolific.test_prolific_stand_in import OURS, REVIEW
 
 from mephisto_tasks.crowds.prolific import client as client_module
-from mephisto_tasks.crowds.prolific.client import APP, BASE, Patience, Prolific, app_site, base_address, stand_in
+from mephisto_tasks.crowds.prolific.client import BASE, Patience, Prolific, base_address, stand_in
 from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
 from mephisto_tasks.crowds.prolific.statuses import AWAITING_REVIEW, TIMED_OUT, plain
 from mephisto_tasks.crowds.prolific.tokens import forget_token, has_token, read_token, token_names, write_token
@@ -83,15 +83,15 @@ def live(prolific: StandIn, api: Prolific, **changes: Any) -> str:
     "fault", [BUSY, BUSY_FOR_A_SECOND, SERVER_ERROR, BAD_GATEWAY, EMPTY_GATEWAY, CUT_BEFORE, CUT_AFTER, ERROR_AFTER]
 )
 def test_reads_are_asked_again(prolific: StandIn, api: Prolific, fault: Any) -> None:
-    prolific.faults.next(ME, fault, fault)
+    prolific.faults.next(ME, fault)
     assert api.get("users/me/")["currency_code"] == "GBP"
-    assert len(prolific.journal.of(ME)) == 3
+    assert len(prolific.journal.of(ME)) == 2
 
 
 def test_reads_end_with_a_sentence(prolific: StandIn, api: Prolific) -> None:
     for fault, words, status in (
-        (BUSY, "asked too often", 429),
-        (BAD_GATEWAY, "out of order (status 502)", 502),
+        (BUSY, "too many requests", 429),
+        (BAD_GATEWAY, "not working at the moment (status 502)", 502),
         (Fault(wait_s=5), "no answer in time", 0),
         (CUT_BEFORE, "could not be reached", 0),
     ):
@@ -225,7 +225,7 @@ def test_every_page_is_read(prolific: StandIn, api: Prolific, pages: bool) -> No
         assert len({row["id"] for row in rows}) == len(rows) == 45
     assert len(prolific.journal.of("GET submissions/")) == 3
     assert list(api.pages("participant-groups/", workspace_id=prolific.workspace.id)) == []
-    with pytest.raises(ProlificError, match="no such thing"):
+    with pytest.raises(ProlificError, match="nothing with this id"):
         list(api.pages(f"studies/{'0' * 24}/submissions/"))
 
 
@@ -281,18 +281,18 @@ def test_a_link_never_leads_the_token_away(prolific: StandIn, api: Prolific) -> 
         (ApiError(400, "Of a message.", shape="message"), "Prolific refused: Of a message", None),
         (ApiError(400, "", shape="empty"), "without saying why (status 400)", None),
         (ApiError(400, None), "The request could not be done", 140000),
-        (ApiError(422, "Your balance is too low."), "has not enough money", 140000),
+        (ApiError(422, "Your balance is too low."), "does not have enough money", 140000),
         (ApiError(400, "Please top up your account."), "top up the workspace", 140000),
         (WRONG_TOKEN, "requester add NAME --provider prolific", 140101),
-        (FOREIGN, "check prolific.workspace and prolific.project", 140300),
-        (WRONG_PROJECT, "set prolific.project to a project of this token's workspace", 140007),
+        (FOREIGN, "check workspace=… and project=…", 140300),
+        (WRONG_PROJECT, "set project=… to a project of this token's workspace", 140007),
         (
             ApiError(400, {"participant_ids": ["Unknown: x"]}, 140003),
-            "does not know some of these participants",
+            "does not recognize some of these participants",
             140003,
         ),
-        (ApiError(404, "Not found."), "Prolific has no such thing (it says: Not found)", 140000),
-        (ApiError(409, "Changed."), "somebody else changed this", 140000),
+        (ApiError(404, "Not found."), "Prolific has nothing with this id (it says: Not found)", 140000),
+        (ApiError(409, "Changed."), "somebody changed this", 140000),
     ],
 )
 def test_errors_are_sentences(prolific: StandIn, answer: ApiError, words: str, code: int | None) -> None:
@@ -338,6 +338,8 @@ def test_the_token_is_nowhere(
         lambda: api.get("workspaces/"),
         lambda: api.post("studies/", study(prolific)),
         lambda: Prolific(TOKEN, "http://127.0.0.1:9/", Patience(tries=1)).get("x/"),
+        lambda: Prolific(TOKEN, "http://prolific.example/"),
+        lambda: write_token("lab", f"{TOKEN} {TOKEN}"),
     ):
         with pytest.raises(ProlificError) as error:
             ask()
@@ -355,9 +357,9 @@ def test_the_token_is_nowhere(
 def test_where_it_asks(monkeypatch: pytest.MonkeyPatch, prolific: StandIn) -> None:
     """At Prolific, or where the environment says; never over a line on which others read along."""
     monkeypatch.delenv("PROLIFIC_API", raising=False)
-    assert (base_address(), stand_in(), app_site()) == (BASE, None, APP)
+    assert (base_address(), stand_in()) == (BASE, None)
     monkeypatch.setenv("PROLIFIC_API", prolific.base.rstrip("/"))
-    assert (base_address(), stand_in(), app_site()) == (prolific.base, prolific.base, prolific.url)
+    assert (base_address(), stand_in()) == (prolific.base, prolific.base)
     assert Prolific(prolific.token).get("users/me/")["user_type"] == "researcher"
     assert Prolific(prolific.token).public_keys()["keys"][0]["alg"] == "RS256"
     assert base_address("https://prolific.example/v1") == "https://prolific.example/v1/"

@@ -24,6 +24,7 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
+from mephisto_tasks.adapter.registry import blueprint_of, mephisto_settings
 from mephisto_tasks.config.files import in_quotes, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
@@ -39,13 +40,11 @@ from mephisto_tasks.config.names import (
 )
 from mephisto_tasks.config.task import ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
-from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config_options import (
     SHARED_CONFS,
     WORDS,
     choices,
     documented,
-    names_beside_blueprint,
     where_it_goes,
 )
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
@@ -93,7 +92,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
     model = blueprint_of(task).CONFIG
-    known = [*blueprint_names(model), *sorted(names_beside_blueprint())]
+    known = [*blueprint_names(model), *sorted(mephisto_settings())]
     of_file = read_short_conf(conf)
     if of_file is not None:
         conf, beneath = of_file.conf, [*of_file.overrides, *beneath]

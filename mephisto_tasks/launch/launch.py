@@ -24,9 +24,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util import compat
 from mephisto_tasks._util.gc import only_new_garbage
+from mephisto_tasks.adapter import hosting
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.adapter.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
+from mephisto_tasks.adapter.registry import blueprint_of, build_study
 from mephisto_tasks.adapter.task_runner import one_unit
 from mephisto_tasks.admission.admission import study_admission
 from mephisto_tasks.admission.browsers import BrowserBook
@@ -39,8 +41,6 @@ from mephisto_tasks.control.steering import BY
 from mephisto_tasks.crowds.base import Agree, Waiting
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.registry import crowd_for, done_elsewhere
-from mephisto_tasks.launch import hosting
-from mephisto_tasks.launch.blueprints import blueprint_of, build_study
 from mephisto_tasks.launch.controller import LaunchController
 from mephisto_tasks.launch.recovery import repair
 from mephisto_tasks.server.hosts import openable

@@ -18,12 +18,12 @@ from mturk_hands import Turker, mturk_at_home, open_hits
 from panel_hands import Participant, local_url
 from servers.mturk import StandIn
 
+from mephisto_tasks.adapter.registry import mephisto_settings
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds import registry
 from mephisto_tasks.crowds.invitations.entry import INVITATION, InvitationDoor, link_signer
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.mturk import sync
-from mephisto_tasks.launch import config_options
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder
@@ -177,7 +177,7 @@ def with_the_example(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.setattr(registry, "_registered", [*registry._registered])
     patch.setattr(plugins, "_begun", set(plugins._begun))
     plugins._installed.cache_clear()
-    caches = (registry._load, config_options._kinds, config_options.names_beside_blueprint)
+    caches = (registry._load, mephisto_settings)
     for cache in caches:
         cache.cache_clear()
     yield

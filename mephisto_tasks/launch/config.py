@@ -74,8 +74,11 @@ _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or 
 
 def conf_names(task: str) -> list[str]:
     """The confs of a task that can be launched by name."""
-    folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
-    return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
+    return sorted({path.stem for folder in _folders(task) for path in folder.glob("*.yaml")} - set(_PARTS))
+
+
+def _folders(task: str) -> list[Path]:
+    return [task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS, *conf_folders()]
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
@@ -143,10 +146,8 @@ def blueprint_names(model: type[BaseModel]) -> list[str]:
 
 def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[str]) -> DictConfig:
     config_dir, config_name = _file_of(task, conf)
-    confs = task_dir(task) / "hydra_configs" / "conf"
     register_providers()
-    folders = [confs, SHARED_CONFS, *conf_folders()]
-    quoted = ",".join(f"'file://{folder}'" for folder in folders)
+    quoted = ",".join(f"'file://{folder}'" for folder in _folders(task))
     search = f"hydra.searchpath=[{quoted}]"
     try:
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
@@ -160,7 +161,6 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
 
 
 def _file_of(task: str, conf: str) -> tuple[Path, str]:
-    confs = task_dir(task) / "hydra_configs" / "conf"
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
         if not own.is_file():
@@ -170,7 +170,7 @@ def _file_of(task: str, conf: str) -> tuple[Path, str]:
     if conf not in names:
         known = f"choose one of: {', '.join(names)}, or a .yaml file"
         raise ConfigError(f"{task} has no conf {conf!r}", misspelt=misspelt(conf, names), try_=known)
-    return (confs if (confs / f"{conf}.yaml").is_file() else SHARED_CONFS), conf
+    return next(folder for folder in _folders(task) if (folder / f"{conf}.yaml").is_file()), conf
 
 
 def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: Sequence[str]) -> ConfigError:

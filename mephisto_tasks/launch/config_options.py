@@ -15,7 +15,7 @@ from mephisto_tasks.adapter.registry import mephisto_settings
 from mephisto_tasks.crowds.registry import conf_folders, crowds
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
-"""What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
+"""What the tasks share: confs that each of them has, where it can be served from, and who may take part."""
 
 
 class Words(BaseModel):
@@ -96,7 +96,7 @@ def choices(word: str) -> list[str]:
 
 
 def where_it_goes(full: str) -> list[str]:
-    """The words with which there is this setting, such as ``place=link``; none where it does not depend on them."""
+    """The words with which there is this setting, such as ``place=NAME``; none where it does not depend on them."""
     section = full.split(".")[1]
     if section not in _CHOSEN_BY:
         return []

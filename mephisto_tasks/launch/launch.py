@@ -462,6 +462,8 @@ def _page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:
         **study.instructions.model_dump(mode="json"),
         "languages": of_languages,
         "minutes": study.minutes,
-        "provider_type": crowd.crowd.page_type,
+        "provider_type": crowd.crowd.page_type,  # for pages of earlier versions
+        "entry": crowd.crowd.page_entry,
+        "unit": crowd.crowd.words.unit if crowd.crowd.page_entry == "site" else None,
         **crowd.page_words(),
     }

@@ -300,8 +300,8 @@ class ProlificLaunch(LinkLaunch):
             ((practices, units),) = query(self.data_dir, _PRACTISED, [*values, visit.began, *values])
             return bool(practices) and not units
 
-        arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
-        door = ProlificDoor(read_panel(PROVIDER), arrivals=arrivals, endings=self._endings, practised=practised)
+        self._arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
+        door = ProlificDoor(read_panel(PROVIDER), arrivals=self._arrivals, endings=self._endings, practised=practised)
         self._reception: ProlificReception = ProlificReception(visits, door, self.task_name)
         self._visits = visits
         return self._reception
@@ -340,6 +340,7 @@ class ProlificLaunch(LinkLaunch):
             most_open=self._most_open,
             was_paused=self._was_paused,
         )
+        self._arrivals.has_room = follower.has_room
         try:
             follower.start()
             yield

@@ -51,12 +51,16 @@ PAUSED_THERE = "The study was paused on Prolific itself, and is left so: start i
 
 @dataclass(frozen=True)
 class Places:
-    """How many places a study has, how many of them are taken, and how many people could begin now (``wanted``)."""
+    """How many places a study has, how many of them are taken, and how many people could begin now (``wanted``).
+
+    ``let_in``: people at once; None: Prolific does not say.
+    """
 
     status: str
     total: int
     taken: int
-    wanted: int
+    let_in: int | None
+    wanted: int = 0
 
 
 def study_places(client: Prolific, study_id: str) -> Places:
@@ -64,7 +68,8 @@ def study_places(client: Prolific, study_id: str) -> Places:
     with asking("look at the study"):
         said = client.get(f"studies/{study_id}/")
     total, taken = int(said["total_available_places"]), int(said.get("places_taken") or 0)
-    return Places(statuses.plain(said["status"]), total, taken, wanted=0)
+    let_in = (said.get("submissions_config") or {}).get("max_concurrent_submissions")
+    return Places(statuses.plain(said["status"]), total, taken, let_in)
 
 
 def transition(client: Prolific, study_id: str, action: str, reached: Collection[str]) -> str:
@@ -113,7 +118,7 @@ class StudyFollower:
     ) -> None:
         self._client, self._study, self._control, self._visits = client, study, control, visits
         self._endings, self._lists, self._most_open, self._paused_by_us = endings, lists, most_open, was_paused
-        self._most_inside = self._let_in = most_inside
+        self._most_inside = most_inside
         self._stopped, self._nudged = threading.Event(), threading.Event()
         self._counts: Mapping[str, Any] = {}
         self._listed_at = float("-inf")
@@ -141,7 +146,7 @@ class StudyFollower:
     def _follow(self) -> None:
         looked_at, paused = time.monotonic(), self._control.paused
         while not self._stopped.wait(min(NOTICED_S, POLL_S)):
-            changed = paused != self._control.paused or self._nudged.is_set()
+            changed = paused != self._control.paused or self._nudged.is_set() or self._is_unsure
             if not changed and time.monotonic() - looked_at < POLL_S:
                 continue
             paused = self._control.paused
@@ -167,6 +172,23 @@ class StudyFollower:
         if self._lists is not None:
             self._lists.follow()
 
+    @property
+    def _is_unsure(self) -> bool:
+        """Whether somebody was said to be gone, and it is to be read once more."""
+        return any(0 < rounds < SURE_AFTER for rounds in self._over.values())
+
+    def has_room(self) -> bool:
+        """Whether somebody who comes now can be told what there is for them.
+
+        Where no unit is free, they may have taken the place of somebody who has just returned: that is looked for at once.
+        """
+        launcher = self._control.live_run.task_launcher
+        free = any(unit.db_status == AssignmentState.LAUNCHED for unit in list(launcher.units))
+        if free or self._control.paused or not self._control.remaining:
+            return True
+        self.nudge()
+        return False
+
     # -- who is there ----------------------------------------------------------------------------
 
     def _read_submissions(self) -> None:
@@ -174,8 +196,7 @@ class StudyFollower:
         with asking("count the submissions"):
             counts = self._client.get(path)
         # Whoever is said to be gone is looked at once more.
-        same = counts == self._counts and not any(0 < rounds < SURE_AFTER for rounds in self._over.values())
-        if same and time.monotonic() - self._listed_at < ALL_S:
+        if counts == self._counts and not self._is_unsure and time.monotonic() - self._listed_at < ALL_S:
             return
         with asking("list the submissions"):
             listed = self._client.pages("submissions/", study=self._study.study_id, ordering="started_at")
@@ -246,11 +267,10 @@ class StudyFollower:
         """Let no more people in than could begin, where more places are free: places cannot be taken back."""
         inside = sum(status in AT_WORK for status in self._statuses.values())
         most = self._most_inside if lacking >= 0 else min(self._most_inside, inside + now.wanted)
-        if most != self._let_in:
+        if most != now.let_in:
             with asking("change how many people may be inside at once"):
                 limits = {"max_submissions_per_participant": 1, "max_concurrent_submissions": most}
                 self._client.patch(f"studies/{self._study.study_id}/", {"submissions_config": limits})
-            self._let_in = most
 
     def _start(self) -> None:
         reached = (statuses.ACTIVE, statuses.AWAITING_REVIEW)

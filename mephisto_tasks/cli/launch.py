@@ -24,11 +24,11 @@ from mephisto_tasks.cli.options import (
     TechniqueCommand,
     as_written,
     clear_errors,
+    confirm,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
-    must_agree,
     report_and_export,
     task_options,
     waiting_for,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from mephisto_tasks.crowds.base import Agree
     from mephisto_tasks.launch.config_reference import Setting
-    from mephisto_tasks.launch.launch import Launched
+    from mephisto_tasks.launch.launch import RunningStudy
     from mephisto_tasks.payments.quote import Quote
     from mephisto_tasks.session.study import Study
 
@@ -223,7 +223,7 @@ def launch(
         agree = printer_of_total(as_json) if only_total else asker(yes)
         stop = launching.stop_on_signals()
         try:
-            with launching.launched(task, config, directory, waiting_for, agree, stop) as run:
+            with launching.run_launch(task, config, directory, waiting_for, agree, stop) as run:
                 announce(run, paid_by_hand=crowd.accounts() is None)
                 follow(run, stop)
                 tell_answer(run)
@@ -267,7 +267,7 @@ def asker(yes: bool) -> Agree:
         if total.refusal is not None:
             raise CommandError(total.refusal)
         if total.is_real:
-            must_agree(
+            confirm(
                 yes,
                 why=f"this spends real money, up to {total.money(total.total)}, and ",
                 otherwise="Nothing was made, and nothing is spent.",
@@ -316,7 +316,7 @@ def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def announce(
-    run: Launched, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
+    run: RunningStudy, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
 ) -> None:
     """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched."""
     from mephisto_tasks.session.stopping_build import until_decided
@@ -355,21 +355,21 @@ def announce(
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)
 
 
-def _print_promise(run: Launched, out: Console) -> None:
+def _print_promise(run: RunningStudy, out: Console) -> None:
     if run.study.is_paid:
         promise = f"The page tells them: “{run.study.instructions.pay}”"
         how = "" if run.study.config.pay else " (task_reward=0 promises none)"
         out.print(as_written(promise + how), soft_wrap=True)
 
 
-def announce_partners(run: Launched, out: Console) -> None:
+def announce_partners(run: RunningStudy, out: Console) -> None:
     """Where the people write who are one of the models, if one is; simulated raters wait for them as people do."""
     if run.partner_url is not None:
         out.print("Secret link for partners, who write the replies of the human model:")
         out.print(f"  [bold cyan]{run.partner_url}[/bold cyan]", soft_wrap=True)
 
 
-def follow(run: Launched, stop: threading.Event) -> None:
+def follow(run: RunningStudy, stop: threading.Event) -> None:
     """A progress bar until done or stopped; where nobody looks on, a line a minute."""
     if console().is_terminal:
         follow_on_screen(run, stop)
@@ -379,7 +379,7 @@ def follow(run: Launched, stop: threading.Event) -> None:
         click.echo("Stopping: raters are told, everything they did is kept…")
 
 
-def tell_answer(run: Launched) -> None:
+def tell_answer(run: RunningStudy) -> None:
     """Of a study that ends when it is decided: the answer, or how far it is and what can be done."""
     if (deciding := run.study.deciding_now()) is not None:
         console().print(as_written(sentence(str(deciding)), "bold"), soft_wrap=True)
@@ -387,7 +387,7 @@ def tell_answer(run: Launched) -> None:
             console().print(as_written(deciding.standing.next_step), soft_wrap=True)
 
 
-def follow_on_screen(run: Launched, stop: threading.Event) -> None:
+def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
     """The bar; orders change how far it goes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -404,7 +404,7 @@ def follow_on_screen(run: Launched, stop: threading.Event) -> None:
         progress.update(bar, **{**_on_bar(run), "running": ""})
 
 
-def _on_bar(run: Launched) -> dict[str, Any]:
+def _on_bar(run: RunningStudy) -> dict[str, Any]:
     from mephisto_tasks.control.snapshot import done_words, so_far
 
     groups, deciding = run.study.progress(), run.study.deciding_now()
@@ -447,8 +447,8 @@ def line(study: Study) -> str:
         done,
         wanted,
         study.unit_words.counted,
-        inside=study.floor.inside(str),
-        door=study.floor.door(),
+        inside=study.presence.inside(str),
+        door=study.presence.door(),
         models=study.models_now(),
         is_paused=study.steered.paused is not None,
         deciding=study.deciding_now(),

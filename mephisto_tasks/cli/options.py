@@ -30,7 +30,7 @@ from parlai_humaneval.techniques.registry import Engine, techniques
 UNCHANGED = "Nothing was changed."
 
 
-def must_agree(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
+def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
     """Go on only where somebody agrees.
 
     Args:

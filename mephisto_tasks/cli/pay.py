@@ -18,7 +18,7 @@ from mephisto_tasks.cli.options import (
     data_dir_of,
     data_dir_option,
     json_option,
-    must_agree,
+    confirm,
     waiting_for,
 )
 from parlai_humaneval._util.errors import Problem
@@ -229,7 +229,7 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
     problems = [min(said, key=len)[0] for _, said in found if all(said)]
     if problems:
         raise CommandError([Problem(problem) for problem in problems])
-    must_agree(yes, why=f"this rejects {counted(len(rejections), 'submission')}, which are not paid then, and ")
+    confirm(yes, why=f"this rejects {counted(len(rejections), 'submission')}, which are not paid then, and ")
     for done, (one, said) in enumerate(found):
         try:
             next(payer for payer, wrong in zip(payers, said, strict=True) if not wrong).reject(one)

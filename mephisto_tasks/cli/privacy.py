@@ -16,11 +16,11 @@ from mephisto_tasks.cli.options import (
     READING,
     as_written,
     clear_errors,
+    confirm,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
-    must_agree,
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say_json
@@ -138,7 +138,7 @@ def forget(
             else:
                 click.echo("Nothing was deleted (--dry-run).")
             return
-        must_agree(yes, why="this cannot be undone, and ", otherwise="Nothing was deleted.")
+        confirm(yes, why="this cannot be undone, and ", otherwise="Nothing was deleted.")
         forgotten = _forget(directory, people, len(plans), lift_blocks)
     remains = [*REMAINS]
     blocked = not lift_blocks and any(plan.blocks for plan in plans)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -80,6 +80,9 @@ class Crowd:
     literal_settings: tuple[str, ...] = ()
     """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
     page: PagePolicy = ONLY_HERE
+    page_entry: Literal["address", "start", "site"] = "site"
+    """How raters get from the page into the task: its address says who they are, they press Start, or they take a unit at
+    the crowd's site first."""
     market: Market = Market()
     takes_invitations: bool = False
     """Raters may come with invitations."""
@@ -106,7 +109,7 @@ class Crowd:
 
     @property
     def page_type(self) -> str:
-        """By which the raters' page knows how they come."""
+        """By which pages of earlier versions know how raters come."""
         return self.provider_type
 
     @property

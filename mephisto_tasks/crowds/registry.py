@@ -81,7 +81,7 @@ def crowd_for(config: DictConfig, data_dir: Path, task_name: str, waiting_for: W
 
 
 def conf_folders() -> list[Path]:
-    """Folders with a ``place/WORD.yaml`` of crowds."""
+    """Folders with a ``place/WORD.yaml`` of crowds, and with confs of theirs."""
     return list(dict.fromkeys(crowd.confs for crowd in crowds() if crowd.confs.is_dir()))
 
 

@@ -24,6 +24,7 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
+from mephisto_tasks.adapter.registry import blueprint_of, mephisto_settings
 from mephisto_tasks.config.files import in_quotes, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
@@ -39,13 +40,11 @@ from mephisto_tasks.config.names import (
 )
 from mephisto_tasks.config.task import ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
-from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config_options import (
     SHARED_CONFS,
     WORDS,
     choices,
     documented,
-    names_beside_blueprint,
     where_it_goes,
 )
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
@@ -75,8 +74,11 @@ _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or 
 
 def conf_names(task: str) -> list[str]:
     """The confs of a task that can be launched by name."""
-    folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
-    return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
+    return sorted({path.stem for folder in _folders(task) for path in folder.glob("*.yaml")} - set(_PARTS))
+
+
+def _folders(task: str) -> list[Path]:
+    return [task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS, *conf_folders()]
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
@@ -93,7 +95,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
     model = blueprint_of(task).CONFIG
-    known = [*blueprint_names(model), *sorted(names_beside_blueprint())]
+    known = [*blueprint_names(model), *sorted(mephisto_settings())]
     of_file = read_short_conf(conf)
     if of_file is not None:
         conf, beneath = of_file.conf, [*of_file.overrides, *beneath]
@@ -144,10 +146,8 @@ def blueprint_names(model: type[BaseModel]) -> list[str]:
 
 def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[str]) -> DictConfig:
     config_dir, config_name = _file_of(task, conf)
-    confs = task_dir(task) / "hydra_configs" / "conf"
     register_providers()
-    folders = [confs, SHARED_CONFS, *conf_folders()]
-    quoted = ",".join(f"'file://{folder}'" for folder in folders)
+    quoted = ",".join(f"'file://{folder}'" for folder in _folders(task))
     search = f"hydra.searchpath=[{quoted}]"
     try:
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
@@ -161,7 +161,6 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
 
 
 def _file_of(task: str, conf: str) -> tuple[Path, str]:
-    confs = task_dir(task) / "hydra_configs" / "conf"
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
         if not own.is_file():
@@ -171,7 +170,7 @@ def _file_of(task: str, conf: str) -> tuple[Path, str]:
     if conf not in names:
         known = f"choose one of: {', '.join(names)}, or a .yaml file"
         raise ConfigError(f"{task} has no conf {conf!r}", misspelt=misspelt(conf, names), try_=known)
-    return (confs if (confs / f"{conf}.yaml").is_file() else SHARED_CONFS), conf
+    return next(folder for folder in _folders(task) if (folder / f"{conf}.yaml").is_file()), conf
 
 
 def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: Sequence[str]) -> ConfigError:

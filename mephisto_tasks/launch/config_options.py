@@ -5,30 +5,17 @@ Documentation of what Mephisto and our parts of it read: names, defaults where n
 
 from __future__ import annotations
 
-import dataclasses
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks._util import compat
-
-compat.prepare()
-
-from mephisto.data_model.task_run import TaskRunArgs
-from mephisto.operations.registry import (
-    get_architect_from_type,
-    get_crowd_provider_from_type,
-    get_valid_architect_types,
-    get_valid_provider_types,
-)
-
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
-from mephisto_tasks.crowds.registry import conf_folders, crowds, register_providers
+from mephisto_tasks.adapter.registry import mephisto_settings
+from mephisto_tasks.crowds.registry import conf_folders, crowds
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
-"""What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
+"""What the tasks share: confs that each of them has, where it can be served from, and who may take part."""
 
 
 class Words(BaseModel):
@@ -108,34 +95,12 @@ def choices(word: str) -> list[str]:
     return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
 
 
-@cache
-def names_beside_blueprint() -> frozenset[str]:
-    """Full names of all settings that there are besides those of a technique, those that only one place has, too."""
-    of_tasks = {f"mephisto.task.{entry.name}" for entry in dataclasses.fields(TaskRunArgs)}
-    return frozenset(of_tasks | set(_kinds()) | {"mephisto.log_level"})
-
-
 def where_it_goes(full: str) -> list[str]:
-    """The words with which there is this setting, such as ``place=link``; none where it does not depend on them."""
+    """The words with which there is this setting, such as ``place=NAME``; none where it does not depend on them."""
     section = full.split(".")[1]
     if section not in _CHOSEN_BY:
         return []
     word = _CHOSEN_BY[section]
     known = {ARCHITECT_TYPE: "here", **{crowd.provider_type: crowd.place for crowd in crowds()}}
-    kinds = [known.get(kind, kind) for kind in _kinds().get(full, [])]
+    kinds = [known.get(kind, kind) for kind in mephisto_settings().get(full, [])]
     return [f"{word}={kind}" for kind in sorted(kinds) if kind in choices(word)]
-
-
-@cache
-def _kinds() -> dict[str, list[str]]:
-    """Full name of a setting of a server or a crowd → which of them have it, as Mephisto calls them."""
-    register_providers()
-    classes: list[tuple[str, str, Any]] = [
-        *(("architect", kind, get_architect_from_type(kind)) for kind in get_valid_architect_types()),
-        *(("provider", kind, get_crowd_provider_from_type(kind)) for kind in get_valid_provider_types()),
-    ]
-    having: dict[str, list[str]] = {}
-    for section, kind, its_class in classes:
-        for entry in dataclasses.fields(its_class.ArgsClass):
-            having.setdefault(f"mephisto.{section}.{entry.name}", []).append(kind)
-    return having

@@ -13,9 +13,9 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from mephisto_tasks.adapter.registry import blueprint_of
 from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
-from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config import EMBEDDED, EMBEDDED_WORD, compose_config, of_another_technique
 from mephisto_tasks.launch.config_options import Words, choices, documented
 from parlai_humaneval.techniques.registry import technique

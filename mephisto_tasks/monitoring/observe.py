@@ -1,4 +1,4 @@
-"""Records, the launch's own word and what was worked → :class:`.status.Standing`, again and again at little cost.
+"""Records, the launch's own word and what was worked → :class:`.status.StudyStatus`, again and again at little cost.
 
 The statistics are the report's own, taken from its document; nothing is estimated here.
 """
@@ -23,8 +23,8 @@ from mephisto_tasks.monitoring.status import (
     Pay,
     PayIn,
     Raters,
-    Standing,
     State,
+    StudyStatus,
     estimated_end,
 )
 from mephisto_tasks.payments.ledger import Ledger
@@ -149,7 +149,7 @@ class Observer:
         assert self._stored is not None, "standing() comes first"
         return self._stored.document
 
-    def standing(self) -> Standing:
+    def standing(self) -> StudyStatus:
         """How the study stands now.
 
         What is stored is read again only where that takes little of the time; a database that cannot be read for a
@@ -279,7 +279,7 @@ def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStatus]:
         )
 
 
-def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> Standing:
+def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> StudyStatus:
     document = stored.document
     deciding = stored.by_log if snapshot is None or snapshot.deciding is None else snapshot.deciding
     # Also where its log says nothing: tests of one look would still be of a study that looks again and again.
@@ -290,7 +290,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         words = f"{words} {snapshot.trouble}"
     remaining = None if snapshot is None else snapshot.remaining
     groups = _groups(snapshot) if snapshot is not None else stored.groups
-    return Standing(
+    return StudyStatus(
         task_name=task_name,
         technique=", ".join(document.facts.techniques),
         at=now,

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, ModelNow, OrderResult
+from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult
 from mephisto_tasks.crowds.base import SiteState
 from mephisto_tasks.payments.quote import DOLLARS
 from parlai_humaneval._util.errors import HumanevalError
@@ -23,6 +23,7 @@ from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
 from parlai_humaneval.report.leaderboard import blind_names
 from parlai_humaneval.report.section import Summary
+from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.statistics.core.formatting import counted
 
 BLIND_NAMES = "blind_names.json"
@@ -159,7 +160,7 @@ class Raters(_Part):
     median_judgement_seconds: float | None
 
 
-class Standing(_Part):
+class StudyStatus(_Part):
     """A study at one moment. Times are seconds since the epoch; workers are pseudonyms."""
 
     schema_name: str = Field(default=SCHEMA, serialization_alias="schema")
@@ -193,7 +194,7 @@ class Standing(_Part):
     raters: Raters
     pay: Pay | None
     end: End
-    models: list[ModelNow] = Field(default_factory=list)
+    models: list[ModelHealth] = Field(default_factory=list)
     """How models answer, in the newest launch."""
     checks: list[Flagged] = Field(default_factory=list)
     """Those that fail most often first."""

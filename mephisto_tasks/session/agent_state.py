@@ -15,6 +15,7 @@ from mephisto_tasks._util import compat
 compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
+from mephisto.data_model.exceptions import AgentDisconnectedError, AgentReturnedError, AgentShutdownError
 from pydantic import BaseModel
 
 from mephisto_tasks.storage.retry import passing
@@ -28,6 +29,16 @@ LANGUAGE_KEY = "language"
 """Where it keeps the tag of its language."""
 Patience = Callable[[Callable[[], None]], None]
 """Does what writes something down, until it could be done."""
+
+
+def raise_if_absent(agent: Any) -> None:
+    """Raise Mephisto's AbsentAgentError where the agent was shut down, or its rater has left."""
+    if agent.is_shutdown:
+        raise AgentShutdownError(agent.db_id)
+    if agent.db_status == "disconnect":
+        raise AgentDisconnectedError(agent.db_id)
+    if agent.db_status == "returned":
+        raise AgentReturnedError(agent.db_id)
 
 
 def _once(write: Callable[[], None]) -> None:

@@ -22,7 +22,7 @@ from mephisto_tasks.crowds.prolific.groups import EVERYWHERE
 from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 
 PROLIFIC = ["place=prolific", "mephisto.task.task_reward=0.50"]
@@ -56,14 +56,14 @@ def open_places(site: StandIn) -> int:
 class FromProlific(Rater):
     """Somebody who takes a place on Prolific, and opens its link."""
 
-    def __init__(self, run: Launched, site: StandIn, person: str, **about: Any) -> None:
+    def __init__(self, run: RunningStudy, site: StandIn, person: str, **about: Any) -> None:
         super().__init__(local_url(run), person)
         self.name = person
         self.person: Participant = site.participant(person_id(person), **about)
         self.come(self.person.take())
 
     @classmethod
-    def by_link(cls, run: Launched, address: str, person: str = "somebody") -> FromProlific:
+    def by_link(cls, run: RunningStudy, address: str, person: str = "somebody") -> FromProlific:
         """Whoever opens a link, whom Prolific may not know."""
         self = cls.__new__(cls)
         Rater.__init__(self, local_url(run), person)
@@ -108,11 +108,11 @@ def settings(folder: Path, *more: str) -> list[str]:
 
 
 @asynccontextmanager
-async def on_prolific(data_dir: Path, *more: str, agree: Agree = lambda quote: None) -> AsyncIterator[Launched]:
+async def on_prolific(data_dir: Path, *more: str, agree: Agree = lambda quote: None) -> AsyncIterator[RunningStudy]:
     """A launch there, beside the pages of this loop."""
     data_dir.mkdir(parents=True, exist_ok=True)
     config = compose_config("pw_turn", "local", settings(data_dir, *more))
-    manager = launching.launched("pw_turn", config, data_dir, agree=agree)
+    manager = launching.run_launch("pw_turn", config, data_dir, agree=agree)
     run = await asyncio.to_thread(manager.__enter__)
     try:
         yield run

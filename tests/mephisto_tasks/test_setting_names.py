@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 from omegaconf import DictConfig
 
+from mephisto_tasks.adapter.registry import blueprint_of, mephisto_settings
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.config.names import ROOT, SECTIONS, in_full, meanings, short_name
-from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config import EMBEDDED, ConfigError, blueprint_names, compose_config
-from mephisto_tasks.launch.config_options import WORDS, names_beside_blueprint
+from mephisto_tasks.launch.config_options import WORDS
 from mephisto_tasks.launch.config_reference import ELSE, list_settings, one_setting
 from parlai_humaneval.techniques.registry import techniques
 
@@ -43,7 +43,7 @@ def test_short_names_are_the_long_ones(composed: DictConfig) -> None:
 @pytest.mark.parametrize("task", list(techniques()))
 def test_no_two_settings_have_one_short_name(task: str) -> None:
     """Guards what short names rest on; words such as place=… have no other names."""
-    known = {*blueprint_names(blueprint_of(task).CONFIG), *names_beside_blueprint()}
+    known = {*blueprint_names(blueprint_of(task).CONFIG), *mephisto_settings()}
     for full in known:
         if (short := short_name(full)) not in WORDS:
             assert meanings(short, known) == [full]

@@ -35,6 +35,7 @@ class LinkCrowd(Crowd, ABC):
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
+    page_entry = "address"
 
     @property
     def claims(self) -> ClaimPolicy:

@@ -23,7 +23,7 @@ from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.stopping.estimates import AFTER, NOTE
 from parlai_humaneval.stopping.events import Claimed, read_log
 from parlai_humaneval.stopping.fixed_plans import FEWEST, Peek
-from parlai_humaneval.stopping.status import PairStanding, Standing
+from parlai_humaneval.stopping.status import PairStatus, StoppingStatus
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, replay
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import StoppingLog
@@ -332,7 +332,7 @@ def _stopped_by_settings(tables: Tables) -> list[Design]:
     )
 
 
-def _study(names: Mapping[str, str], study: SequentialStudy, standing: Standing) -> DecidedStudy:
+def _study(names: Mapping[str, str], study: SequentialStudy, standing: StoppingStatus) -> DecidedStudy:
     rule = study.rule
     return DecidedStudy(
         **names,
@@ -369,7 +369,7 @@ def _claimed_after(study: SequentialStudy) -> dict[frozenset[str], int]:
 
 
 def pair_rows(
-    standing: Standing, names: Mapping[str, str], after: Mapping[frozenset[str], int] | None = None
+    standing: StoppingStatus, names: Mapping[str, str], after: Mapping[frozenset[str], int] | None = None
 ) -> list[DecidedPair]:
     """The pairs of a study. ``names``: its own, and of what was asked; ``after``: how many dialogues each was decided."""
     known = after or {}
@@ -378,7 +378,7 @@ def pair_rows(
     ]
 
 
-def _pair(pair: PairStanding, names: Mapping[str, str], after: int | None, level: float) -> DecidedPair:
+def _pair(pair: PairStatus, names: Mapping[str, str], after: int | None, level: float) -> DecidedPair:
     return DecidedPair(
         **names,
         model_a=pair.first,
@@ -406,7 +406,7 @@ def _gap(share: float | None) -> float | None:
     return None if share is None else 2 * share - 1
 
 
-def own_dialogues(pairs: Iterable[DecidedPair | PairStanding], *, in_points: bool = False) -> str:
+def own_dialogues(pairs: Iterable[DecidedPair | PairStatus], *, in_points: bool = False) -> str:
     """What intervals of pairs are of; and where some are decided, what that does to them. ``in_points``: they are gaps."""
     if all(pair.decided is None for pair in pairs):
         return OWN_DIALOGUES

@@ -19,13 +19,13 @@ from panel_hands import Participant, local_url
 from prolific_hands import FromProlific, open_places, prolific_at_home
 from servers import mturk, prolific
 
+from mephisto_tasks.adapter.registry import mephisto_settings
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds import registry
 from mephisto_tasks.crowds.invitations.entry import INVITATION, InvitationDoor, link_signer
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.mturk import sync
-from mephisto_tasks.launch import config_options
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder
 from parlai_humaneval._util import plugins
@@ -51,7 +51,7 @@ class Case:
     name: str
     settings: list[str]
     wrong: list[tuple[str, str]]
-    come: Callable[[Launched, Any, str], Rater] | None = None
+    come: Callable[[RunningStudy, Any, str], Rater] | None = None
     parameters: dict[str, str] = field(default_factory=dict)
     arrival: Arrival | None = None
     exits: dict[str, str] = field(default_factory=dict)
@@ -63,15 +63,15 @@ class Case:
         return [setting.replace("FOLDER", str(folder)) for setting in self.settings]
 
 
-def _here(run: Launched, site: object, person: str) -> Rater:
+def _here(run: RunningStudy, site: object, person: str) -> Rater:
     return Rater(run, person)
 
 
-def _from_panel(run: Launched, site: object, person: str) -> Rater:
+def _from_panel(run: RunningStudy, site: object, person: str) -> Rater:
     return Participant(run, person)
 
 
-def _by_link(run: Launched, link: str, person: str) -> Rater:
+def _by_link(run: RunningStudy, link: str, person: str) -> Rater:
     rater = Rater(local_url(run), person)
     rater.client = PageClient(
         local_url(run), parameters=parse_qsl(urlsplit(link).query), heartbeat_s=0.5, browser=browser_of(person)
@@ -79,7 +79,7 @@ def _by_link(run: Launched, link: str, person: str) -> Rater:
     return rater
 
 
-def _invited(run: Launched, site: object, person: str) -> Rater:
+def _invited(run: RunningStudy, site: object, person: str) -> Rater:
     invitation = InvitationStore(study_folder(run.data_dir, TASK)).invite_class(person, 1, 3600.0)
     token = link_signer(run.data_dir, TASK).signed(invitation.invitation_id)
     entry = InvitationDoor(run.data_dir, TASK).look({INVITATION: token}, None)
@@ -88,12 +88,12 @@ def _invited(run: Launched, site: object, person: str) -> Rater:
     return _by_link(run, f"http://x/?{query}", person)
 
 
-def _with_password(run: Launched, site: object, person: str) -> Rater:
+def _with_password(run: RunningStudy, site: object, person: str) -> Rater:
     passwords = {"ann": "opensesame", "bob": "swordfish", "eve": "friend"}
     return _by_link(run, f"http://x/?name={person}&password={passwords[person]}", person)
 
 
-def _turker(run: Launched, site: mturk.StandIn, person: str) -> Rater:
+def _turker(run: RunningStudy, site: mturk.StandIn, person: str) -> Rater:
     return Turker(run, site, f"A1{person.upper()}")
 
 
@@ -102,7 +102,7 @@ def _mturk(patch: pytest.MonkeyPatch, home: Path) -> AbstractContextManager[mtur
     return mturk_at_home(patch, home, sandbox=False)
 
 
-def _taker(run: Launched, site: prolific.StandIn, person: str) -> Rater:
+def _taker(run: RunningStudy, site: prolific.StandIn, person: str) -> Rater:
     return FromProlific(run, site, person)
 
 
@@ -197,7 +197,7 @@ def with_the_example(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.setattr(registry, "_registered", [*registry._registered])
     patch.setattr(plugins, "_begun", set(plugins._begun))
     plugins._installed.cache_clear()
-    caches = (registry._load, config_options._kinds, config_options.names_beside_blueprint)
+    caches = (registry._load, mephisto_settings)
     for cache in caches:
         cache.cache_clear()
     yield

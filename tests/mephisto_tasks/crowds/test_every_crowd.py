@@ -28,7 +28,7 @@ from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.link.arrivals import arrival_by
 from mephisto_tasks.crowds.link.crowd import LinkCrowd
 from mephisto_tasks.crowds.panels.panel import panel_names
-from mephisto_tasks.launch import helm
+from mephisto_tasks.launch import controller
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import ConfigError, compose_config
 from mephisto_tasks.launch.config_options import choices as choices_of
@@ -158,7 +158,7 @@ def test_a_quote_before_anything_is_offered(case: Case, crowd: Crowd, config: An
         raise InterruptedError
 
     try:
-        with launching.launched("pw_turn", config, data_dir, agree=stop):
+        with launching.run_launch("pw_turn", config, data_dir, agree=stop):
             pass
     except InterruptedError:
         assert hits_open(site) == 0
@@ -170,7 +170,7 @@ def test_a_quote_before_anything_is_offered(case: Case, crowd: Crowd, config: An
         assert ("real money" in quote.heading) == crowd.costs_money
         assert quote.money(quote.total) in dict(quote.table()).values()
     if crowd.costs_money:
-        with pytest.raises(CrowdError, match="nobody has agreed"), launching.launched("pw_turn", config, data_dir):
+        with pytest.raises(CrowdError, match="nobody has agreed"), launching.run_launch("pw_turn", config, data_dir):
             pass
         assert hits_open(site) == 0
 
@@ -183,7 +183,7 @@ def test_a_quote_for_more(crowd: Crowd, site: object) -> None:
 
 
 @asynccontextmanager
-async def _beside(launch: AbstractContextManager[launching.Launched]) -> AsyncIterator[launching.Launched]:
+async def _beside(launch: AbstractContextManager[launching.RunningStudy]) -> AsyncIterator[launching.RunningStudy]:
     """A launch from a coroutine: pages live on while it starts and ends."""
     run = await asyncio.to_thread(launch.__enter__)
     try:
@@ -196,11 +196,11 @@ async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monke
     """Opened, held, resumed, worked at, stopped: whoever comes from the crowd does a unit, and nothing stays open."""
     if case.come is None:
         pytest.skip("its raters come as those of another panel do")
-    monkeypatch.setattr(helm, "LOOK_S", 0.05)
+    monkeypatch.setattr(controller, "LOOK_S", 0.05)
     data_dir.mkdir()
     config = compose_config("pw_turn", "local", _settings(case, tmp_path, "mephisto.blueprint.dialogues_per_group=2"))
     has_places = registry.crowd_in(config).market.has_price
-    async with _beside(launching.launched("pw_turn", config, data_dir, agree=lambda quote: None)) as run:
+    async with _beside(launching.run_launch("pw_turn", config, data_dir, agree=lambda quote: None)) as run:
         await eventually(lambda: hits_open(site) == (2 if has_places else 0))
         give(data_dir, TASK, Pause())
         await eventually(lambda: run.study.paused and hits_open(site) == 0)
@@ -224,7 +224,7 @@ def test_what_cannot_be_taken_off_at_the_end(
     if not crowd.market.lists_units:
         return
     settings = _settings(case, tmp_path, "mephisto.blueprint.dialogues_per_group=2")
-    with launching.launched(
+    with launching.run_launch(
         "pw_turn", compose_config("pw_turn", "local", settings), data_dir, agree=lambda quote: None
     ):
         asyncio.run(eventually(lambda: hits_open(site) == 2))

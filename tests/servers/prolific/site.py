@@ -35,6 +35,7 @@ class ParticipantSite:
             web.post("/submissions/{submission}/return", self._return),
             web.post("/submissions/{submission}/code", self._code),
             web.get("/researcher", self._researcher),
+            web.get("/researcher/workspaces/studies/{study}", self._study_page),
             web.get("/researcher/preview/{study}", self._preview),
             web.post("/researcher/clock", self._clock),
         ]
@@ -144,6 +145,9 @@ class ParticipantSite:
                 for workspace in market.workspaces.values()
             ]
         return _page("researcher.html", "Workspaces", workspaces=workspaces, market=market)
+
+    async def _study_page(self, request: web.Request) -> web.Response:
+        raise web.HTTPSeeOther(f"/researcher#{request.match_info['study']}")
 
     async def _preview(self, request: web.Request) -> web.Response:
         study = self._market.studies.get(request.match_info["study"])

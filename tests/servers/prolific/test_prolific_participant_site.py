@@ -54,7 +54,7 @@ async def test_from_the_list_to_the_money(prolific: StandIn, person: aiohttp.Cli
     assert await look(person, "/submissions/complete?cc=C-DONE") == (place, (await look(person, place))[1])
     assert "AWAITING REVIEW" in (await look(person, "/studies"))[1]
     Api(prolific)("POST", f"submissions/{submission}/transition/", {"action": "APPROVE"})
-    _, money = await look(person, "/researcher")
+    _, money = await look(person, f"/researcher/workspaces/studies/{study}")
     assert "98.60 GBP" in money
     assert SOMEBODY in money
 

@@ -1,19 +1,29 @@
-"""Techniques as Mephisto's blueprints, made from their entries and registered under their names; and their studies."""
+"""What is registered with Mephisto: techniques as its blueprints, and the settings of its tasks, servers and crowds."""
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mephisto_tasks._util import compat
 
 compat.prepare()
 
-from mephisto.operations.registry import register_mephisto_abstraction
+from mephisto.data_model.task_run import TaskRunArgs
+from mephisto.operations.registry import (
+    get_architect_from_type,
+    get_crowd_provider_from_type,
+    get_valid_architect_types,
+    get_valid_provider_types,
+    register_mephisto_abstraction,
+)
 
 from mephisto_tasks.adapter.blueprint import StudyBlueprint
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import TaskConfig
+from mephisto_tasks.crowds.registry import register_providers
 from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.session.study import Study
 from parlai_humaneval.techniques.registry import Engine, technique
@@ -71,3 +81,19 @@ def build_study(
 
     assert isinstance(config, StaticConfig)
     return build_judging(config, task, data_dir, task_name, reward, currency)
+
+
+@cache
+def mephisto_settings() -> dict[str, list[str]]:
+    """Full name of each setting besides those of a technique → the servers or crowds that have it; empty: any launch."""
+    register_providers()
+    classes: list[tuple[str, str, Any]] = [
+        *(("architect", kind, get_architect_from_type(kind)) for kind in get_valid_architect_types()),
+        *(("provider", kind, get_crowd_provider_from_type(kind)) for kind in get_valid_provider_types()),
+    ]
+    having: dict[str, list[str]] = {f"mephisto.task.{entry.name}": [] for entry in dataclasses.fields(TaskRunArgs)}
+    having["mephisto.log_level"] = []
+    for section, kind, its_class in classes:
+        for entry in dataclasses.fields(its_class.ArgsClass):
+            having.setdefault(f"mephisto.{section}.{entry.name}", []).append(kind)
+    return having

@@ -14,11 +14,11 @@ from mephisto_tasks.cli.options import (
     LONGEST,
     READING,
     clear_errors,
+    confirm,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
-    confirm,
     waiting_for,
 )
 from parlai_humaneval._util.errors import Problem

@@ -168,7 +168,9 @@ def test_models_that_the_cluster_cannot_hold_together_are_told_at_once(cluster: 
     with pytest.raises(ZooError) as refused:
         load([on_ray(cluster, specs[0], cpus=3), on_ray(cluster, specs[1], cpus=2)])
     said = str(refused.value)
-    assert said.startswith("drawn cannot be loaded: the models of this launch have taken all that the Ray cluster has (")
+    assert said.startswith(
+        "drawn cannot be loaded: the models of this launch have taken all that the Ray cluster has ("
+    )
     assert "it asks for 2 CPU(s), 0 GPU(s), this launch holds tiny_a (3 CPU(s), 0 GPU(s))," in said
     assert "the cluster has 4 CPU(s), 0 GPU(s)" in said
     with pytest.raises(ZooError, match=r"no node of the Ray cluster has 1 CPU\(s\), 1 GPU\(s\)"):

@@ -126,6 +126,17 @@ def screen_out_of(study: OurStudy) -> tuple[int, int] | None:
     return None if paying is None else (int(paying["fixed_screen_out_reward"]), int(paying["slots"]))
 
 
+def with_slots(study: OurStudy, slots: int) -> list[dict[str, Any]]:
+    """The study's completion codes, with so many screen-out payments."""
+    return [
+        {
+            **code,
+            "actions": [{**action, "slots": slots} if "slots" in action else action for action in code["actions"]],
+        }
+        for code in study.body["completion_codes"]
+    ]
+
+
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether a study that was published can serve for what would be sent now: places can be added, and nothing changed."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections import defaultdict
 from urllib.parse import urljoin, urlsplit
 
 from mephisto_tasks.crowds.base import CrowdError
@@ -41,10 +43,12 @@ class Endings:
 
     def __init__(self, client: Prolific, store: ProlificStore, task_name: str) -> None:
         self._client, self._store, self._task_name = client, store, task_name
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        """By submission: a rater's thread and the one that asks again must not ask for different things."""
 
     def promise(self, session: str, study_id: str) -> None:
         """The work is done: it is completed in a while, should its rater just leave."""
-        self._store.end(session, study_id, COMPLETE, in_s=PROMISED_S)
+        self._store.end(session, study_id, COMPLETE, PROMISED_S)
 
     def end(self, session: str, study_id: str, kind: str) -> str:
         """End a submission now; the address to which its rater goes."""
@@ -53,7 +57,8 @@ class Endings:
             return app_address("studies")
         if kind == SCREENED_OUT and not self._pays_one_more(study):
             kind = TURNED_AWAY
-        done = self._complete(study, self._store.end(session, study_id, kind))
+        self._store.end(session, study_id, kind, AGAIN_S)
+        done = self._complete(study, session)
         code = code_of(study, BY_HAND)
         if done or kind != COMPLETE or code is None:
             return app_address("studies")
@@ -64,7 +69,7 @@ class Endings:
         for ending in self._store.due():
             study = self._study(ending.study_id)
             if study is not None:
-                self._complete(study, ending)
+                self._complete(study, ending.session)
 
     def _study(self, study_id: str) -> OurStudy | None:
         return next((one for one in self._store.studies(self._task_name) if one.study_id == study_id), None)
@@ -75,10 +80,13 @@ class Endings:
         used = self._store.endings("study_id = ? AND kind = ?", study.study_id, SCREENED_OUT)
         return pays is not None and len(used) < pays[1]
 
-    def _complete(self, study: OurStudy, ending: Ending) -> bool:
+    def _complete(self, study: OurStudy, session: str) -> bool:
         """Whether Prolific has it as ended."""
-        if ending.done is not None:
-            return True
+        with self._asking[session]:
+            (ending,) = self._store.endings("session = ?", session)
+            return ending.done is not None or self._ask(study, ending)
+
+    def _ask(self, study: OurStudy, ending: Ending) -> bool:
         path, code = f"submissions/{ending.session}/", code_of(study, ending.kind)
         try:
             body = {"action": "COMPLETE", "completion_code": code}
@@ -99,8 +107,7 @@ class Endings:
         except ProlificError as error:
             return self._later(ending, error)
         if status in _OPEN and ending.kind == SCREENED_OUT:  # it pays none: they are asked to return, and owed a bonus
-            turned = self._store.change_kind(ending, TURNED_AWAY)
-            return self._complete(study, turned)
+            return self._ask(study, self._store.change_kind(ending, TURNED_AWAY))
         return self._note(ending, status) if status not in _OPEN else self._later(ending, refused)
 
     def _note(self, ending: Ending, status: str) -> bool:

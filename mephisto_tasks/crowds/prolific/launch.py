@@ -336,6 +336,7 @@ class ProlificLaunch(LinkLaunch):
             self._visits,
             self._endings,
             self._lists,
+            most_inside=self._most_inside,
             most_open=self._most_open,
             was_paused=self._was_paused,
         )

@@ -25,7 +25,7 @@ from mephisto_tasks.crowds.base import CrowdError, LaunchControl
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.drafts import screen_out_of
+from mephisto_tasks.crowds.prolific.drafts import screen_out_of, with_slots
 from mephisto_tasks.crowds.prolific.endings import Endings
 from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
 from mephisto_tasks.crowds.prolific.groups import Lists
@@ -43,6 +43,9 @@ SURE_AFTER = 2
 """Readings in a row that must say that a submission is over, before its unit is somebody else's."""
 AT_WORK = (statuses.RESERVED, statuses.ACTIVE)
 GONE = (statuses.RETURNED, statuses.TIMED_OUT)
+DONE_WITH = ("complete", "timed_out", "moved")
+"""Visits whose place on Prolific needs no unit any more. That of who was turned away counts until Prolific knows it: after
+a screen-out it is free there, and otherwise it stays taken."""
 PAUSED_THERE = "The study was paused on Prolific itself, and is left so: start it again there, or launch again"
 
 
@@ -90,6 +93,7 @@ class StudyFollower:
         visits: who came.
         endings: how submissions end.
         lists: who is kept out; None: nobody is.
+        most_inside: people at once.
         most_open: places that nobody has taken, at most; 0: any number.
         was_paused: a launch of ours has paused it, so that this one may go on.
     """
@@ -103,11 +107,13 @@ class StudyFollower:
         endings: Endings,
         lists: Lists | None,
         *,
+        most_inside: int,
         most_open: int = 0,
         was_paused: bool = False,
     ) -> None:
         self._client, self._study, self._control, self._visits = client, study, control, visits
         self._endings, self._lists, self._most_open, self._paused_by_us = endings, lists, most_open, was_paused
+        self._most_inside = self._let_in = most_inside
         self._stopped, self._nudged = threading.Event(), threading.Event()
         self._counts: Mapping[str, Any] = {}
         self._listed_at = float("-inf")
@@ -209,7 +215,7 @@ class StudyFollower:
         coming = {
             session
             for session, status in self._statuses.items()
-            if status in AT_WORK and (session not in visits or visits[session].status == "here")
+            if status in AT_WORK and (session not in visits or visits[session].status not in DONE_WITH)
         } - held
         free = sum(unit.db_status == AssignmentState.LAUNCHED for unit in list(launcher.units))
         wanted = min(self._control.remaining - len(held), free) - len(coming)
@@ -218,7 +224,7 @@ class StudyFollower:
     # -- what Prolific shows ---------------------------------------------------------------------
 
     def _fit(self, now: Places) -> None:
-        study_id, lacking = self._study.study_id, now.taken + now.wanted - now.total
+        lacking = now.taken + now.wanted - now.total
         match now.status:
             case statuses.UNPUBLISHED:
                 if now.wanted:
@@ -232,9 +238,33 @@ class StudyFollower:
             case statuses.ACTIVE | statuses.PAUSED | statuses.AWAITING_REVIEW | statuses.COMPLETED if now.wanted:
                 if lacking > 0:
                     self._open(now.taken + now.wanted)
+                self._bound(now, lacking)
                 if now.status == statuses.PAUSED:
-                    transition(self._client, study_id, "START", (statuses.ACTIVE, statuses.AWAITING_REVIEW))
-                    self._paused_by_us = self._said_paused = False
+                    self._start()
+
+    def _bound(self, now: Places, lacking: int) -> None:
+        """Let no more people in than could begin, where more places are free: places cannot be taken back."""
+        inside = sum(status in AT_WORK for status in self._statuses.values())
+        most = self._most_inside if lacking >= 0 else min(self._most_inside, inside + now.wanted)
+        if most != self._let_in:
+            with asking("change how many people may be inside at once"):
+                limits = {"max_submissions_per_participant": 1, "max_concurrent_submissions": most}
+                self._client.patch(f"studies/{self._study.study_id}/", {"submissions_config": limits})
+            self._let_in = most
+
+    def _start(self) -> None:
+        reached = (statuses.ACTIVE, statuses.AWAITING_REVIEW)
+        try:
+            transition(self._client, self._study.study_id, "START", reached)
+        except ProlificError:
+            pays = screen_out_of(self._study)
+            if pays is None or not self._screen_outs_used_up:
+                raise
+            # Prolific wants another slot before it goes on. Nobody is paid by it: we count those that were agreed to.
+            codes = with_slots(self._study, pays[1] + 1)
+            self._client.patch(f"studies/{self._study.study_id}/", {"completion_codes": codes})
+            transition(self._client, self._study.study_id, "START", reached)
+        self._paused_by_us = self._said_paused = False
 
     def _publish(self, places: int) -> None:
         self._open(places)
@@ -250,9 +280,13 @@ class StudyFollower:
 
     def _may_start(self) -> bool:
         """Whether a pause was ours, or is that of the last screen-out payment; a person's is theirs to end."""
+        return self._paused_by_us or self._screen_outs_used_up
+
+    @property
+    def _screen_outs_used_up(self) -> bool:
         pays = screen_out_of(self._study)
         used = sum(status == statuses.SCREENED_OUT for status in self._statuses.values())
-        return self._paused_by_us or (pays is not None and used >= pays[1])
+        return pays is not None and used >= pays[1]
 
     def close(self) -> str:
         """The launch ends: nobody new comes in, and those inside may finish. Its state. Raises CrowdError."""

@@ -106,13 +106,13 @@ class ProlificStore:
 
     # -- endings --------------------------------------------------------------------------------
 
-    def end(self, session: str, study_id: str, kind: str, *, in_s: float = 0.0) -> Ending:
-        """Note how a submission is to end, ``in_s`` seconds from now; the first word for it holds."""
-        values = (session, study_id, kind, time.time() + in_s)
-        self._write("INSERT OR IGNORE INTO endings VALUES (?, ?, ?, ?, 0, '', NULL)", values)
-        if in_s == 0.0:
-            self._write("UPDATE endings SET due = ? WHERE session = ? AND done IS NULL", (time.time(), session))
-        return self.endings("session = ?", session)[0]
+    def end(self, session: str, study_id: str, kind: str, in_s: float) -> None:
+        """Note how a submission is to end, in so many seconds at the latest; the first word for it holds."""
+        due = time.time() + in_s
+        self._write(
+            "INSERT INTO endings VALUES (?, ?, ?, ?, 0, '', NULL) ON CONFLICT DO UPDATE SET due = MIN(due, excluded.due)",
+            (session, study_id, kind, due),
+        )
 
     def tried(self, ending: Ending, said: str, *, done: bool, again_s: float = 0.0) -> None:
         """Prolific was asked to end it."""

@@ -189,7 +189,7 @@ async def test_what_a_workspace_lacks_is_told_and_remembered(site: StandIn, data
 
 
 async def test_nothing_is_published_that_nobody_would_see(site: StandIn, data_dir: Path) -> None:
-    with pytest.raises(CrowdError, match=r"nobody would see the page at http://127\.0\.0\.1:9"):
+    with pytest.raises(CrowdError, match="nobody would see the page"):
         async with on_prolific(data_dir, "mephisto.architect.public_url=http://127.0.0.1:9"):
             pass
     assert only_study(site).status == "UNPUBLISHED"

@@ -93,7 +93,9 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
         """Each technique gets the engine's arguments under its own type."""
         super().__init_subclass__(**kwargs)
         if "BLUEPRINT_TYPE" in vars(cls):
-            cls.ArgsClass = hydra_arguments(cls.CONFIG, f"{cls.__name__}Args", cls.BLUEPRINT_TYPE, (BlueprintArgs,))
+            cls.ArgsClass = hydra_arguments(
+                cls.CONFIG, f"{cls.__name__}Args", (BlueprintArgs,), _blueprint_type=cls.BLUEPRINT_TYPE
+            )
 
     def __init__(self, task_run: Any, args: Any, shared_state: Any) -> None:
         super().__init__(task_run, args, shared_state)

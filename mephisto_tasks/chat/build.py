@@ -259,6 +259,7 @@ def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[
         "human_partner": person,
         "first_message": begun or bool(config.first_message),
         "rater_ends": config.rater_ends,
+        "one_turn": all(variant.turns == 1 for variant in configs),
         "several_conversations": config.conversations_per_unit > 1,
         "opinion": config.ask_opinion,
         "topic_free": config.topic == "free",

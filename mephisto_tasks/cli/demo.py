@@ -18,13 +18,13 @@ from mephisto_tasks.cli.options import (
     LOADING,
     READING,
     TechniqueCommand,
+    as_typed_here,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
     not_twice,
-    report_and_export,
     waiting_for,
 )
 from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
@@ -263,6 +263,5 @@ def _print_report(run: RunningStudy, as_json: bool) -> None:
     Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
     if as_json:
         return
-    report, export = report_and_export(run.task_name, run.data_dir)
-    click.echo(f"\nThe whole report:       {report} --full")
-    click.echo(f"The answers as tables:  {export}")
+    click.echo(f"\nThe whole report:       {as_typed_here('report', run.task_name, run.data_dir)} --full")
+    click.echo(f"The answers as tables:  {as_typed_here('export', run.task_name, run.data_dir)} --out tables")

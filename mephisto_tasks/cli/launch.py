@@ -22,6 +22,7 @@ from mephisto_tasks.cli.options import (
     LOADING,
     PROGRAM,
     TechniqueCommand,
+    as_typed_here,
     as_written,
     clear_errors,
     confirm,
@@ -29,7 +30,6 @@ from mephisto_tasks.cli.options import (
     data_dir_of,
     data_dir_option,
     json_option,
-    report_and_export,
     task_options,
     waiting_for,
 )
@@ -212,9 +212,10 @@ def launch(
             config = settings.compose_config(task, conf, overrides)
         crowd = crowd_in(config)
         if only_total and not crowd.market.has_price:
-            paid = [f"place={each.place}" for each in crowds() if each.market.has_price]
+            paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
             raise WrongUsage(
-                "--total tells what a launch costs where a crowd's site is paid", try_=f"add {' or '.join(paid)}"
+                "--total tells what a launch costs where a crowd's site is paid",
+                try_=f"add {' or '.join(paid)}" if paid else "leave it out: nothing is paid at a site here",
             )
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
         if directory.is_dir() and is_alive(directory, task_name) and not only_total:
@@ -236,10 +237,9 @@ def launch(
                 task = task_options(task_name, directory)
                 click.echo(CUT_SHORT.format(task=task, where=where, units=unit), err=True)
             raise
-    see, _ = report_and_export(run.task_name, run.data_dir)
-    click.echo(f"See the results:  {see}")
+    click.echo(f"See the results:  {as_typed_here('report', run.task_name, run.data_dir)}")
     if run.study.is_paid and not crowd.is_practice:
-        click.echo(f"Pay the raters:   {PROGRAM} pay {task_options(run.task_name, run.data_dir)}")
+        click.echo(f"Pay the raters:   {as_typed_here('pay', run.task_name, run.data_dir)}")
     if run.left_on_site or why is not None:
         raise click.exceptions.Exit(1)
 
@@ -341,7 +341,7 @@ def announce(
         out.print(as_written(remark, "yellow"))
     if run.only_invited:
         out.print("Raters come by links that you give them:")
-        invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
+        invite = f"{as_typed_here('invite', run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
         _print_promise(run, out)
     elif run.panel_link is None:
@@ -349,7 +349,7 @@ def announce(
         if paid_by_hand:
             _print_promise(run, out)
     else:
-        out.print("Link to enter at the panel, which fills in who comes:")
+        out.print(run.link_words)
         out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)

@@ -225,16 +225,15 @@ def task_options(task_name: str, data_dir: Path) -> str:
     return shlex.join(["--task-name", task_name, *where])
 
 
-def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
-    """The commands that print the report of a task, and that write its tables, as they can be typed here.
+def as_typed_here(command: str, task_name: str, data_dir: Path) -> str:
+    """A command about a task as it can be typed here.
 
     The program is named as it was started, for it may not be on PATH; the default directory need not be named.
     """
     started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
     by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
     program = shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
-    task = task_options(task_name, data_dir)
-    return f"{program} report {task}", f"{program} export {task} --out tables"
+    return f"{program} {command} {task_options(task_name, data_dir)}"
 
 
 clear_errors = partial(cli_errors, *FOREIGN)

@@ -16,12 +16,12 @@ from mephisto_tasks.cli.launch import follow, split_settings
 from mephisto_tasks.cli.options import (
     LOADING,
     READING,
+    as_typed_here,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
     not_twice,
-    report_and_export,
     waiting_for,
 )
 from mephisto_tasks.config.names import name_of, short_name
@@ -226,7 +226,6 @@ def tell_who_won(run: RunningStudy) -> None:
         tables, known = answers_of(run.data_dir, run.task_name)
         headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
     console().print(headline, style="bold", markup=False)
-    report, export = report_and_export(run.task_name, run.data_dir)
-    click.echo(f"The whole report:       {report} --full")
-    click.echo(f"The answers as tables:  {export}")
+    click.echo(f"The whole report:       {as_typed_here('report', run.task_name, run.data_dir)} --full")
+    click.echo(f"The answers as tables:  {as_typed_here('export', run.task_name, run.data_dir)} --out tables")
     click.echo(f"They are kept in        {run.data_dir}")

@@ -49,6 +49,7 @@ from mephisto_tasks.launch.config_options import (
 )
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
+from parlai_humaneval._util.data_files import not_yaml
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -109,7 +110,12 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         for part in (overrides, beneath)
     )
     for override in (*given, *typed):
-        _check_name(override, known, task)
+        try:
+            _check_name(override, known, task)
+        except ConfigError as error:
+            if of_file is None or override not in of_file.overrides:
+                raise
+            raise ConfigError(error, where=of_file.where(name_of(override))) from error
     overrides = [*given, *typed]
     composed = _composed(task, conf, overrides, known)
     missing = [section for section in SECTIONS if OmegaConf.select(composed, f"mephisto.{section}") is None]
@@ -135,7 +141,13 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
             origin(site)
     except ValueError as error:
         raise ConfigError(error) from error
-    crowd_in(composed).check(dict(composed.mephisto.provider))
+    try:
+        crowd_in(composed).check(dict(composed.mephisto.provider))
+    except ConfigError as error:
+        if error.try_:
+            raise
+        setting = f" {error.where}" if error.where else ""
+        raise ConfigError(error, try_=f"see `parlai-humaneval launch {task} --list-settings{setting}`") from error
     return composed
 
 
@@ -155,7 +167,12 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
             composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
         _on_this_machine(composed)
         OmegaConf.missing_keys(composed)
-    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:  # of a file beside the conf: the conf itself was read before
+        mark = getattr(error, "problem_mark", None)
+        raise not_yaml(error, config_dir if mark is None else Path(mark.name), error=ConfigError) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"conf {conf!r} names a file that is not text in UTF-8", try_="save it as UTF-8") from error
+    except (HydraException, OmegaConfBaseException) as error:
         raise _in_our_words(error, conf, overrides, known) from error
     return composed
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
+from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, ArchitectSettings
 from mephisto_tasks.adapter.registry import mephisto_settings
 from mephisto_tasks.crowds.registry import conf_folders, crowds
 
@@ -52,32 +52,6 @@ class Task(BaseModel):
     """Units open at once, at most; 0: all. Fewer keep models quick, and let you stop sooner."""
 
 
-class Architect(BaseModel):
-    """Those below ``mephisto.architect``."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
-    """Address to listen on; 0.0.0.0 lets other machines in. Use it to have people in the same room or network rate."""
-    port: int = Field(default=3000, ge=0, le=65535)
-    """Port to listen on; 0 takes any free one. Change it where another program has it, or where two studies run side by
-    side."""
-    public_url: str = Field(default="", examples=["https://study.example.org"])
-    """The https address that crowd workers use. Browsers and sites refuse pages that are not encrypted."""
-    trusted_proxies: list[str] = Field(default_factory=list, examples=["[127.0.0.1]"])
-    """Addresses of the reverse proxies before this machine: what they say of a rater's address is believed. Otherwise
-    all raters seem to come from one address."""
-    public_names: list[str] = Field(default_factory=list, examples=["[study.example.org]"])
-    """Names under which raters may ask for the pages, besides this machine's own and that of public_url. Pages that are
-    asked for by other names are refused: they may be part of an attack."""
-    disconnect_after_s: float = Field(default=300, gt=0)
-    """Seconds without a sign of life after which a rater has left. Long enough for a weak connection to come back,
-    short enough for the place not to be lost."""
-    frame_sites: list[str] = Field(default_factory=list, examples=["[https://example.org]"])
-    """Sites besides the crowd's that may show the page in a frame: [https://…]. Any other could lay its own buttons over
-    the page."""
-
-
 Section = Literal["task", "architect", "provider"]
 WORDS = tuple(Words.model_fields)
 _CHOSEN_BY = {"architect": "server", "provider": "place"}
@@ -86,7 +60,7 @@ _CHOSEN_BY = {"architect": "server", "provider": "place"}
 def documented() -> list[tuple[Section, type[BaseModel]]]:
     """Section → the settings that are documented there; those below ``mephisto.provider`` are of each crowd."""
     of_crowds = dict.fromkeys(crowd.Settings for crowd in crowds())
-    return [("task", Task), ("architect", Architect), *(("provider", settings) for settings in of_crowds)]
+    return [("task", Task), ("architect", ArchitectSettings), *(("provider", settings) for settings in of_crowds)]
 
 
 def choices(word: str) -> list[str]:

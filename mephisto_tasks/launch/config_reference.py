@@ -245,15 +245,11 @@ def _other_than(info: FieldInfo, default: str) -> str:
     if first is bool:
         return "false" if default == "true" else "true"
     if first in (int, float):
-        return _other_number(info, default)
+        most = next((_bound(rule) for rule in info.metadata if isinstance(rule, Le)), None)
+        try:
+            number = float(default)
+        except ValueError:
+            return "3"
+        other = number + 1 if most is None or number + 1 <= most else number / 2
+        return str(int(other)) if other == int(other) else str(other)
     return "TEXT"
-
-
-def _other_number(info: FieldInfo, default: str) -> str:
-    most = next((_bound(rule) for rule in info.metadata if isinstance(rule, Le)), None)
-    try:
-        number = float(default)
-    except ValueError:
-        return "3"
-    other = number + 1 if most is None or number + 1 <= most else number / 2
-    return str(int(other)) if other == int(other) else str(other)

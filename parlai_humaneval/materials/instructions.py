@@ -23,6 +23,7 @@ FLAGS: Mapping[str, str] = {
     "persona": "raters play a character",
     "first_message": "the first message is said for them",
     "rater_ends": "the rater ends the chat, from some turn on",
+    "one_turn": "a chat has one turn, or one at least",
     "practice": "there is a practice before the first chat",
     "told_at_once": "after each answer of the practice one is told whether it was right",
     "reasons": "raters say why they chose",

@@ -128,7 +128,7 @@ def _criterion(place: Place, entry: str | Mapping[str, Any]) -> Criterion:
     if entry not in known:
         raise InvalidValue(
             f"unknown criterion {entry!r}",
-            try_=f"known here: {', '.join(known)}. One of your own is written out: {{name: …, text: …}}",
+            try_=f"choose one of: {', '.join(known)}; or write your own: {{name: …, text: …}}",
         )
     return known[entry]
 
@@ -250,7 +250,7 @@ def _dimension(entry: str | Mapping[str, Any]) -> Dimension:
     if entry not in DIMENSIONS:
         raise InvalidValue(
             f"unknown scale {entry!r}",
-            try_=f"known: {', '.join(DIMENSIONS)}. One of your own is written out: {{name: …, text: …, hints: […, …]}}",
+            try_=f"choose one of: {', '.join(DIMENSIONS)}; or write your own: {{name: …, text: …, hints: […, …]}}",
         )
     return DIMENSIONS[entry]
 

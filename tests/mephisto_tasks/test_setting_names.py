@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -123,9 +124,29 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
     assert (found.blueprint.replies.appearance, found.blueprint.replies.max_chars) == ("plain", None)
     assert (found.blueprint.first_message, found.task.task_reward) == ("Hi, it's me: “you”?", 1)
     assert found.provider._provider_type == "link"
-    path.write_text("trns: 4\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"no setting 'trns'\. Did you mean turns"):
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "said"),
+    [
+        (b"place: local\ntrns: 4\n", ", line 2: ", "there is no setting 'trns'. Did you mean turns=…?"),
+        (b"place: mars\n", ", line 1: ", "there is no place 'mars'"),
+        (b"task_title: caf\xe9\n", ": ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
+        (b"models: [eliza\nturns: 4\n", ", line 2: ", "not YAML; indent with spaces"),
+    ],
+)
+def test_a_fault_in_a_file_is_said_with_its_place(tmp_path: Path, content: bytes, where: str, said: str) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=re.escape(f"{path}{where}{said}")):
         compose_config("pw_turn", str(path))
+
+
+def test_a_fault_in_a_file_beside_a_conf_names_that_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("#@package _global_\ndefaults: [local, more, _self_]\n", encoding="utf-8")
+    (tmp_path / "more.yaml").write_text("#@package _global_\nmephisto: {task: {task_title: [}}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(f"{tmp_path / 'more.yaml'}, line 2: not YAML")):
+        compose_config("pw_turn", str(tmp_path / "mine.yaml"))
 
 
 @pytest.mark.parametrize("task", ["pw_turn", "third_party"])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
 from mephisto_tasks.crowds.base import AccountCheck, Health
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
 from mephisto_tasks.crowds.prolific.errors import NEW_TOKEN, ProlificError, asking
+from mephisto_tasks.crowds.prolific.handed_in import major
 from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
 from mephisto_tasks.crowds.prolific.tokens import TOKEN_ENV, forget_token, has_token, read_token, write_token
 from parlai_humaneval._util.files import make_private_folder
@@ -125,7 +125,7 @@ def _checked(client: Prolific, name: str, workspace: dict[str, object]) -> Accou
         name,
         PROVIDER,
         endpoint=client.base,
-        balance=Decimal(int(balance["available_balance"])) / 100,
+        balance=major(balance["available_balance"]),
         currency=str(balance["currency_code"]).upper(),
         workspace=f"{workspace.get('title') or 'without a title'} ({workspace['id']})",
     )

@@ -15,7 +15,7 @@ import httpx
 
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import Agree, CrowdError, LaunchControl
+from mephisto_tasks.crowds.base import Agree, CrowdError, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
 from mephisto_tasks.crowds.prolific import statuses
@@ -34,6 +34,7 @@ from mephisto_tasks.crowds.prolific.drafts import (
 from mephisto_tasks.crowds.prolific.endings import Endings, app_address
 from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
 from mephisto_tasks.crowds.prolific.groups import Lists
+from mephisto_tasks.crowds.prolific.hooks import Hooks
 from mephisto_tasks.crowds.prolific.market import StudyFollower, pause_left_over, study_places, transition
 from mephisto_tasks.crowds.prolific.quote import Asked, Workspace, find_workspace, quote_of
 from mephisto_tasks.crowds.prolific.requirements import ALLOWED, BLOCKED, EARLIER, Filter, filters
@@ -306,6 +307,16 @@ class ProlificLaunch(LinkLaunch):
         self._visits = visits
         return self._reception
 
+    @cached_property
+    def _hooks(self) -> Hooks | None:
+        assert self._workspace is not None
+        return Hooks(self._client, self._workspace.id) if self.provider.webhooks else None
+
+    def setup(self, db: Any) -> CrowdSetup:
+        setup = super().setup(db)
+        setup.site_calls = {} if self._hooks is None else {self._hooks.path: self._hooks.handle}
+        return setup
+
     def page_words(self) -> dict[str, Any]:
         return {"panel": {"title": read_panel(PROVIDER).title, "may_decline": True}}
 
@@ -343,9 +354,14 @@ class ProlificLaunch(LinkLaunch):
         self._arrivals.has_room = follower.has_room
         try:
             follower.start()
+            if self._hooks is not None:
+                self._hooks.nudge = follower.nudge
+                self._hooks.subscribe(control.url)
             yield
         finally:
             follower.stop()
+            if self._hooks is not None:
+                self._hooks.unsubscribe()
             try:
                 follower.close()
             except CrowdError as error:

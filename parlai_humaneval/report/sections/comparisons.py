@@ -262,7 +262,13 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
         section.reuse += _reuse(of_group, group)
         result = first_shown(of_group, level=options.level)
         section.first_shown += [FirstShown(**group, result=result)] if result.n else []
-    section.headline = _headline(section)
+    told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
+    titles = dict.fromkeys(
+        "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
+    )
+    section.headline = " ".join(
+        [_answer(section.pairs, section.models), *(once_more(title, ONLY_DECIDED) for title in titles)]
+    )
     groups = [remark for pairs in grouped(section.pairs) for remark in section._remarks_of(pairs)]
     section.remarks = [*dict.fromkeys(groups), *_left_out(len(tables.comparisons) - len(rows))]
     return section
@@ -378,21 +384,9 @@ def group_words(row: ComparedRow) -> str:
     return f"{group.metric} ({', '.join(filter(None, (group.technique, group.setting, group.question)))})"
 
 
-def _headline(section: Comparisons) -> str:
-    told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
-    titles = dict.fromkeys(
-        "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
-    )
-    return " ".join([_answer(section.pairs, section.models), *(once_more(title, ONLY_DECIDED) for title in titles)])
-
-
-def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:
-    decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
-    return min(decided, key=lambda pair: clearness(pair.line()), default=None)
-
-
 def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> str:
-    clearest = _clearest(pairs)
+    decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
+    clearest = min(decided, key=lambda pair: clearness(pair.line()), default=None)
     if clearest is None:
         return f"All {counted(sum(pair.n for pair in pairs), 'comparison')} are ties: nothing tells the models apart."
     sentence = clearest.sentence(group_words(clearest))

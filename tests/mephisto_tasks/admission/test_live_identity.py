@@ -19,9 +19,9 @@ from mephisto_tasks.admission import capacity as waiting_room
 from mephisto_tasks.admission.browsers import FILE
 from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER
 from mephisto_tasks.admission.visits import GO_ON_THERE
-from mephisto_tasks.crowds.link.crowd import GO_ON_THERE_BY_LINK
 from mephisto_tasks.crowds.link.reception import GIVEN_BACK, RETURNED_NOW
 from mephisto_tasks.crowds.mturk.crowd import GO_ON_THERE_ON_MTURK
+from mephisto_tasks.crowds.panels.crowd import GO_ON_THERE_BY_PANEL
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.security import COOKIE, Browser
 from mephisto_tasks.simulation.page_client import PageClient
@@ -237,7 +237,7 @@ async def test_a_participant_of_a_panel_is_one_browser_whoever_knows_their_ids(s
                 async with _page(run, "ann", session, stranger) as other:
                     for purpose in ("look", "begin", "decline", "give_back"):
                         told = await other.register(purpose)
-                        assert (told["title"], told["failure_reason"]) == (OTHER_BROWSER, GO_ON_THERE_BY_LINK)
+                        assert (told["title"], told["failure_reason"]) == (OTHER_BROWSER, GO_ON_THERE_BY_PANEL)
                         assert (told["agent_id"], told.get("redirect")) == (None, None)
             async with _page(run, "ann", "s1", ann) as again:
                 assert (await again.register("look"))["agent_id"] == page.agent_id

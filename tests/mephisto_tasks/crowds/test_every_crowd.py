@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from click.testing import CliRunner
@@ -129,6 +130,10 @@ def test_identity(case: Case, crowd: Crowd, config: Any, tmp_path: Path) -> None
         doors = crowd.doors(dict(config.mephisto.provider), tmp_path, TASK)
         arrival = arrival_by(doors, case.parameters)
         assert arrival == case.arrival == arrival_by(doors, {**case.parameters, "utm_source": "a mail"})
+        launch = crowd.launch(config, tmp_path, TASK, lambda _: nullcontext())
+        link = urlsplit(launch.raters_link("http://here", None))
+        given = launch.only_invited or launch.panel_link("http://here") is not None
+        assert given or case.parameters.keys() == dict(parse_qsl(link.query)).keys(), "a link that lets nobody in"
 
 
 def test_exit(case: Case, crowd: Crowd, config: Any, tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ KEPT: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("question", KEPT, ids=lambda question: " ".join(map(str, question.values())))
 def test_the_promise_is_kept_in_simulation(question: dict[str, Any]) -> None:
-    """Guards what a plan promises, by the report's verdicts on tables of studies of its size: within two and a half standard
-    errors of so many studies, neither fewer nor more than promised. Of a promise of 80 % direct assessments of two models had
-    47 %, of five 67 %; four models of PW-Turn, told apart by one ranking, had nearly all. Other techniques are in
-    ``python -m benchmarks plans``."""
+    """Guards what a plan promises, by the report's verdicts on tables of studies of its size: within two and a half
+    standard errors of so many studies, neither fewer nor more than promised. Of a promise of 80 % direct assessments of
+    two models had 47 %, of five 67 %; four models of PW-Turn, told apart by one ranking, had nearly all. Other techniques
+    are in ``python -m benchmarks plans``."""
     asked = ask(**{"gap": 0.2, "seed": 2, **question})
     found, promised = simulated_power(asked, replicates=STUDIES), plan_study(asked)
     assert found.estimate == pytest.approx(promised.power, abs=2.5 * math.sqrt(0.16 / STUDIES))

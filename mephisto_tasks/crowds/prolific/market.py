@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 POLL_S = 10.0
 NOTICED_S = 0.5
 """How soon a pause or its end is noticed; the site is asked at once then."""
+LINK_AGAIN_S = 60.0
+"""How often our own link is asked whether it answers."""
 ALL_S = 120.0
 """How often submissions are listed though their counts stay the same."""
 SURE_AFTER = 2
@@ -53,13 +55,14 @@ PAUSED_THERE = "The study was paused on Prolific itself, and is left so: start i
 class Places:
     """How many places a study has, how many of them are taken, and how many people could begin now (``wanted``).
 
-    ``let_in``: people at once; None: Prolific does not say.
+    ``let_in``: people at once; None: Prolific does not say. ``reward``: in cents.
     """
 
     status: str
     total: int
     taken: int
     let_in: int | None
+    reward: int
     wanted: int = 0
 
 
@@ -69,7 +72,7 @@ def study_places(client: Prolific, study_id: str) -> Places:
         said = client.get(f"studies/{study_id}/")
     total, taken = int(said["total_available_places"]), int(said.get("places_taken") or 0)
     let_in = (said.get("submissions_config") or {}).get("max_concurrent_submissions")
-    return Places(statuses.plain(said["status"]), total, taken, let_in)
+    return Places(statuses.plain(said["status"]), total, taken, let_in, int(said["reward"]))
 
 
 def transition(client: Prolific, study_id: str, action: str, reached: Collection[str]) -> str:
@@ -98,6 +101,7 @@ class StudyFollower:
         visits: who came.
         endings: how submissions end.
         lists: who is kept out; None: nobody is.
+        no_answer: why our own link does not answer; empty: it does.
         most_inside: people at once.
         most_open: places that nobody has taken, at most; 0: any number.
         was_paused: a launch of ours has paused it, so that this one may go on.
@@ -112,6 +116,7 @@ class StudyFollower:
         endings: Endings,
         lists: Lists | None,
         *,
+        no_answer: Callable[[], str] = str,
         most_inside: int,
         most_open: int = 0,
         was_paused: bool = False,
@@ -122,6 +127,9 @@ class StudyFollower:
         self._stopped, self._nudged = threading.Event(), threading.Event()
         self._counts: Mapping[str, Any] = {}
         self._listed_at = float("-inf")
+        self._no_answer, self._link_asked_at = no_answer, time.monotonic()
+        self._unanswered = 0
+        """How many times in a row our own link has not answered."""
         self._statuses: dict[str, str] = {}
         self._over: Counter[str] = Counter()
         """How many readings in a row have said that a submission is over."""
@@ -162,6 +170,7 @@ class StudyFollower:
     def look(self) -> None:
         """One round. Raises CrowdError."""
         self._endings.flush()
+        self._ask_our_link()
         before = study_places(self._client, self._study.study_id)
         self._read_submissions()
         visits = {visit.session: visit for visit in self._visits.of_task(self._study.task_name) if visit.session}
@@ -188,6 +197,18 @@ class StudyFollower:
             return True
         self.nudge()
         return False
+
+    def _ask_our_link(self) -> None:
+        """Whoever comes while it does not answer comes in vain: then the study is paused."""
+        if time.monotonic() - self._link_asked_at < LINK_AGAIN_S:
+            return
+        self._link_asked_at = time.monotonic()
+        why = self._no_answer()
+        self._unanswered = self._unanswered + 1 if why else 0
+        if self._unanswered == SURE_AFTER:
+            logger.warning(
+                "the page does not answer at %s (%s): the study is paused until it does", self._control.url, why
+            )
 
     # -- who is there ----------------------------------------------------------------------------
 
@@ -228,7 +249,7 @@ class StudyFollower:
 
     def _wanted(self, visits: Mapping[str, Visit]) -> int:
         """How many people more could begin a unit now, besides those who are on their way."""
-        if self._control.paused:
+        if self._control.paused or self._unanswered >= SURE_AFTER:
             return 0
         launcher, runner = self._control.live_run.task_launcher, self._control.live_run.task_runner
         working = {str(running.agent.db_id) for running in list(runner.running_units.values())}

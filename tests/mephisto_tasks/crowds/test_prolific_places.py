@@ -20,7 +20,7 @@ from mephisto_tasks.admission.visits import Arrival, Visit
 from mephisto_tasks.control.orders import Pause, Resume, give
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.panels.panel import read_panel
-from mephisto_tasks.crowds.prolific import endings, market
+from mephisto_tasks.crowds.prolific import endings, launch, market
 from mephisto_tasks.crowds.prolific.client import Patience, Prolific
 from mephisto_tasks.crowds.prolific.drafts import make_draft, new_mark, study_body
 from mephisto_tasks.crowds.prolific.endings import Endings
@@ -84,6 +84,19 @@ async def test_a_pause_there_is_left_to_whoever_made_it(
         site.market.set_status(only_study(site), "ACTIVE")
         await eventually(lambda: only_study(site).status == "PAUSED")
         give(data_dir, run.task_name, Resume())
+        await eventually(lambda: open_places(site) == 2)
+
+
+async def test_the_study_is_paused_while_our_link_does_not_answer(
+    site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(market, "LINK_AGAIN_S", 0.1)
+    async with on_prolific(data_dir):
+        await eventually(lambda: open_places(site) == 2)
+        with monkeypatch.context() as gone:
+            gone.setattr(launch, "_no_answer", lambda url: "the tunnel is closed")
+            await eventually(lambda: only_study(site).status == "PAUSED")
+            assert "(the tunnel is closed): the study is paused until it does" in caplog.text
         await eventually(lambda: open_places(site) == 2)
 
 

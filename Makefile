@@ -12,6 +12,10 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help demo test storm test-storm test-oldest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
 
+# The hundred processes that tests start share what one of them compiled, whatever the image of a machine has set: PyTorch,
+# pandas and transformers from their sources are 16 seconds of processor time for each.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 # Stamps stand inside of what they vouch for: whoever deletes a folder deletes its stamp.

@@ -17,6 +17,7 @@ from functools import partialmethod
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when PyTorch is imported, here and in processes that tests start
 
@@ -27,6 +28,13 @@ if "mix_stderr" in inspect.signature(CliRunner).parameters:
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("fixed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fixed examples hold no constants of the modules that are loaded by then: a test draws the same ones alone and among
+    others, and nobody waits half a minute until two thousand files are read for them."""
+    if not config.getoption("hypothesis_profile", None) and hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.hookimpl(wrapper=True)

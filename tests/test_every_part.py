@@ -44,12 +44,18 @@ def test_wrong(): assert {wrong} == 0
 
 @pytest.mark.parametrize(("wrong", "status", "verdict"), [(0, 0, "flaky"), (1, 1, "FAILED")])
 def test_what_failed_runs_once_more_and_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: int, status: int, verdict: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: int,
+    status: int,
+    verdict: str,
 ) -> None:
     """By pytest itself: what passes alone does not stop a change and is not hidden either; what fails twice has failed."""
     (tmp_path / "test_it.py").write_text(TESTS.format(wrong=wrong))
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra")
-    command = [sys.executable, "-m", "pytest", "--rootdir", str(tmp_path), "-n", "2", str(tmp_path)]
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take two seconds of each start
+    command = [sys.executable, "-m", "pytest", "-p", "xdist", "--rootdir", str(tmp_path), str(tmp_path)]
     assert run_parts({"python": command}, {"python": [*command, *shlex.split(AGAIN)]}) == status
     said = capsys.readouterr().out
     summary = said[said.index("\n\npython") :]

@@ -24,6 +24,7 @@ from mephisto_tasks.adapter.blueprint import StudyBlueprint
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.crowds.registry import register_providers
+from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.session.study import Study
 from parlai_humaneval.techniques.registry import Engine, technique
 
@@ -59,7 +60,9 @@ def _settings_of(engine: Engine) -> type[TaskConfig]:
     return StaticConfig
 
 
-def build_study(config: TaskConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+def build_study(
+    config: TaskConfig, task: str, data_dir: Path, task_name: str, reward: float, currency: str = DOLLARS
+) -> Study:
     """The study that the settings describe, with what earlier launches of the same name did.
 
     Raises:
@@ -73,11 +76,11 @@ def build_study(config: TaskConfig, task: str, data_dir: Path, task_name: str, r
     if isinstance(config, InteractiveConfig):
         from mephisto_tasks.chat.build import build_study as build_live
 
-        return build_live(config, task, data_dir, task_name, reward)
+        return build_live(config, task, data_dir, task_name, reward, currency)
     from mephisto_tasks.annotation.build import build_study as build_judging
 
     assert isinstance(config, StaticConfig)
-    return build_judging(config, task, data_dir, task_name, reward)
+    return build_judging(config, task, data_dir, task_name, reward, currency)
 
 
 @cache

@@ -211,8 +211,8 @@ def launch(
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
         crowd = crowd_in(config)
-        if only_total and not crowd.market.lists_units:
-            paid = [f"place={each.place}" for each in crowds() if each.market.lists_units and each.status() is None]
+        if only_total and not crowd.market.has_price:
+            paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
             raise WrongUsage(
                 "--total tells what a launch costs where a crowd's site is paid",
                 try_=f"add {' or '.join(paid)}" if paid else "leave it out: nothing is paid at a site here",
@@ -261,16 +261,17 @@ def asker(yes: bool) -> Agree:
     """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
 
     def ask(total: Quote) -> None:
-        if not total.is_real:
+        if not (total.is_real or total.shown_only):
             return
         print_total(total)
         if total.refusal is not None:
             raise CommandError(total.refusal)
-        confirm(
-            yes,
-            why=f"this spends real money, up to {total.money(total.total)}, and ",
-            otherwise="Nothing was made, and nothing is spent.",
-        )
+        if total.is_real:
+            confirm(
+                yes,
+                why=f"this spends real money, up to {total.money(total.total)}, and ",
+                otherwise="Nothing was made, and nothing is spent.",
+            )
 
     return ask
 

@@ -66,7 +66,10 @@ ENGINES: dict[Engine, str] = {
 
 
 def about_crowds(text: str) -> str:
-    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``."""
+    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``.
+
+    In place of ``{needs}`` and ``{account}``: what they say of their accounts.
+    """
     if "{" not in text:
         return text
     with clear_errors():  # a plug-in may not load
@@ -78,18 +81,38 @@ def about_crowds(text: str) -> str:
         "{closed}": " ".join(dict.fromkeys(f"{status}." for crowd in crowds() if (status := crowd.status()))),
         "{example}": next((crowd.example for crowd in crowds() if crowd.example), ""),
     }
+    if "{needs}" in text or "{account}" in text:
+        accounts = {crowd.place: (crowd.accounts(), crowd.status()) for crowd in crowds()}
+        needs: dict[str, list[str]] = {}
+        for place, (of_crowd, _) in accounts.items():
+            if of_crowd is not None:
+                needs.setdefault(of_crowd.needs, []).append(place)
+        said["{needs}"] = "\n\n".join(f"With --provider {' or '.join(of)}: {words}." for words, of in needs.items())
+        said["{account}"] = min((closed is not None, place) for place, (has, closed) in accounts.items() if has)[1]
     for mark, words in said.items():
         text = text.replace(mark, words)
     return text
 
 
-class CrowdGroup(SuggestingGroup):
-    """A group whose help has :func:`about_crowds`."""
+class _AboutCrowds(click.Command):
+    """Its help has :func:`about_crowds`."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(about_crowds(inspect.cleandoc(self.help or "")))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(about_crowds(inspect.cleandoc(self.epilog or "")))
+
+
+class CrowdCommand(_AboutCrowds):
+    """A command whose help has :func:`about_crowds`."""
+
+
+class CrowdGroup(_AboutCrowds, SuggestingGroup):
+    """A group whose help has :func:`about_crowds`."""
 
 
 class TechniqueCommand(click.Command):

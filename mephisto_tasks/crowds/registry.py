@@ -19,7 +19,7 @@ from mephisto_tasks.storage.work import work_done
 from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.statistics.core.formatting import counted
 
-FOLDERS = ("local", "panels", "invitations", "mturk")
+FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
 """Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
 _registered: list[Crowd] = []
 

@@ -46,10 +46,13 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
         "golds_per_unit", "answer_timeout_s",
     ),
     "Pay": (
-        "task_reward", "pay", "payment", "bonus_budget", "auto_approval_delay_in_seconds",
+        "task_reward", "currency", "pay", "payment", "bonus_budget", "screen_out_pay", "screen_out_slots", "pay_returned",
+        "auto_approval_delay_in_seconds",
     ),
     "Where raters come from": (
-        "place", "requester_name", "panel", "completion_code", "screen_out_code", "no_consent_code", "time_out_code",
+        "place", "requester_name", "workspace", "project", "draft_only", "start_places", "fluent", "devices", "labels",
+        "content_warnings", "secure_link", "webhooks", "panel", "completion_code", "screen_out_code", "no_consent_code",
+        "time_out_code",
         "values", "assignment_duration_in_seconds", "task_lifetime_in_seconds", "max_num_concurrent_units",
     ),
     "The server": (
@@ -98,6 +101,7 @@ def list_settings(task: str, conf: str = "local") -> list[Setting]:
         *(each for section, model in documented() for each in _of_model(model, f"{ROOT}{section}.", composed)),
         _EMBEDDED,
     ]
+    listed = list({setting.full_name: setting for setting in listed}.values())  # several crowds have the same ones
     order = [name for names in TOPICS.values() for name in names]
     topics = [*TOPICS, ELSE]
     return sorted(listed, key=lambda setting: (topics.index(setting.topic), _rank(setting, order)))

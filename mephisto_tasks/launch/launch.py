@@ -251,7 +251,7 @@ def run_launch(
         else:
             _check_server(config)
         with waiting_for("Preparing the study…"):
-            study = build_study(settings, task, data_dir, task_name, reward)
+            study = build_study(settings, task, data_dir, task_name, reward, crowd.currency)
         study.remarks += eligibility.remarks + _statuses_by_records(data_dir, task_name)
         study.remarks += waits_for(study.awaited)
         if consent is not None and consent.has_no_contact_yet:
@@ -342,7 +342,7 @@ def run_launch(
         try:
             note_settings(data_dir, task_name, run_settings)
             controller.start()
-            with crowd.running(_Control(study, live_run)), only_new_garbage():
+            with crowd.running(_Control(study, live_run, url)), only_new_garbage():
                 beginning.over()
                 yield RunningStudy(
                     study=study,
@@ -395,6 +395,7 @@ class _Control:
 
     _study: Study
     live_run: Any
+    url: str
 
     @property
     def remaining(self) -> int:

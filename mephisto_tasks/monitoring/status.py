@@ -16,6 +16,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult
+from mephisto_tasks.crowds.base import SiteState
+from mephisto_tasks.payments.quote import DOLLARS
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
@@ -109,8 +111,17 @@ class DropOuts(_Part):
     """Most frequent first."""
 
 
+class PayIn(_Part):
+    """What stands in another currency; amounts in different currencies are never added."""
+
+    currency: str
+    owed: float
+    paid: float
+    written: float
+
+
 class Pay(_Part):
-    """Dollars, without fees and bonuses; of people, for programs are not paid."""
+    """In the currency of the newest unit, without fees and bonuses; of people, for programs are not paid."""
 
     reward: float
     """Of the newest unit."""
@@ -127,6 +138,9 @@ class Pay(_Part):
     paid_in_sandbox: float = 0.0
     to_spend: float | None
     """Rewards of units that are still to be done; None where it is not known how many."""
+    currency: str = DOLLARS
+    also: list[PayIn] = Field(default_factory=list)
+    """Of a study that changed its currency: what stands in the others."""
 
 
 class End(_Part):
@@ -185,6 +199,10 @@ class StudyStatus(_Part):
     checks: list[Flagged] = Field(default_factory=list)
     """Those that fail most often first."""
     orders: list[OrderResult] = Field(default_factory=list)
+    sites: list[SiteState] = Field(default_factory=list)
+    """How the study stands at crowds' sites that say so."""
+    site_problem: str | None = None
+    """Why a site could not be asked."""
     remarks: list[str] = Field(default_factory=list)
     problem: str | None = None
     """Why what is stored could not be read this time; the answers are then those of ``read_at``."""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from mephisto_tasks.control.snapshot import GroupStatus, Inside, done_words, inside_words, one_line
+from mephisto_tasks.crowds.base import SiteState
 from mephisto_tasks.monitoring.observe import ago
 from mephisto_tasks.monitoring.status import Answer, StudyStatus
+from mephisto_tasks.payments.quote import sign_of
 from parlai_humaneval.report.sections.stopping import DecidedPair, pair_rows, pairs_figures, pairs_table
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import Cell, DataTable, IntervalFigure, TableColumn
@@ -78,7 +80,35 @@ def _rater_facts(standing: StudyStatus) -> Iterator[Pair]:
         yield "Practice", f"{practice.passed:,} of {ended:,} passed{rate}{open_}."
     if times := times_words(standing):
         yield "Median time", times
+    for site in standing.sites:
+        yield site.title, site_words(site)
+    if standing.site_problem is not None:
+        yield "Not asked", sentence(standing.site_problem)
     yield from _pay_words(standing)
+
+
+def site_words(site: SiteState) -> str:
+    """“active: 12 of 20 places taken, 3 at work; 2 returned, 1 timed out; …”, without what there is none of."""
+    ends = {
+        "approved": site.approved,
+        "returned": site.returned,
+        "timed out": site.timed_out,
+        "screened out": site.screened_out,
+        "rejected": site.rejected,
+    }
+    parts = [
+        f"{site.status}: {site.taken:,} of {counted(site.places, 'place')} taken, {site.at_work:,} at work",
+        ", ".join(f"{count:,} {words}" for words, count in ends.items() if count),
+    ]
+    if site.waiting:
+        first = site.approved_by_itself_at
+        by_itself = (
+            "" if first is None else f" (the first is approved by itself on {datetime.fromtimestamp(first):%-d %B})"
+        )
+        parts.append(f"{site.waiting:,} wait{'s' if site.waiting == 1 else ''} for approval{by_itself}")
+    if site.unread:
+        parts.append(counted(site.unread, "unread message"))
+    return f"{'; '.join(filter(None, parts))}."
 
 
 def drop_out_words(standing: StudyStatus) -> str:
@@ -116,17 +146,28 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
     if pay is None:
         return
     if pay.per_hour is not None:
-        yield "Effective pay", f"${money_words(pay.per_hour)} an hour, practice included (median over workers)."
+        hourly = _money(pay.per_hour, pay.currency)
+        yield "Effective pay", f"{hourly} an hour, practice included (median over workers)."
     at_most = "at most " if standing.deciding is not None else ""
-    to_spend = (
-        "" if pay.to_spend is None else f"; {at_most}${money_words(pay.to_spend)} to spend for what is still to be done"
-    )
-    owed, paid = pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox
-    written = f" and ${money_words(pay.written)} written into files" if pay.written else ""
-    yield "Money", f"${money_words(owed)} spent, of it ${money_words(paid)} paid{written}{to_spend}. Without fees."
+    spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
+    to_spend = ""
+    if pay.to_spend is not None:
+        to_spend = f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend for what is still to be done"
+    yield "Money", f"{spent}{to_spend}. Without fees."
+    for one in pay.also:
+        yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
     if pay.owed_in_sandbox:
-        sandbox = f"${money_words(pay.owed_in_sandbox)}, of it ${money_words(pay.paid_in_sandbox)} paid"
+        sandbox = _spent(pay.currency, pay.owed_in_sandbox, pay.paid_in_sandbox, what="")
         yield "In the sandbox", f"{sandbox}: no real money is spent there."
+
+
+def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " spent") -> str:
+    files = f" and {_money(written, currency)} written into files" if written else ""
+    return f"{_money(owed, currency)}{what}, of it {_money(paid, currency)} paid{files}"
+
+
+def _money(amount: float, currency: str) -> str:
+    return f"{sign_of(currency)}{money_words(amount)}"
 
 
 def decided_pairs(standing: StudyStatus) -> list[DecidedPair]:
@@ -279,7 +320,7 @@ def orders_words(standing: StudyStatus) -> list[str]:
 def cost_of_more(standing: StudyStatus) -> str:
     """What is to be known before more are ordered."""
     pay = standing.pay
-    paid = "" if pay is None else f" A unit of work is paid ${money_words(pay.reward)}, without fees."
+    paid = "" if pay is None else f" A unit of work is paid {_money(pay.reward, pay.currency)}, without fees."
     return f"So many more {standing.counted} of every pair (group) that is not stopped are collected.{paid}"
 
 

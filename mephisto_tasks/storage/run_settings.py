@@ -54,7 +54,7 @@ def read_settings(data_dir: Path, task_name: str) -> RunSettings | None:
 
 
 _SETTINGS = """
-    SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+    SELECT task_runs.init_params, task_runs.task_run_id FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
      WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC
 """
 
@@ -76,6 +76,11 @@ def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
 def blueprints(data_dir: Path, task_name: str) -> list[dict[str, Any]]:
     """``mephisto.blueprint`` of every launch of a task, the newest first; otherwise as :func:`blueprint_of_newest`."""
     return [_part(row, "blueprint") for row in query(data_dir, _SETTINGS, [task_name])]
+
+
+def providers_of_runs(data_dir: Path, task_name: str) -> dict[str, dict[str, Any]]:
+    """Mephisto's id of a launch → its ``mephisto.provider``, of every launch of a task; the newest first."""
+    return {str(row[1]): _part(row, "provider") for row in query(data_dir, _SETTINGS, [task_name])}
 
 
 def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:

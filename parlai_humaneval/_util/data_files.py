@@ -20,7 +20,8 @@ from parlai_humaneval._util.errors import HumanevalError, value_problem
 
 M = TypeVar("M", bound=BaseModel)
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-_FASTEST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+FASTEST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The safe loader written in C, ten times as fast, where PyYAML was built with it."""
 
 
 MEND_YAML = "indent with spaces, put one after each colon, quote texts with colons, and close all quotes and brackets"
@@ -59,7 +60,7 @@ def text_lines(text: str) -> list[str]:
 
 
 def read_yaml(
-    path: Path, expected: str = "", error: type[HumanevalError] = DataError, loader: type[yaml.SafeLoader] = _FASTEST
+    path: Path, expected: str = "", error: type[HumanevalError] = DataError, loader: type[yaml.SafeLoader] = FASTEST
 ) -> Any:
     """What a YAML file holds. Arguments as of :func:`read_text`; ``loader``: a safe one of PyYAML."""
     text = read_text(path, expected, error)

@@ -72,7 +72,7 @@ def test_a_name_with_several_meanings_lists_them() -> None:
         ("pw_turn", ["plce=link"], "Did you mean place=…?"),
         ("pw_dialog", ["turns=3"], "techniques in which people talk to models have it, such as pw_turn"),
         ("pw_turn", ["show=pair"], "techniques in which people judge finished dialogues have it, such as pw_dialog"),
-        ("pw_turn", ["bonus_budget=3"], "add place=mturk or place=mturk_sandbox, or leave it out"),
+        ("pw_turn", ["bonus_budget=3"], "add place=mturk or place=mturk_sandbox or place=prolific, or leave it out"),
         ("pw_turn", ["panel=sona"], "add place=link, or leave it out"),
         ("pw_turn", ["models=a,b"], "put it into brackets, and quote it: 'models=[a,b]'"),
         ("pw_turn", ["task_reward=lots"], "task_reward=lots: a number is expected"),

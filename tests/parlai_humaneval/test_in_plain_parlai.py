@@ -9,9 +9,11 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from warm_python import WarmPython
 
 from mephisto_tasks.cli.doctor import plain_parlai
 
@@ -24,24 +26,27 @@ TINY = ("--embeddingsize", "4", "--hiddensize", "4", "--numlayers", "1", "--no-c
 class Place:
     """A folder of a user's with an environment, whose Python runs ``parlai`` without our command."""
 
-    def __init__(self, folder: Path, python: Path) -> None:
+    def __init__(self, folder: Path, python: Path, warm: WarmPython) -> None:
         self.folder = folder
         self.python = python
+        self._warm = warm
         (folder / "d.txt").write_text(DIALOGUE, encoding="utf-8")
 
-    def run(self, *words: str, code: str = "", text: str = "") -> subprocess.CompletedProcess[str]:
-        """``parlai`` with these words, or Python with some code, in this folder, which is the home and on the path."""
-        environment = {
-            "HOME": str(self.folder),
-            "PATH": os.defpath,
-            "PYTHONPATH": str(self.folder),
-            "OMP_NUM_THREADS": "1",
-        }
-        command = [*words, "-c", code] if code else [str(PARLAI), *words]
+    def python_says(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """What a new Python does with these words."""
         return subprocess.run(
-            [str(self.python), *command], cwd=self.folder, env=environment, input=text, capture_output=True, text=True,
+            [str(self.python), *words], cwd=self.folder, env=self._environment, input="", capture_output=True, text=True,
             timeout=180, check=False,
         )  # fmt: skip
+
+    def run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        """``parlai`` with these words, in this folder, which is the home and on the path."""
+        return self._warm.run(str(PARLAI), *words, cwd=self.folder, env=self._environment, text=text)
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        home = str(self.folder)
+        return {"HOME": home, "PATH": os.defpath, "PYTHONPATH": home, "OMP_NUM_THREADS": "1"}
 
     def on_dialogue(self, command: str, *words: str) -> subprocess.CompletedProcess[str]:
         """A command over two lines of a dialogue."""
@@ -63,9 +68,16 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "bin" / "python"
 
 
+@pytest.fixture(scope="module")
+def warm(python: Path) -> Iterator[WarmPython]:
+    """The same Python, and PyTorch."""
+    with WarmPython(python) as started:
+        yield started
+
+
 @pytest.fixture
-def place(tmp_path: Path, python: Path) -> Place:
-    return Place(tmp_path, python)
+def place(tmp_path: Path, python: Path, warm: WarmPython) -> Place:
+    return Place(tmp_path, python, warm)
 
 
 def test_the_check_of_an_installation_says_whether_parlai_finds_it(place: Place, tmp_path: Path) -> None:
@@ -78,12 +90,12 @@ def test_the_check_of_an_installation_says_whether_parlai_finds_it(place: Place,
 def test_the_start_of_python_imports_the_hook_and_nothing_else(place: Place) -> None:
     """Guards every program of the environment: it pays for one small file, not for this package, ParlAI or torch."""
     shown = "import sys; print(*sorted(sys.modules))"
-    with_hook = set(place.run(code=shown).stdout.split())
+    with_hook = set(place.python_says("-c", shown).stdout.split())
     without = place.python.parents[1] / "lib" / place.python.resolve().name / "site-packages" / "parlai_humaneval.pth"
     text = without.read_text()
     without.unlink()
     try:
-        alone = set(place.run(code=shown).stdout.split())
+        alone = set(place.python_says("-c", shown).stdout.split())
     finally:
         without.write_text(text)
     assert with_hook - alone == {"parlai_humaneval_hook"}
@@ -131,9 +143,11 @@ def test_a_misspelt_agent_or_model_is_a_sentence(place: Place, words: tuple[str,
 
 
 def test_our_script_is_a_command_of_parlais(place: Place) -> None:
-    """Guards `parlai batched_self_chat`."""
+    """Guards `parlai batched_self_chat`, from a shell."""
     out = place.folder / "chats"
-    done = place.run("batched_self_chat", "-m", "parlai_humaneval/eliza", "--num-self-chats", "2", "--outdir", str(out))
+    done = place.python_says(
+        str(PARLAI), "batched_self_chat", "-m", "parlai_humaneval/eliza", "--num-self-chats", "2", "--outdir", str(out)
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert len((out / "eliza.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
@@ -182,7 +196,7 @@ print(type(parlai.nn.lr_scheduler.ReduceOnPlateauLRScheduler(optimizer, 3, 0.5, 
 def test_without_the_path_file_an_import_of_the_package_does_the_same(place: Place) -> None:
     """Guards a checkout on PYTHONPATH: ParlAI, imported before, is told when this package is."""
     paths = [str(REPOSITORY), sysconfig.get_path("purelib")]
-    done = place.run("-S", code=LATE.replace("{paths}", repr(paths)))
+    done = place.python_says("-S", "-c", LATE.replace("{paths}", repr(paths)))
     assert done.stdout == "ElizaAgent ReduceLROnPlateau\n", done.stderr[-2000:]
 
 
@@ -207,7 +221,7 @@ def test_parlai_in_an_archive(place: Place) -> None:
     with zipfile.ZipFile(place.folder / "parlai.zip", "w") as archive:
         for name, text in modules.items():
             archive.writestr(name, text)
-    done = place.run(code=IN_AN_ARCHIVE)
+    done = place.python_says("-c", IN_AN_ARCHIVE)
     assert done.stdout.split()[1:] == ["_Agents", "with_ours"], done.stderr[-2000:]
     assert "parlai.zip" in done.stdout
 
@@ -216,6 +230,8 @@ def test_a_broken_package_stops_no_parlai(place: Place) -> None:
     """Guards ParlAI's users against what is left of this package, or another of its versions: they are told, and go on."""
     (place.folder / "parlai_humaneval").mkdir()
     (place.folder / "parlai_humaneval" / "__init__.py").write_text("import lost_dependency\n")
-    done = place.run("display_data", "-t", "fromfile:parlaiformat", "--fromfile-datapath", str(place.folder / "d.txt"))
+    done = place.python_says(
+        str(PARLAI), "display_data", "-t", "fromfile:parlaiformat", "--fromfile-datapath", str(place.folder / "d.txt")
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "No module named 'lost_dependency'" in done.stderr

@@ -83,6 +83,16 @@ class ReplyIndex:
         return total
 
 
+def _index_of(corpus: Path) -> ReplyIndex:
+    """That of a file; models of this process that answer from the packaged corpus share one."""
+    return _packaged_index() if corpus == PACKAGED_CORPUS else ReplyIndex.build(load_dialogues(corpus))
+
+
+@lru_cache(maxsize=1)
+def _packaged_index() -> ReplyIndex:
+    return ReplyIndex.build(load_dialogues(PACKAGED_CORPUS))
+
+
 @register_agent("parlai_humaneval/retrieval")
 class RetrievalAgent(DialogueAgent):
     """Answers from the corpus, avoiding what has already been said in this dialogue.
@@ -105,9 +115,7 @@ class RetrievalAgent(DialogueAgent):
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
-        self.index: ReplyIndex = (
-            shared["index"] if shared else ReplyIndex.build(load_dialogues(Path(opt.get("corpus") or PACKAGED_CORPUS)))
-        )
+        self.index: ReplyIndex = shared["index"] if shared else _index_of(Path(opt.get("corpus") or PACKAGED_CORPUS))
 
     def share(self) -> dict[str, Any]:
         """The index is shared by all clones."""

@@ -33,7 +33,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from yaml.composer import ComposerError
 
-from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.data_files import FASTEST, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, Misspelt, Problem, misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.models.zoo.secrets import key_trouble
@@ -324,28 +324,40 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
     return chain
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """PyYAML's safe loader, which refuses a key given twice in one mapping; one laid over a merged (``<<``) may stand.
+class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML's safe loaders depends on how it was built
+    """A safe loader which refuses a key given twice in one mapping; one laid over a merged (``<<``) may stand.
 
     PyYAML itself takes the last of several, silently, and a model would be lost.
     """
 
-    def compose_mapping_node(
-        self, anchor: Any
-    ) -> yaml.MappingNode:  # the stubs take an anchor for a mapping; it is a name
-        """The next mapping of the file, as written (merges are followed later).
+    def get_single_node(self) -> yaml.Node | None:
+        """The whole file, as written (merges are followed later).
 
         Raises:
             yaml.composer.ComposerError: for a key that stands twice; it names the key and its place.
         """
-        node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise ComposerError(None, None, f"“{key.value}” stands twice; keep one of them", key.start_mark)
-                seen.add(key.value)
-        return node
+        top: yaml.Node | None = super().get_single_node()
+        nodes = [] if top is None else [top]
+        seen = set()
+        while nodes:
+            node = nodes.pop()
+            if id(node) in seen:  # an alias
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.MappingNode):
+                _refuse_repeated([key for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+                nodes += [value for _, value in reversed(node.value)]
+            elif isinstance(node, yaml.SequenceNode):
+                nodes += reversed(node.value)
+        return top
+
+
+def _refuse_repeated(keys: Iterable[yaml.ScalarNode]) -> None:
+    names: set[str] = set()
+    for key in keys:
+        if key.value in names:
+            raise ComposerError(None, None, f"“{key.value}” stands twice; keep one of them", key.start_mark)
+        names.add(key.value)
 
 
 _SERVED = "chat_completions:ChatCompletionsAgent"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import mimetypes
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from playwright.sync_api import Page, Route, WebSocketRoute, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from parlai_humaneval.schema.steps import PageState, WaitStep
 
 DIST = Path(__file__).resolve().parents[3] / "mephisto_tasks/webapp/dist"
 PATIENCE_MS = 10_000
-URL = "http://stage.test/"
 _CROWD = """
 const param = (name) => new URLSearchParams(location.search).get(name);
 window.getWorkerName = () => param("worker_id");
@@ -25,16 +27,19 @@ window.handleSubmitToProvider = () => true;
 
 
 class Stage:
-    """One page. What the page answers is in :attr:`answers`; nothing is checked, and nothing else answers it."""
+    """One page. What the page answers is in :attr:`answers`; nothing is checked, and nothing else answers it.
 
-    def __init__(self, page: Page) -> None:
+    Its files come over HTTP from a thread, so that the browser keeps them; only the websocket is routed.
+    """
+
+    def __init__(self, page: Page, address: str) -> None:
         self.page = page
+        self._address = address
         self.answers: list[dict[str, Any]] = []
         self._words: Mapping[str, Any] = {}
         self._shown: list[dict[str, Any]] = []
         self._visits = 0
         self._socket: WebSocketRoute | None = None
-        page.route(f"{URL}**", self._answer)
         page.route_web_socket("**", self._connect)
 
     def open(self, words: Mapping[str, Any], *states: PageState) -> None:
@@ -43,7 +48,7 @@ class Stage:
         self.answers.clear()
         self._visits += 1
         self._keep(states[0])
-        self.page.goto(f"{URL}?worker_id=rater-{self._visits}&assignment_id=a{self._visits}")
+        self.page.goto(f"{self._address}?worker_id=rater-{self._visits}&assignment_id=a{self._visits}")
         expect(self.page.locator("main")).to_be_visible()
         for state in states[1:]:
             self.show(state)
@@ -68,19 +73,20 @@ class Stage:
         self._shown.append(update)
         return update
 
-    def _answer(self, route: Route) -> None:
-        path = route.request.url.removeprefix(URL).partition("?")[0]
+    def body_of(self, path: str) -> tuple[str, bytes]:
+        """Type and content of what the page gets from an address."""
         if path == "task_config.json":
-            route.fulfill(json=dict(self._words))
-        elif path == "wrap_crowd_source.js":
-            route.fulfill(body=_CROWD, content_type="text/javascript")
-        elif route.request.method == "POST":
-            past = {"past_live_updates": self._shown}
-            route.fulfill(json={"data": {"agent_id": "agent", "agent_token": "t", "init_task_data": past}})
-        else:
-            file = DIST / (path or "index.html")
-            kind = mimetypes.guess_type(file.name)[0] or "text/plain"
-            route.fulfill(body=file.read_bytes(), content_type=kind)
+            return "application/json", json.dumps(dict(self._words)).encode()
+        if path == "wrap_crowd_source.js":
+            return "text/javascript", _CROWD.encode()
+        file = DIST / (path or "index.html")
+        return mimetypes.guess_type(file.name)[0] or "text/plain", file.read_bytes()
+
+    def agent(self) -> tuple[str, bytes]:
+        """What a page is told that registers: whose it is, and the state that is there."""
+        init = {"past_live_updates": self._shown}
+        answer = {"data": {"agent_id": "agent", "agent_token": "t", "init_task_data": init}}
+        return "application/json", json.dumps(answer).encode()
 
     def _connect(self, socket: WebSocketRoute) -> None:
         def take(text: str | bytes) -> None:
@@ -93,3 +99,40 @@ class Stage:
                 self.answers.append(packet["data"])
 
         socket.on_message(take)
+
+
+@contextmanager
+def stage_of(page: Page) -> Iterator[Stage]:
+    """A stage for this page, while its files are served."""
+
+    class Files(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        stage: ClassVar[Stage]
+
+        def do_GET(self) -> None:
+            path = self.path.lstrip("/").partition("?")[0]
+            self._answer(*self.stage.body_of(path), keep=path.startswith("assets/"))
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self._answer(*self.stage.agent())
+
+        def _answer(self, kind: str, body: bytes, *, keep: bool = False) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "max-age=3600" if keep else "no-store")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
+        Files.stage = Stage(page, f"http://127.0.0.1:{server.server_port}/")
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield Files.stage
+        finally:
+            server.shutdown()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from .stage import Stage
+from .stage import Stage, stage_of
 from .stage_scenes import CARDS, Scene, scenes, words_of
 
 pytestmark = pytest.mark.browser
@@ -88,7 +88,8 @@ def stage(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[tuple[s
         viewport={"width": width, "height": height}, has_touch=touch, is_mobile=touch, reduced_motion="reduce"
     )
     try:
-        yield request.param, Stage(context.new_page())
+        with stage_of(context.new_page()) as on_stage:
+            yield request.param, on_stage
     finally:
         context.close()
 
@@ -169,6 +170,7 @@ def test_step(stage: tuple[str, Stage], name: str) -> None:
     assert sum(page.evaluate(_STICKING).values()) <= (MOST * height if height >= LOW_PX else 0)
 
 
+@pytest.mark.parametrize("stage", ["desktop", "phone above its keyboard"], indirect=True)
 @pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.before])
 def test_a_page_that_is_loaded_again(stage: tuple[str, Stage], name: str) -> None:
     """Guards replies that are there when the page opens: an arena showed the end of one and nothing of the other."""

@@ -16,7 +16,8 @@ import pytest
 from live import TASK, Rater, browser_of
 from mturk_hands import Turker, mturk_at_home, open_hits
 from panel_hands import Participant, local_url
-from servers.mturk import StandIn
+from prolific_hands import FromProlific, open_places, prolific_at_home
+from servers import mturk, prolific
 
 from mephisto_tasks.adapter.registry import mephisto_settings
 from mephisto_tasks.admission.visits import Arrival
@@ -92,13 +93,17 @@ def _with_password(run: RunningStudy, site: object, person: str) -> Rater:
     return _by_link(run, f"http://x/?name={person}&password={passwords[person]}", person)
 
 
-def _turker(run: RunningStudy, site: StandIn, person: str) -> Rater:
+def _turker(run: RunningStudy, site: mturk.StandIn, person: str) -> Rater:
     return Turker(run, site, f"A1{person.upper()}")
 
 
-def _mturk(patch: pytest.MonkeyPatch, home: Path) -> AbstractContextManager[StandIn]:
+def _mturk(patch: pytest.MonkeyPatch, home: Path) -> AbstractContextManager[mturk.StandIn]:
     patch.setattr(sync, "POLL_S", 0.1)
     return mturk_at_home(patch, home, sandbox=False)
+
+
+def _taker(run: RunningStudy, site: prolific.StandIn, person: str) -> Rater:
+    return FromProlific(run, site, person)
 
 
 def _panel(panel: str, parameters: dict[str, str], exits: dict[str, str], *more: str) -> Case:
@@ -139,6 +144,21 @@ CASES = [
         ["place=link"],
         [("mephisto.architect.public_url=javascript:alert", "is no address")],
         _invited,
+    ),
+    Case(
+        "prolific_api",
+        ["place=prolific"],
+        [
+            ("mephisto.provider.devices=[toaster]", "'toaster'"),
+            ("mephisto.provider.currency=EUR", "'EUR'"),
+            ("mephisto.provider.screen_out_pay=0.20", "screen_out_slots"),
+            ("mephisto.provider.bonus_budget=-1", "bonus_budget"),
+            ("mephisto.provider.panel=x", "place=link"),
+        ],
+        _taker,
+        parameters={"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"},
+        arrival=Arrival(worker_name="prolific:p1", door="prolific", study="s1", session="x1"),
+        site=prolific_at_home,
     ),
     *(
         Case(
@@ -190,4 +210,6 @@ def with_the_example(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def hits_open(site: Any) -> int:
     """Units that the site's workers could take; of crowds that list none, nothing."""
-    return len(open_hits(site)) if isinstance(site, StandIn) else 0
+    if isinstance(site, prolific.StandIn):
+        return open_places(site)
+    return len(open_hits(site)) if isinstance(site, mturk.StandIn) else 0

@@ -12,6 +12,7 @@ from chat_pool import AGENT, KEY, MakePool
 from faulty_server import FaultyServer
 from parlai.core.agents import Agent
 from recalling import RecallingAgent
+from warm_python import WarmPython
 
 from parlai_humaneval.models.backends.human_desk import Desk
 from parlai_humaneval.models.model_pool import ModelPool
@@ -22,6 +23,13 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 def _path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test finds the modules of a folder that another has made importable."""
     monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+@pytest.fixture(scope="package")
+def warm() -> Iterator[WarmPython]:
+    """Runs scripts in processes that need not import PyTorch."""
+    with WarmPython() as started:
+        yield started
 
 
 AgentPool = Callable[..., ModelPool]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_python import WarmPython
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
@@ -116,20 +116,19 @@ def test_in_the_pool_beside_other_models() -> None:
             assert all(text.strip() for text in texts)
 
 
-def test_in_parlai_by_path_and_by_short_name(tmp_path: Path) -> None:
+def test_in_parlai_by_path_and_by_short_name(tmp_path: Path, warm: WarmPython) -> None:
     """Guards `parlai interactive -m module:Class` and `parlai-humaneval parlai self_chat -m parlai_humaneval/degraded`."""
     folder = Path(sys.executable).parent
-    done = subprocess.run(
-        [str(folder / "parlai"), "interactive", "-m", "parlai_humaneval.agents.degraded:DegradedAgent"],
-        input="Hi!\nI have a dog.\n", capture_output=True, text=True, timeout=120, check=False,
+    done = warm.run(
+        str(folder / "parlai"), "interactive", "-m", "parlai_humaneval.agents.degraded:DegradedAgent",
+        text="Hi!\nI have a dog.\n",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("[Degraded]:") >= 2  # the end of input is answered too
     out = tmp_path / "chats.jsonl"
-    done = subprocess.run(
-        [str(folder / "parlai-humaneval"), "parlai", "self_chat", "-m", "parlai_humaneval/degraded",
-         "--num-self-chats", "1", "--selfchat-max-turns", "4", "--outfile", str(out)],
-        capture_output=True, text=True, timeout=120, check=False,
+    done = warm.run(
+        str(folder / "parlai-humaneval"), "parlai", "self_chat", "-m", "parlai_humaneval/degraded",
+        "--num-self-chats", "1", "--selfchat-max-turns", "4", "--outfile", str(out),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text(encoding="utf-8").splitlines()[0])["dialog"]

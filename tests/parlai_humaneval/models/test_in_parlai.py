@@ -9,23 +9,22 @@ from pathlib import Path
 
 from click.testing import CliRunner
 from parlai.core.params import ParlaiParser
+from warm_python import WarmPython
 
 from parlai_humaneval.cli.parlai import parlai
 
 BIN = Path(sys.executable).parent
 
 
-def run(*command: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
-
-
 def test_self_chat_with_the_short_name(tmp_path: Path) -> None:
-    """Guards `parlai-humaneval parlai self_chat -m parlai_humaneval/bot_speaker`: two Bot Speakers, four turns each."""
+    """Guards `parlai-humaneval parlai self_chat -m parlai_humaneval/bot_speaker`, from a shell: two Bot Speakers, four
+    turns each."""
     out = tmp_path / "chats.jsonl"
-    done = run(
+    command = [
         str(BIN / "parlai-humaneval"), "parlai", "self_chat", "-m", "parlai_humaneval/bot_speaker",
         "--models", "eliza,retrieval", "--num-self-chats", "1", "--selfchat-max-turns", "4", "--outfile", str(out),
-    )  # fmt: skip
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     dialogue = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["dialog"]
     spoken = [act for pair in dialogue for act in pair if act["id"].startswith("BotSpeaker")]
@@ -33,9 +32,9 @@ def test_self_chat_with_the_short_name(tmp_path: Path) -> None:
     assert all(act["text"].strip() and len(act["candidates"]) == 2 for act in spoken)
 
 
-def test_interactive_in_plain_parlai() -> None:
+def test_interactive_in_plain_parlai(warm: WarmPython) -> None:
     """Guards `parlai interactive -m module:Class`, with a second dialogue and the end of input."""
-    done = run(
+    done = warm.run(
         str(BIN / "parlai"), "interactive", "-m", "parlai_humaneval.agents.bot_speaker:BotSpeakerAgent",
         "--models", "eliza,retrieval", text="Hi!\nI have a dog.\n[DONE]\nHello again\n",
     )  # fmt: skip
@@ -44,16 +43,16 @@ def test_interactive_in_plain_parlai() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_interactive_with_independent_histories() -> None:
+def test_interactive_with_independent_histories(warm: WarmPython) -> None:
     """Guards `--history` and `--order` on ParlAI's command line: a whole dialogue, and a wrong value refused in words."""
     command = (
         str(BIN / "parlai"), "interactive", "-m", "parlai_humaneval.agents.bot_speaker:BotSpeakerAgent",
         "--models", "eliza,retrieval", "--order", "fixed", "--history",
     )  # fmt: skip
-    done = run(*command, "independent", text="Hi!\nI have a dog.\n")
+    done = warm.run(*command, "independent", text="Hi!\nI have a dog.\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("[BotSpeaker]:") == 2
-    refused = run(*command, "own", text="Hi!\n")
+    refused = warm.run(*command, "own", text="Hi!\n")
     assert refused.returncode != 0
     assert "cannot be 'own'; choose one of: shared, independent" in refused.stdout + refused.stderr
 
@@ -66,9 +65,11 @@ def test_without_arguments_our_own_help_is_shown() -> None:
     assert "--models eliza,retrieval" in result.output
 
 
-def test_help_of_a_command_is_parlais_with_our_options() -> None:
+def test_help_of_a_command_is_parlais_with_our_options(warm: WarmPython) -> None:
     """Guards that --help is passed through, and that the agent's options are found by its short name."""
-    done = run(str(BIN / "parlai-humaneval"), "parlai", "interactive", "-m", "parlai_humaneval/bot_speaker", "--help")
+    done = warm.run(
+        str(BIN / "parlai-humaneval"), "parlai", "interactive", "-m", "parlai_humaneval/bot_speaker", "--help"
+    )
     assert done.returncode == 0
     assert "--display-examples" in done.stdout
     assert "Names from the zoo, comma separated" in done.stdout

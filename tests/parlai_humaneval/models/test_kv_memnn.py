@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from parlai.core.agents import Agent
 from parlai.core.message import Message
 from taught import KV_MEMNN, PETS, dialogues, spec_of, taught
+from warm_python import WarmPython
 
 from parlai_humaneval.models.baselines.kv_memnn import MemoryNetwork, ReplyMemory
 from parlai_humaneval.models.baselines.training import Trained
@@ -134,16 +134,13 @@ def _empty_dictionary(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_parlais_own_commands_work_with_it(trained: tuple[ModelSpec, Trained]) -> None:
+def test_parlais_own_commands_work_with_it(trained: tuple[ModelSpec, Trained], warm: WarmPython) -> None:
     """Guards `parlai eval_model`: the agent is found by the model's file, and the batch brings the candidates."""
     model_file = trained[1].model_file
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "parlai"), "eval_model", "--model-file", str(model_file), "--no-cuda",
-            "--task", "fromfile:parlaiformat", "--fromfile-datapath", str(_as_text(model_file.parent)),
-            "--batchsize", "5",
-        ],
-        capture_output=True, text=True, timeout=300, check=False,
+    done = warm.run(
+        str(Path(sys.executable).parent / "parlai"), "eval_model", "--model-file", str(model_file), "--no-cuda",
+        "--task", "fromfile:parlaiformat", "--fromfile-datapath", str(_as_text(model_file.parent)),
+        "--batchsize", "5",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert "hits@1" in done.stdout

@@ -177,7 +177,8 @@ def test_the_leaderboard_ranks_by_the_same_pairs(study):
                 assert ranks[pair.first][1] < ranks[pair.second][1]
         values = {line.model: line.estimate for line in answer.models}
         assert {one.model: one.estimate for one in shown.standings if one.model in values} == values
-    assert all(html.escape(one.model) in to_page(board) for shown in board.boards for one in shown.standings)
+    page = to_page(board)
+    assert all(html.escape(one.model) in page for shown in board.boards for one in shown.standings)
 
 
 def _names(answer):

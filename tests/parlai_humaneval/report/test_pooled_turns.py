@@ -64,6 +64,15 @@ def six(tmp_path_factory):
     return study(folder, SIX, list(combinations(SIX, 3)), dialogues=200)
 
 
+@pytest.fixture(scope="module")
+def reported(six, tmp_path_factory):
+    """The report of the six, and the folder of its files."""
+    document = build_report(six, OPTIONS)
+    page = tmp_path_factory.mktemp("page") / "report.html"
+    write_document(document, page, six)
+    return document, page.with_suffix("")
+
+
 def test_six_models_three_a_dialogue_have_one_ranking(six):
     """The true order comes back, over all turns, with simultaneous intervals; each pair is tested once."""
     section = build(six, OPTIONS)
@@ -82,24 +91,22 @@ def test_six_models_three_a_dialogue_have_one_ranking(six):
         assert np.tanh(row["difference"] / 2) == pytest.approx(row["lead_a"])
 
 
-def test_every_form_names_who_leads(six, tmp_path):
+def test_every_form_names_who_leads(reported):
     """The same words on the screen and the page, the same names in JSON and CSV."""
-    document = build_report(six, OPTIONS)
-    page = tmp_path / "report.html"
-    write_document(document, page, six)
+    document, folder = reported
     stream = StringIO()
     print_report_summary(document, Console(file=stream, width=200, highlight=False))
-    (summary,) = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))["summaries"]
+    (summary,) = json.loads((folder / "report.json").read_text(encoding="utf-8"))["summaries"]
     assert summary["best"]["leader"] == "tie"
     assert {*summary["best"]["together"], *summary["best"]["told"]} == set(SIX)
     assert set(summary["best"]["told"]) == {pair["second"] for pair in summary["pairs"] if pair["differs"]}
     assert "tie" in summary["verdict"]
     assert summary["verdict"] in " ".join(stream.getvalue().split())
-    with (tmp_path / "report" / "leaders.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "leaders.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     assert row["leader"] == "tie"
     assert row["together"] == ", ".join(summary["best"]["together"])
-    with (tmp_path / "report" / "turns_pooled.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "turns_pooled.csv").open(encoding="utf-8", newline="") as file:
         strengths = {row["model"]: row for row in csv.DictReader(file)}
     for line in summary["models"]:
         found = [float(strengths[line["model"]][name]) for name in ("chance", "chance_low", "chance_high")]
@@ -121,7 +128,7 @@ def test_a_gap_of_the_model_has_no_superiority_of_direct_meetings_beside_it(six)
 def test_who_may_be_the_best_is_told_by_the_pairs_of_few_workers(tmp_path):
     """Guards a page that tells two models apart by Holm's p and then calls them alike, or the other way round."""
     quality = dict(zip("abcdef", [0.9, 0.6, 0.3, 0.0, -0.3, -0.6], strict=True))
-    for seed in range(4):
+    for seed in range(2):
         folder = tmp_path / f"tables{seed}"
         data = study(folder, quality, list(combinations(quality, 3)), dialogues=60, workers=12, turns=4, seed=seed)
         section = build(data, OPTIONS)
@@ -194,16 +201,14 @@ def test_models_that_always_stand_side_by_side_are_told_by_shares(tmp_path):
     assert summary["best"]["by"] == "Holm's correction over the pairs"
 
 
-def test_a_pair_of_the_one_ranking_has_one_p_to_cite(six, tmp_path):
+def test_a_pair_of_the_one_ranking_has_one_p_to_cite(reported):
     """Guards three p-values of one pair on one page with no word on which to cite, and “p, paper” of what no paper tests."""
-    document = build_report(six, OPTIONS)
-    page = tmp_path / "report.html"
-    write_document(document, page, six)
+    document, folder = reported
     (answer,) = document.summaries()
     assert answer.cite == "“Pairs of the one ranking” of “Turn by turn”"
     labels = {column.key: column.label for column in pairs_table(answer).columns}
     assert (labels["p_paper"], labels["p_decides"]) == ("p, independent", "Holm")
-    with (tmp_path / "report" / "turns_pooled_pairs.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "turns_pooled_pairs.csv").open(encoding="utf-8", newline="") as file:
         rows = {frozenset((row["model_a"], row["model_b"])): row for row in csv.DictReader(file)}
     for pair in answer.pairs:
         row = rows[frozenset((pair.first, pair.second))]
@@ -213,7 +218,7 @@ def test_a_pair_of_the_one_ranking_has_one_p_to_cite(six, tmp_path):
     assert "Cite the clustered p, Holm." in notes["turns_pooled_pairs"]
     for other in ("turns_tests", "turns_tests_from_2", "turns_pairs"):
         assert "Cite “Pairs of the one ranking”" in notes[other], other
-    assert all(f"\\caption{{{words}" in (tmp_path / "report" / f"{key}.tex").read_text() for key, words in TEX.items())
+    assert all(f"\\caption{{{words}" in (folder / f"{key}.tex").read_text() for key, words in TEX.items())
 
 
 TEX = {"answer_models": "Chance of being chosen", "answer_pairs": "How far the first is ahead"}

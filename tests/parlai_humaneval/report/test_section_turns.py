@@ -613,7 +613,7 @@ def test_shown_shares_end_at_their_ends(tmp_path):
 picks = st.lists(st.lists(st.sampled_from("abc"), max_size=3, unique=True), min_size=1, max_size=8)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(dialogues=st.lists(picks, min_size=1, max_size=5), seed=st.integers(0, 99))
 def test_whatever_was_picked(dialogues, seed):
     """Shares lie in 0–1, picks add up, p-values are p-values, and the order of rows changes nothing."""

@@ -305,4 +305,4 @@ class ItemAllocation(RuleBasedStateMachine):
 
 
 TestItemAllocation = ItemAllocation.TestCase
-TestItemAllocation.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestItemAllocation.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)

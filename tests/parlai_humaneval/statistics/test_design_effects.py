@@ -201,9 +201,9 @@ def test_a_gap_as_large_as_detectable_is_found_as_often_as_promised():
     found = [
         clustered_mean(gap + rng.normal(0, 0.3, 40)[worker] + rng.normal(0, 1, worker.size), worker, null=0.0).p_value
         < 0.05
-        for _ in range(1_500)
+        for _ in range(500)
     ]
-    assert np.mean(found) == pytest.approx(0.8, abs=0.03)
+    assert np.mean(found) == pytest.approx(0.8, abs=0.045)
 
 
 def test_gaps_of_models_judged_one_at_a_time_are_differences_of_means():

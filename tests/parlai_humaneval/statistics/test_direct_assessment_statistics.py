@@ -354,7 +354,7 @@ def test_raters_without_a_partner_have_no_agreement():
 
 @pytest.mark.slow
 def test_the_clustered_difference_rejects_a_true_null_as_often_as_it_says():
-    """Workers differ in level, spread and in which model they like, the models are equal: .03 to .07 of studies at .05.
+    """Workers differ in level, spread and in which model they like, the models are equal: about .05 of studies.
 
     The paper's test, which takes dialogues as independent, rejects far more often.
     """
@@ -375,7 +375,7 @@ def test_the_clustered_difference_rejects_a_true_null_as_often_as_it_says():
         }
     )
     rejected = []
-    for _ in range(700):
+    for _ in range(250):
         level, spread = rng.normal(0, 10, workers), rng.uniform(0.5, 1.5, workers)
         taste, mood = rng.normal(0, 12, (workers, 2)), rng.normal(0, 10, workers * 2 * dialogues)
         noise = rng.normal(0, 12, worker.size)
@@ -384,5 +384,5 @@ def test_the_clustered_difference_rejects_a_true_null_as_often_as_it_says():
         (gap,) = score_gaps(rated.assign(z=standardised(rated)), ["a", "b"])
         rejected.append((gap.difference.p_value < 0.05, gap.paper.p_value < 0.05))
     clustered, independent = np.mean(rejected, axis=0)
-    assert 0.03 <= clustered <= 0.07
+    assert 0.02 <= clustered <= 0.08
     assert independent > 0.15

@@ -17,7 +17,7 @@ PATH = REFERENCE / "gold_cases.json"
 CASES: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8")) if PATH.is_file() else []
 
 sys.path.append(str(ROOT / "tests"))
-from replay_gold import differences, replay  # noqa: E402  # found only with the line above
+from replay_gold import differences, main, replay  # noqa: E402  # found only with the line above
 
 
 @pytest.mark.skipif(not CASES, reason="the exact cases are not beside this checkout")
@@ -27,34 +27,32 @@ def test_an_exact_case_holds(case: dict[str, Any]) -> None:
     assert replay(case) == []
 
 
-def run(tmp_path: Path, cases: object) -> subprocess.CompletedProcess[str]:
-    path = tmp_path / "cases.json"
-    path.write_text(json.dumps(cases), encoding="utf-8")
-    return subprocess.run([sys.executable, PROGRAM, path], capture_output=True, text=True, check=False, cwd=tmp_path)
-
-
 def case(function: str, args: list[Any], expected: Any, tolerance: Any = 1e-9) -> dict[str, Any]:
     return {"function": function, "args": args, "kwargs": {}, "expected": expected, "tolerance": tolerance}
 
 
-def test_the_program_counts_and_exits_by_what_differs(tmp_path: Path) -> None:
-    """From any folder: 0 where all hold; 1 for a wrong number, an unknown function, or arguments that raise."""
+def test_the_program_counts_and_exits_by_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """0 where all hold; 1, from any folder, for a wrong number, an unknown function, or arguments that raise."""
+    path = tmp_path / "cases.json"
     good = [case("lin", [3, 1], 0.75), case("lin", [0, 0], None), case("wald_ci", [5, 10], [0.19010, 0.80990], 1e-4)]
-    done = run(tmp_path, good)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "3 passed, 0 failed")
+    path.write_text(json.dumps(good), encoding="utf-8")
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "3 passed, 0 failed"
     bad = [case("lin", [3, 1], 0.76), case("no_such", [], 1), case("lin", ["a", "b"], 1)]
-    done = run(tmp_path, [*good, *bad])
+    path.write_text(json.dumps([*good, *bad]), encoding="utf-8")
+    done = subprocess.run([sys.executable, PROGRAM, path], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "3 passed, 3 failed")
     assert "0.75 instead of 0.76" in done.stdout
     assert "no adapter for 'no_such'" in done.stdout
 
 
 @pytest.mark.parametrize("cases", [{"a": 1}, [1], [{"args": []}]])
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, cases: object) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, cases: object, capsys: pytest.CaptureFixture[str]) -> None:
     """With words, and another exit status than a failed case."""
-    done = run(tmp_path, cases)
-    assert done.returncode == 2
-    assert "cannot be replayed" in done.stderr
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps(cases), encoding="utf-8")
+    assert main([str(path)]) == 2
+    assert "cannot be replayed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from parlai_humaneval.stopping.simulation import Crowd, Crowded, win_rates
 from parlai_humaneval.stopping.study import SequentialStudy, StudyError, replay
 
 EARLIER = Path(__file__).with_name("log_of_an_earlier_version.jsonl")
-STUDIES = 200
+STUDIES = 100
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)
 TASTE = Crowd(icc=0.17, quit=0.1, quit_by_taste=0.7)
 CHOICE = Crowd(icc=0.05, quit=0.1, quit_by_choice=0.7)

@@ -30,7 +30,7 @@ def assert_same(got: Tables, expected: Tables) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @given(reason=typed_text | formula)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reason):
     """Quotes, line breaks, formulas, apostrophes, any script: reading back gives the same tables."""
     turns = [
@@ -84,7 +84,7 @@ def test_tables_of_an_older_export_are_read(tmp_path):
 
 
 @given(text=formula)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_no_cell_of_a_csv_begins_as_a_formula(tmp_path_factory, text):
     """A rater's “=HYPERLINK(…)” must not run on a researcher's machine."""
     folder = tmp_path_factory.mktemp("out")

@@ -1,0 +1,98 @@
+"""A Python that has imported the libraries that take seconds, and forks a process for each command line that it is given.
+
+Each is a process of its own, with the environment, folder, streams and exit status that a shell would give it; only that
+PyTorch and what else is named is there already. Nothing of this project, of ParlAI or of Mephisto may be named: they find
+the process as they find a new one.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+TORCH = ("torch", "torch._dynamo", "scipy.stats", "sklearn.pipeline", "sklearn.feature_extraction.text", "nltk.stem")
+"""What ParlAI's commands import, beside ParlAI."""
+
+
+class WarmPython:
+    """``with WarmPython() as warm: warm.run("/bin/parlai", "interactive", …)``, one command after the other."""
+
+    def __init__(self, python: str | Path = sys.executable, imports: tuple[str, ...] = TORCH) -> None:
+        self._process = subprocess.Popen(
+            [str(python), __file__, *imports],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+
+    def __enter__(self) -> WarmPython:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.communicate()
+
+    def run(
+        self, *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, text: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """A script of Python's with its arguments, run to its end; ``env``: its whole environment, else this one's."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with tempfile.TemporaryDirectory() as folder:
+            given, out, err = (Path(folder) / name for name in ("in", "out", "err"))
+            given.write_text(text, encoding="utf-8")
+            streams = [str(given), str(out), str(err)]
+            asked = {"command": command, "cwd": str(cwd or Path.cwd()), "env": dict(env or os.environ)}
+            print(json.dumps({**asked, "streams": streams}), file=self._process.stdin, flush=True)
+            status = int(self._process.stdout.readline())
+            said = [path.read_text(encoding="utf-8", errors="replace") for path in (out, err)]
+        return subprocess.CompletedProcess(command, status, *said)
+
+
+def serve(imports: list[str]) -> None:
+    """Answer each line of the standard input with an exit status; returns in each of the processes that it forks."""
+    for name in imports:
+        importlib.import_module(name)
+    gc.freeze()
+    for line in iter(sys.stdin.readline, ""):
+        asked = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            become(**asked)
+            return
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    raise SystemExit
+
+
+def become(command: list[str], cwd: str, env: dict[str, str], streams: list[str]) -> None:
+    """Stand where a new process would."""
+    flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
+    for number, (path, flag) in enumerate(zip(streams, flags, strict=True)):
+        os.dup2(os.open(path, flag, 0o600), number)
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8") for number, mode in enumerate("rww"))
+    ours = {str(Path(__file__).parent), *_entries(os.environ)}
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = command
+    sys.path[:] = [str(Path(command[0]).parent), *_entries(env), *(entry for entry in sys.path if entry not in ours)]
+
+
+def _entries(env: Mapping[str, str]) -> list[str]:
+    return [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry]
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1:])
+    runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,4 +1,4 @@
-"""The columns of the tidy tables: names, types and meanings, in one place, and listed as text.
+"""The columns of the tidy tables: names, types and meanings, from ``data/columns.yaml``, and listed as text.
 
 ``exchange`` columns are those that a table from anywhere must have; the others are what our own records hold besides, and
 are empty where a table from elsewhere lacks them. Columns that are not listed here pass through. An empty text is a
@@ -83,16 +83,14 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     for name in TABLE_NAMES
 }
 
+_OF_JUDGES = _columns("judges", "required")
 JUDGE_COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
-    name: (
-        *_columns("judges", "required"),
-        *(
-            (*_columns("judgements_by_judges", "required"), *_columns("judgements_by_judges", "others"))
-            if name == "judgements"
-            else ()
-        ),
-    )
-    for name in TABLE_NAMES
+    **dict.fromkeys(TABLE_NAMES, _OF_JUDGES),
+    "judgements": (
+        *_OF_JUDGES,
+        *_columns("judgements_by_judges", "required"),
+        *_columns("judgements_by_judges", "others"),
+    ),
 }
 """Columns that the tables of judges have besides, which stand in a folder of their own."""
 
@@ -110,43 +108,6 @@ KEYS: Mapping[TableName, tuple[str, ...]] = {
 """Columns that name a row: no two rows of a table may share them all."""
 
 TABLE_DESCRIPTIONS: Mapping[TableName, str] = {name: _TOLD[name]["description"] for name in TABLE_NAMES}
-
-COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
-    name: (
-        *_columns("judges", "required"),
-        *(
-            (*_columns("judgements_by_judges", "required"), *_columns("judgements_by_judges", "others"))
-            if name == "judgements"
-            else ()
-        ),
-    )
-    for name in TABLE_NAMES
-}
-"""Columns that the tables of judges have besides, which stand in a folder of their own."""
-
-_STUDY = ("technique", "setting", "metric")
-
-KEYS: Mapping[TableName, tuple[str, ...]] = {
-    "turns": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "turn", "model", "position"),
-    "dialogues": ("dialogue_id", "worker_id"),
-    "comparisons": ("item_id", "worker_id", "judgement_id", *_STUDY, "model_a", "model_b", "dialogue_a", "dialogue_b"),
-    "ratings": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "model", "criterion"),
-    "points": ("dialogue_id", "model"),
-    "segments": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "k", "entity"),
-    "judgements": ("judgement_id",),
-}
-"""Columns that name a row: no two rows of a table may share them all."""
-
-TABLE_DESCRIPTIONS: Mapping[TableName, str] = {
-    "turns": "A row per candidate reply, in turns answered and not. One that failed keeps its row, though not shown.",
-    "dialogues": "A row per dialogue, finished and not. Columns that hold JSON stand last.",
-    "comparisons": "A row per answered comparison of two models: a pair of replies of a turn, a verdict at the end, or "
-    "two finished dialogues under one metric.",
-    "ratings": "A row per dialogue, model and criterion, of the ratings at the end of a dialogue.",
-    "points": "A row per dialogue and model, where replies are chosen from several.",
-    "segments": "A row per speaker who was judged in the beginning of a finished dialogue, people among them.",
-    "judgements": "A row per judgement of finished dialogues, finished and not; attention checks stand here alone.",
-}
 
 COLUMNS: Mapping[TableName, Mapping[str, str]] = {
     table: {column.name: column.description for column in columns} for table, columns in TABLES.items()

@@ -58,7 +58,6 @@ HUMAN = "human"
 """Name of a person among the speakers of a dialogue, and the label of one who was taken for a person."""
 
 LABELS = (HUMAN, "unsure", "bot")
-SIGNS = (-1, 0, 1)
 FEATURES = ("fluent", "sensible", "specific")
 """Features of Spot The Bot, as columns."""
 

@@ -66,6 +66,7 @@ setup(
             "judges/*.txt",
             "i18n/*.po",
             "opt_presets/**/*",
+            "report/methods.yaml",
             "report/**/templates/*",
             "report/render/*.bib",
         ],

@@ -77,6 +77,7 @@ setup(
             "monitoring/static/*",
             "monitoring/templates/*",
             "crowds/panels/*.yaml",
+            "launch/topics.yaml",
             "crowds/*/*.js",
             "crowds/*/confs/**/*.yaml",
             "**/hydra_configs/**/*.yaml",

@@ -184,6 +184,8 @@ class Observer:
             crowds = map(crowd_of, providers_of(self._data_dir, self._task_name))
             self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
             self._site_problem = None
+        except ResultsError:
+            self._sites_asked = None  # said with the answers, which cannot be read either
         except CrowdError as error:
             self._site_problem = str(error)
 

@@ -264,9 +264,14 @@ class ProlificLaunch(LinkLaunch):
                     raise
                 self._store.forget(study.mark)
                 continue
-            if there.status in (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED) and is_same(
-                body, study.body
-            ):
+            goes_on = (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED)
+            if there.status in goes_on and is_same(body, study.body):
+                if there.reward != body["reward"]:
+                    raise CrowdError(
+                        f"it pays {there.reward} cents on Prolific by now, and task_reward is {body['reward']}",
+                        where=study.mark,
+                        try_="change it back there, or delete the draft, and launch again",
+                    )
                 self._study, self._was_paused = study, there.status == statuses.PAUSED
                 return []
             if there.status == statuses.UNPUBLISHED:
@@ -301,8 +306,8 @@ class ProlificLaunch(LinkLaunch):
             ((practices, units),) = query(self.data_dir, _PRACTISED, [*values, visit.began, *values])
             return bool(practices) and not units
 
-        arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
-        door = ProlificDoor(read_panel(PROVIDER), arrivals=arrivals, endings=self._endings, practised=practised)
+        self._arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
+        door = ProlificDoor(read_panel(PROVIDER), arrivals=self._arrivals, endings=self._endings, practised=practised)
         self._reception: ProlificReception = ProlificReception(visits, door, self.task_name)
         self._visits = visits
         return self._reception
@@ -339,7 +344,11 @@ class ProlificLaunch(LinkLaunch):
         if self.provider.draft_only:
             yield
             return
-        _check_answers(control.url)
+        if why := _no_answer(control.url):
+            raise CrowdError(
+                f"nobody would see the page at {control.url} ({why}), so nothing was published",
+                try_="check that public_url leads to this machine (its tunnel, proxy, certificate), and launch again",
+            )
         follower = StudyFollower(
             self._client,
             self._study,
@@ -347,10 +356,12 @@ class ProlificLaunch(LinkLaunch):
             self._visits,
             self._endings,
             self._lists,
+            no_answer=lambda: _no_answer(control.url),
             most_inside=self._most_inside,
             most_open=self._most_open,
             was_paused=self._was_paused,
         )
+        self._arrivals.has_room = follower.has_room
         try:
             follower.start()
             if self._hooks is not None:
@@ -386,15 +397,10 @@ class ProlificLaunch(LinkLaunch):
         self._store.changed(self._study.mark, self._study.body)
 
 
-def _check_answers(url: str) -> None:
-    """Ask our own link once, as participants will. Raises CrowdError."""
+def _no_answer(url: str) -> str:
+    """Why our own link does not answer, asked once as participants will; empty: it does."""
     try:
         answer = httpx.get(url, timeout=LINK_S, follow_redirects=True)
-        why = "" if answer.is_success else f"it answers with status {answer.status_code}"
     except httpx.HTTPError as error:
-        why = str(error) or type(error).__name__
-    if why:
-        raise CrowdError(
-            f"nobody would see the page at {url} ({why}), so nothing was published",
-            try_="check that public_url leads to this machine (its tunnel, proxy, certificate), and launch again",
-        )
+        return str(error) or type(error).__name__
+    return "" if answer.is_success else f"it answers with status {answer.status_code}"

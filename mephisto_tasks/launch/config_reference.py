@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -18,48 +19,10 @@ from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_
 from mephisto_tasks.crowds.registry import places_in_words
 from mephisto_tasks.launch.config import EMBEDDED, EMBEDDED_WORD, compose_config, of_another_technique
 from mephisto_tasks.launch.config_options import Words, choices, documented
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.techniques.registry import technique
 
-TOPICS: Mapping[str, tuple[str, ...]] = {
-    "The study": (
-        "task_name", "setting", "metric", "dialogues", "human_dialogues", "human_share",
-        "dialogues_per_group", "dialogues_per_worker", "conversations_per_unit", "judgements_per_group",
-        "judgements_per_item", "items_per_unit", "units_per_worker", "items_per_worker_and_group", "sample", "seed",
-        "cut_off", "planned_for_looking", "technique", "variants",
-    ),
-    "When it ends": ("stop", "margin", "alpha", "max_dialogues", "raters_at_a_time", "time_out_minutes", "transitive"),
-    "Models": (
-        "models", "embedded", "groups", "group_size", "quality_control_model", "zoo_files", "engine", "replicas",
-        "ray_address", "model_timeout_s", "model_retries", "model_outage_s", "generate", "num_dialogues", "exchanges",
-        "start", "start_file", "batch_size",
-    ),
-    "The chat": (
-        "turns", "rater_ends", "max_turns", "history", "first_message", "openers", "opener_speaker", "persona",
-        "persona_file", "bot_persona", "context_kind", "context_file", "topic", "ask_opinion", "topic_changes",
-        "offer_topics", "topics_file", "min_message_words", "max_message_chars",
-    ),
-    "How replies look": ("replies",),
-    "Raters and practice": (
-        "workers", "language", "languages_dir", "minutes",
-        "onboarding_file", "onboarding_tries", "onboarding_feedback", "onboarding_qualification",
-        "instructions_file", "consent_file", "block_qualification", "blocking_checks", "reading_speed_wpm", "gold_file",
-        "golds_per_unit", "answer_timeout_s",
-    ),
-    "Pay": (
-        "task_reward", "currency", "pay", "payment", "bonus_budget", "screen_out_pay", "screen_out_slots", "pay_returned",
-        "auto_approval_delay_in_seconds",
-    ),
-    "Where raters come from": (
-        "place", "requester_name", "workspace", "project", "draft_only", "start_places", "fluent", "devices", "labels",
-        "content_warnings", "secure_link", "webhooks", "panel", "completion_code", "screen_out_code", "no_consent_code",
-        "time_out_code",
-        "values", "assignment_duration_in_seconds", "task_lifetime_in_seconds", "max_num_concurrent_units",
-    ),
-    "The server": (
-        "server", "hostname", "port", "public_url", "trusted_proxies", "public_names", "frame_sites", "disconnect_after_s",
-        "max_concurrent", "stop_after_failures",
-    ),
-}  # fmt: skip
+TOPICS: Mapping[str, Sequence[str]] = read_yaml(Path(__file__).with_name("topics.yaml"))
 """Topic → settings, and blocks of them, in the order in which they are shown."""
 ELSE = "What raters are asked"
 """The topic of all others."""

@@ -162,6 +162,7 @@ class HumanevalLocalArchitect(Architect):
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
         self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
         self._guard: Guard | None = getattr(shared_state, "guard", None)
+        self._site_calls = getattr(shared_state, "site_calls", {})
         self._fresh_ids: FreshIds | None = getattr(shared_state, "fresh_ids", None)
         self._languages: Offered | None = getattr(shared_state, "languages", None)
         self._thread: RouterThread | None = None
@@ -207,6 +208,7 @@ class HumanevalLocalArchitect(Architect):
             visitors=self._visitors,
             frame_sites=self._frame_sites,
             guard=self._guard,
+            site_calls=self._site_calls,
             hosts=self._hosts,
             fresh_ids=self._fresh_ids,
             secure=self._public_url.startswith("https://"),

@@ -32,6 +32,7 @@ from parlai_humaneval.i18n.languages import Offered
 from parlai_humaneval.schema.events import PracticeEnded, parse_events
 
 if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler
     from mephisto.data_model.agent import OnboardingAgent
     from mephisto.data_model.worker import Worker
 
@@ -69,6 +70,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
     study: Study | None = None
     side_door: SideDoor | None = None
     guard: Guard | None = None
+    site_calls: dict[str, Handler] = field(default_factory=dict)
     fresh_ids: FreshIds | None = None
     site: Site = field(default_factory=NoSite)
     site_requirements: list[dict[str, Any]] = field(default_factory=list)

@@ -17,6 +17,8 @@ from mephisto_tasks.storage.crowd_errors import CrowdError, NotYetKnown
 from mephisto_tasks.workers.lists import SiteBlocks
 
 if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler
+
     from mephisto_tasks.server.app import Guard
 
 __all__ = ["CrowdError", "NotYetKnown", "SiteBlocks"]
@@ -73,12 +75,14 @@ class CrowdSetup:
         site_requirements: those that its site checks, in the site's terms.
         site: where raters go in the end.
         guard: who may see the pages.
+        site_calls: path → what answers the calls (POST) that the site itself makes to us there.
     """
 
     qualifications: list[dict[str, Any]] = field(default_factory=list)
     site_requirements: list[dict[str, Any]] = field(default_factory=list)
     site: Site = field(default_factory=NoSite)
     guard: Guard | None = None
+    site_calls: dict[str, Handler] = field(default_factory=dict)
 
 
 class LaunchControl(Protocol):

@@ -311,7 +311,7 @@ def run_launch(
         setup = crowd.setup(db)
         shared_state.qualifications += setup.qualifications
         shared_state.site_requirements = setup.site_requirements
-        shared_state.site, shared_state.guard = setup.site, setup.guard
+        shared_state.site, shared_state.guard, shared_state.site_calls = setup.site, setup.guard, setup.site_calls
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run

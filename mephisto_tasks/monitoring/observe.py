@@ -30,7 +30,7 @@ from mephisto_tasks.monitoring.status import (
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due
 from mephisto_tasks.payments.quote import DOLLARS
-from mephisto_tasks.payments.statement import Books, currencies_of, terms_of
+from mephisto_tasks.payments.statement import Books, terms_of
 from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
@@ -47,6 +47,7 @@ from mephisto_tasks.storage.results import (
     technique_of,
 )
 from mephisto_tasks.storage.retry import WORDS
+from mephisto_tasks.storage.run_settings import currencies_of
 from mephisto_tasks.storage.work import Work, work_done
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.report.build import build_report
@@ -183,6 +184,8 @@ class Observer:
             crowds = map(crowd_of, providers_of(self._data_dir, self._task_name))
             self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
             self._site_problem = None
+        except ResultsError:
+            self._sites_asked = None  # said with the answers, which cannot be read either
         except CrowdError as error:
             self._site_problem = str(error)
 

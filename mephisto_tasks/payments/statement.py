@@ -21,7 +21,7 @@ from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_che
 from mephisto_tasks.payments.quote import DOLLARS, money
 from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.results import query, read_records
-from mephisto_tasks.storage.run_settings import blueprint_of_newest, providers_of_runs
+from mephisto_tasks.storage.run_settings import blueprint_of_newest, currencies_of
 from mephisto_tasks.storage.work import CENT, Work, work_done
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -340,12 +340,6 @@ def _first_problem(error: ValueError) -> str:
         return str(error)
     problem = error.errors()[0]
     return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
-
-
-def currencies_of(data_dir: Path, task_name: str) -> dict[str, str]:
-    """Run of a task → the currency of its rewards, where its crowd has a choice."""
-    runs = providers_of_runs(data_dir, task_name)
-    return {run: str(settings["currency"]) for run, settings in runs.items() if settings.get("currency")}
 
 
 def _launches(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:

@@ -17,14 +17,14 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_payer
 from mephisto_tasks.payments.quote import DOLLARS
-from mephisto_tasks.payments.statement import currencies_of, sums
+from mephisto_tasks.payments.statement import sums
 from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erase_traces import Outside, outside
 from mephisto_tasks.privacy.erasure_plan import Going, as_they_are_now
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
 from mephisto_tasks.storage.results import ResultsError, query, task_names
-from mephisto_tasks.storage.run_settings import blueprint_of_newest
+from mephisto_tasks.storage.run_settings import blueprint_of_newest, currencies_of
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval._util.files import write_private
 

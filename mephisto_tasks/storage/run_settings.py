@@ -78,9 +78,10 @@ def blueprints(data_dir: Path, task_name: str) -> list[dict[str, Any]]:
     return [_part(row, "blueprint") for row in query(data_dir, _SETTINGS, [task_name])]
 
 
-def providers_of_runs(data_dir: Path, task_name: str) -> dict[str, dict[str, Any]]:
-    """Mephisto's id of a launch → its ``mephisto.provider``, of every launch of a task; the newest first."""
-    return {str(row[1]): _part(row, "provider") for row in query(data_dir, _SETTINGS, [task_name])}
+def currencies_of(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Mephisto's id of a launch of a task → the currency of its rewards, where its crowd has a choice."""
+    runs = {str(row[1]): _part(row, "provider") for row in query(data_dir, _SETTINGS, [task_name])}
+    return {run: str(settings["currency"]) for run, settings in runs.items() if settings.get("currency")}
 
 
 def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -59,8 +60,17 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
 
 def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]], besides: Sequence[Column] = ()) -> pd.DataFrame:
     """The typed table of ``rows``; with no rows it still has every column."""
+    if not rows:
+        return _empty(table, tuple(besides)).copy()
     names = [c.name for c in (*TABLES[table], *besides)]
     return typed(table, pd.DataFrame(list(rows), columns=names, dtype=object), besides)
+
+
+@cache
+def _empty(table: TableName, besides: tuple[Column, ...]) -> pd.DataFrame:
+    """Most techniques fill two or three of the tables."""
+    columns = (*TABLES[table], *besides)
+    return pd.DataFrame({c.name: _absent(c.kind, pd.RangeIndex(0)) for c in columns})
 
 
 Repeats = Literal["keep", "first", "last"]

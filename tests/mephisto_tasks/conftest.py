@@ -38,7 +38,9 @@ from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
 
 from mephisto_tasks.adapter import blueprint, operator
+from mephisto_tasks.cli.report import report
 from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.monitoring.observe import Observer
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,6 +66,16 @@ def _short_waits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operator, "GOODBYE_S", 0.3)
         patch.setattr(client_io_handler, "STATUS_CHECK_TIME", 0.2)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_draws() -> Iterator[None]:
+    """Bootstraps of reports, of which no test here asks more than that they are there, and the same on every way to them."""
+    (draws,) = (option for option in report.params if option.name == "draws")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draws, "default", 100)
+        patch.setitem(Observer.__init__.__kwdefaults__, "draws", 100)
         yield
 
 

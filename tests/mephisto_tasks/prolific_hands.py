@@ -101,10 +101,11 @@ def blocked_group(data_dir: Path, site: StandIn) -> Group:
 
 
 def settings(folder: Path, *more: str) -> list[str]:
-    """Of a short PW-Turn study on Prolific, without practice unless ``more`` has one."""
+    """Of a short PW-Turn study on Prolific, without practice unless ``more`` has one; ``~NAME`` leaves one out."""
     mine = [*arguments(folder, "prolific"), "mephisto.blueprint.dialogues_per_group=2"]
-    said = {word.partition("=")[0] for word in more} | {"mephisto.provider.requester_name"}
-    return [*(word for word in mine if word.partition("=")[0] not in said), *more]
+    said = {word.partition("=")[0].lstrip("~") for word in more} | {"mephisto.provider.requester_name"}
+    kept = [word for word in mine if word.partition("=")[0] not in said]
+    return [*kept, *(word for word in more if "=" in word)]
 
 
 @asynccontextmanager

@@ -91,7 +91,7 @@ def health(data_dir: Path) -> list[Health]:
     what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
     known = requesters(data_dir) if (data_dir / "database.db").exists() else []
     names = [name for name, kind in known if kind == PROVIDER]
-    if not names:
+    if not known:
         return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
     found = []
     for seen in (one for name in names for one in accounts.check(name)):

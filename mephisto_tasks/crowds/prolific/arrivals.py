@@ -26,6 +26,8 @@ from parlai_humaneval.schema.steps import Redirect
 FRESH_S = 5.0
 """How long an answer of Prolific's counts."""
 MOST_KEPT = 5000
+ROOM_S = 20.0
+"""How long who comes for a place that was just given back waits for its unit."""
 IS_PREVIEW = phrase("This is a preview")
 PREVIEW = phrase(
     "Prolific knows no participation with the ids of this link. In its preview for researchers that is as it should be: the "
@@ -50,6 +52,7 @@ class Arrivals:
         visits: of the provider. Who was let in once goes on while Prolific is out of reach.
         task_name: whose.
         signed: checks the signature of links; None: they have none.
+        has_room: whether newcomers can be told what there is for them; else they wait for a little while.
     """
 
     client: Prolific
@@ -57,6 +60,8 @@ class Arrivals:
     visits: LinkDatastore
     task_name: str
     signed: SignedLinks | None = None
+    has_room: Callable[[], bool] = lambda: True
+    _came: dict[str, float] = field(default_factory=dict)
     _said: dict[str, tuple[float, Mapping[str, Any] | None]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -84,6 +89,9 @@ class Arrivals:
             raise TurnedAway(NOT_YOURS)
         if not was_here and statuses.plain(said.get("status")) not in (statuses.RESERVED, statuses.ACTIVE):
             raise TurnedAway(OVER, RETURNED_ALREADY[0])
+        came = self._came.setdefault(arrival.session, time.monotonic())
+        if not was_here and time.monotonic() - came < ROOM_S and not self.has_room():
+            raise NotYetKnown
 
     def _ask(self, session: str) -> Mapping[str, Any] | None:
         """What Prolific says of a submission; None: it has none. Raises ProlificError."""

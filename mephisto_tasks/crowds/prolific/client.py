@@ -33,6 +33,8 @@ BASE = "https://api.prolific.com/api/v1/"
 BASE_ENV = "PROLIFIC_API"
 PAYS = re.compile(r"bulk-bonus-payments/[^/]+/pay/?$")
 """The request that charges each time it is sent."""
+HOOK_SECRET = "X-Hook-Secret"
+"""A header that stands in the answer to whoever subscribes: it is put into what :meth:`Prolific.post` returns."""
 READINGS = 3
 """So often at most is a list read that changes while it is read."""
 _logger = logging.getLogger(__name__)
@@ -241,6 +243,8 @@ class Prolific:
         if response.is_success:
             answer, is_page = _read(response)
             if not is_page:
+                if HOOK_SECRET in response.headers and isinstance(answer, dict):
+                    answer = {**answer, HOOK_SECRET: response.headers[HOOK_SECRET]}
                 return answer, None, None
             error = refused(HTTPStatus.BAD_GATEWAY, b"a web page in place of an answer")
         else:

@@ -15,7 +15,7 @@ import httpx
 
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import Agree, CrowdError, LaunchControl
+from mephisto_tasks.crowds.base import Agree, CrowdError, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
 from mephisto_tasks.crowds.prolific import statuses
@@ -34,6 +34,7 @@ from mephisto_tasks.crowds.prolific.drafts import (
 from mephisto_tasks.crowds.prolific.endings import Endings, app_address
 from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
 from mephisto_tasks.crowds.prolific.groups import Lists
+from mephisto_tasks.crowds.prolific.hooks import Hooks
 from mephisto_tasks.crowds.prolific.market import StudyFollower, pause_left_over, study_places, transition
 from mephisto_tasks.crowds.prolific.quote import Asked, Workspace, find_workspace, quote_of
 from mephisto_tasks.crowds.prolific.requirements import ALLOWED, BLOCKED, EARLIER, Filter, filters
@@ -263,9 +264,14 @@ class ProlificLaunch(LinkLaunch):
                     raise
                 self._store.forget(study.mark)
                 continue
-            if there.status in (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED) and is_same(
-                body, study.body
-            ):
+            goes_on = (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED)
+            if there.status in goes_on and is_same(body, study.body):
+                if there.reward != body["reward"]:
+                    raise CrowdError(
+                        f"it pays {there.reward} cents on Prolific by now, and task_reward is {body['reward']}",
+                        where=study.mark,
+                        try_="change it back there, or delete the draft, and launch again",
+                    )
                 self._study, self._was_paused = study, there.status == statuses.PAUSED
                 return []
             if there.status == statuses.UNPUBLISHED:
@@ -300,11 +306,21 @@ class ProlificLaunch(LinkLaunch):
             ((practices, units),) = query(self.data_dir, _PRACTISED, [*values, visit.began, *values])
             return bool(practices) and not units
 
-        arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
-        door = ProlificDoor(read_panel(PROVIDER), arrivals=arrivals, endings=self._endings, practised=practised)
+        self._arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
+        door = ProlificDoor(read_panel(PROVIDER), arrivals=self._arrivals, endings=self._endings, practised=practised)
         self._reception: ProlificReception = ProlificReception(visits, door, self.task_name)
         self._visits = visits
         return self._reception
+
+    @cached_property
+    def _hooks(self) -> Hooks | None:
+        assert self._workspace is not None
+        return Hooks(self._client, self._workspace.id) if self.provider.webhooks else None
+
+    def setup(self, db: Any) -> CrowdSetup:
+        setup = super().setup(db)
+        setup.site_calls = {} if self._hooks is None else {self._hooks.path: self._hooks.handle}
+        return setup
 
     def page_words(self) -> dict[str, Any]:
         return {"panel": {"title": read_panel(PROVIDER).title, "may_decline": True}}
@@ -328,7 +344,11 @@ class ProlificLaunch(LinkLaunch):
         if self.provider.draft_only:
             yield
             return
-        _check_answers(control.url)
+        if why := _no_answer(control.url):
+            raise CrowdError(
+                f"nobody would see the page at {control.url} ({why}), so nothing was published",
+                try_="check that public_url leads to this machine (its tunnel, proxy, certificate), and launch again",
+            )
         follower = StudyFollower(
             self._client,
             self._study,
@@ -336,15 +356,22 @@ class ProlificLaunch(LinkLaunch):
             self._visits,
             self._endings,
             self._lists,
+            no_answer=lambda: _no_answer(control.url),
             most_inside=self._most_inside,
             most_open=self._most_open,
             was_paused=self._was_paused,
         )
+        self._arrivals.has_room = follower.has_room
         try:
             follower.start()
+            if self._hooks is not None:
+                self._hooks.nudge = follower.nudge
+                self._hooks.subscribe(control.url)
             yield
         finally:
             follower.stop()
+            if self._hooks is not None:
+                self._hooks.unsubscribe()
             try:
                 follower.close()
             except CrowdError as error:
@@ -370,15 +397,10 @@ class ProlificLaunch(LinkLaunch):
         self._store.changed(self._study.mark, self._study.body)
 
 
-def _check_answers(url: str) -> None:
-    """Ask our own link once, as participants will. Raises CrowdError."""
+def _no_answer(url: str) -> str:
+    """Why our own link does not answer, asked once as participants will; empty: it does."""
     try:
         answer = httpx.get(url, timeout=LINK_S, follow_redirects=True)
-        why = "" if answer.is_success else f"it answers with status {answer.status_code}"
     except httpx.HTTPError as error:
-        why = str(error) or type(error).__name__
-    if why:
-        raise CrowdError(
-            f"nobody would see the page at {url} ({why}), so nothing was published",
-            try_="check that public_url leads to this machine (its tunnel, proxy, certificate), and launch again",
-        )
+        return str(error) or type(error).__name__
+    return "" if answer.is_success else f"it answers with status {answer.status_code}"

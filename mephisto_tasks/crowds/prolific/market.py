@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 POLL_S = 10.0
 NOTICED_S = 0.5
 """How soon a pause or its end is noticed; the site is asked at once then."""
+LINK_AGAIN_S = 60.0
+"""How often our own link is asked whether it answers."""
 ALL_S = 120.0
 """How often submissions are listed though their counts stay the same."""
 SURE_AFTER = 2
@@ -51,12 +53,17 @@ PAUSED_THERE = "The study was paused on Prolific itself, and is left so: start i
 
 @dataclass(frozen=True)
 class Places:
-    """How many places a study has, how many of them are taken, and how many people could begin now (``wanted``)."""
+    """How many places a study has, how many of them are taken, and how many people could begin now (``wanted``).
+
+    ``let_in``: people at once; None: Prolific does not say. ``reward``: in cents.
+    """
 
     status: str
     total: int
     taken: int
-    wanted: int
+    let_in: int | None
+    reward: int
+    wanted: int = 0
 
 
 def study_places(client: Prolific, study_id: str) -> Places:
@@ -64,7 +71,8 @@ def study_places(client: Prolific, study_id: str) -> Places:
     with asking("look at the study"):
         said = client.get(f"studies/{study_id}/")
     total, taken = int(said["total_available_places"]), int(said.get("places_taken") or 0)
-    return Places(statuses.plain(said["status"]), total, taken, wanted=0)
+    let_in = (said.get("submissions_config") or {}).get("max_concurrent_submissions")
+    return Places(statuses.plain(said["status"]), total, taken, let_in, int(said["reward"]))
 
 
 def transition(client: Prolific, study_id: str, action: str, reached: Collection[str]) -> str:
@@ -93,6 +101,7 @@ class StudyFollower:
         visits: who came.
         endings: how submissions end.
         lists: who is kept out; None: nobody is.
+        no_answer: why our own link does not answer; empty: it does.
         most_inside: people at once.
         most_open: places that nobody has taken, at most; 0: any number.
         was_paused: a launch of ours has paused it, so that this one may go on.
@@ -107,16 +116,20 @@ class StudyFollower:
         endings: Endings,
         lists: Lists | None,
         *,
+        no_answer: Callable[[], str] = str,
         most_inside: int,
         most_open: int = 0,
         was_paused: bool = False,
     ) -> None:
         self._client, self._study, self._control, self._visits = client, study, control, visits
         self._endings, self._lists, self._most_open, self._paused_by_us = endings, lists, most_open, was_paused
-        self._most_inside = self._let_in = most_inside
+        self._most_inside = most_inside
         self._stopped, self._nudged = threading.Event(), threading.Event()
         self._counts: Mapping[str, Any] = {}
         self._listed_at = float("-inf")
+        self._no_answer, self._link_asked_at = no_answer, time.monotonic()
+        self._unanswered = 0
+        """How many times in a row our own link has not answered."""
         self._statuses: dict[str, str] = {}
         self._over: Counter[str] = Counter()
         """How many readings in a row have said that a submission is over."""
@@ -141,7 +154,7 @@ class StudyFollower:
     def _follow(self) -> None:
         looked_at, paused = time.monotonic(), self._control.paused
         while not self._stopped.wait(min(NOTICED_S, POLL_S)):
-            changed = paused != self._control.paused or self._nudged.is_set()
+            changed = paused != self._control.paused or self._nudged.is_set() or self._is_unsure
             if not changed and time.monotonic() - looked_at < POLL_S:
                 continue
             paused = self._control.paused
@@ -157,6 +170,7 @@ class StudyFollower:
     def look(self) -> None:
         """One round. Raises CrowdError."""
         self._endings.flush()
+        self._ask_our_link()
         before = study_places(self._client, self._study.study_id)
         self._read_submissions()
         visits = {visit.session: visit for visit in self._visits.of_task(self._study.task_name) if visit.session}
@@ -167,6 +181,35 @@ class StudyFollower:
         if self._lists is not None:
             self._lists.follow()
 
+    @property
+    def _is_unsure(self) -> bool:
+        """Whether somebody was said to be gone, and it is to be read once more."""
+        return any(0 < rounds < SURE_AFTER for rounds in self._over.values())
+
+    def has_room(self) -> bool:
+        """Whether somebody who comes now can be told what there is for them.
+
+        Where no unit is free, they may have taken the place of somebody who has just returned: that is looked for at once.
+        """
+        launcher = self._control.live_run.task_launcher
+        free = any(unit.db_status == AssignmentState.LAUNCHED for unit in list(launcher.units))
+        if free or self._control.paused or not self._control.remaining:
+            return True
+        self.nudge()
+        return False
+
+    def _ask_our_link(self) -> None:
+        """Whoever comes while it does not answer comes in vain: then the study is paused."""
+        if time.monotonic() - self._link_asked_at < LINK_AGAIN_S:
+            return
+        self._link_asked_at = time.monotonic()
+        why = self._no_answer()
+        self._unanswered = self._unanswered + 1 if why else 0
+        if self._unanswered == SURE_AFTER:
+            logger.warning(
+                "the page does not answer at %s (%s): the study is paused until it does", self._control.url, why
+            )
+
     # -- who is there ----------------------------------------------------------------------------
 
     def _read_submissions(self) -> None:
@@ -174,8 +217,7 @@ class StudyFollower:
         with asking("count the submissions"):
             counts = self._client.get(path)
         # Whoever is said to be gone is looked at once more.
-        same = counts == self._counts and not any(0 < rounds < SURE_AFTER for rounds in self._over.values())
-        if same and time.monotonic() - self._listed_at < ALL_S:
+        if counts == self._counts and not self._is_unsure and time.monotonic() - self._listed_at < ALL_S:
             return
         with asking("list the submissions"):
             listed = self._client.pages("submissions/", study=self._study.study_id, ordering="started_at")
@@ -207,7 +249,7 @@ class StudyFollower:
 
     def _wanted(self, visits: Mapping[str, Visit]) -> int:
         """How many people more could begin a unit now, besides those who are on their way."""
-        if self._control.paused:
+        if self._control.paused or self._unanswered >= SURE_AFTER:
             return 0
         launcher, runner = self._control.live_run.task_launcher, self._control.live_run.task_runner
         working = {str(running.agent.db_id) for running in list(runner.running_units.values())}
@@ -246,11 +288,10 @@ class StudyFollower:
         """Let no more people in than could begin, where more places are free: places cannot be taken back."""
         inside = sum(status in AT_WORK for status in self._statuses.values())
         most = self._most_inside if lacking >= 0 else min(self._most_inside, inside + now.wanted)
-        if most != self._let_in:
+        if most != now.let_in:
             with asking("change how many people may be inside at once"):
                 limits = {"max_submissions_per_participant": 1, "max_concurrent_submissions": most}
                 self._client.patch(f"studies/{self._study.study_id}/", {"submissions_config": limits})
-            self._let_in = most
 
     def _start(self) -> None:
         reached = (statuses.ACTIVE, statuses.AWAITING_REVIEW)

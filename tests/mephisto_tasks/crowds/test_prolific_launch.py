@@ -129,11 +129,21 @@ async def test_a_draft_alone(site: StandIn, data_dir: Path) -> None:
 
 
 async def test_a_draft_is_published_by_the_next_launch(site: StandIn, data_dir: Path) -> None:
-    async with on_prolific(data_dir, "mephisto.provider.draft_only=true"):
-        draft = only_study(site)
-    async with on_prolific(data_dir):
+    async with on_prolific(data_dir, "mephisto.provider.draft_only=true") as run:
+        port, draft = f"mephisto.architect.port={run.live_run.architect._port}", only_study(site)
+    async with on_prolific(data_dir, port):
         await eventually(lambda: open_places(site) == 2)
-        assert only_study(site) is draft or draft.id not in site.market.studies
+        assert only_study(site) is draft
+
+
+async def test_a_draft_whose_reward_was_changed_there_is_not_published(site: StandIn, data_dir: Path) -> None:
+    """Somebody agreed to another price."""
+    async with on_prolific(data_dir, "mephisto.provider.draft_only=true") as run:
+        port = f"mephisto.architect.port={run.live_run.architect._port}"
+    only_study(site).fields["reward"] = 500
+    with pytest.raises(CrowdError, match="it pays 500 cents on Prolific by now, and task_reward is 50"):
+        async with on_prolific(data_dir, port):
+            pass
 
 
 @pytest.mark.parametrize("cut", [CUT_AFTER, CUT_BEFORE])

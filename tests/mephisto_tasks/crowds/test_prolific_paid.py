@@ -6,14 +6,19 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 from click.testing import CliRunner
 from live import TASK, eventually, good_replies
-from prolific_hands import FromProlific, on_prolific, only_study, person_id, prolific_at_home
+from panel_hands import local_url
+from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home
 from servers.prolific import TOKEN, WRONG_TOKEN, StandIn
+from servers.prolific import server as site_server
+from servers.prolific.signing import hook_signature
 
-from mephisto_tasks.crowds.prolific import payer
+from mephisto_tasks.crowds.prolific import hooks, market, payer
 from mephisto_tasks.payments.ledger import Ledger
 from parlai_humaneval.cli import main
 
@@ -108,3 +113,34 @@ async def test_a_whole_life(
     assert TOKEN not in everything
     for path in (*data_dir.rglob("*"), *(tmp_path / "release").rglob("*"), *(tmp_path / "home").rglob("*")):
         assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
+
+
+async def test_prolific_tells_what_has_changed(
+    site: StandIn, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signed call hastens a look; one that is not signed does nothing; the workspace's secret is not replaced."""
+    monkeypatch.setattr(market, "POLL_S", 600.0)
+    monkeypatch.setattr(market, "NOTICED_S", 0.05)
+    monkeypatch.setattr(site_server, "LOOK_S", 0.05)
+    site.market.secrets[site.workspace.id] = {"id": "1", "value": "ours", "workspace_id": site.workspace.id}
+    settings = [f"mephisto.provider.currency={site.workspace.currency}", "mephisto.provider.webhooks=true"]
+    async with on_prolific(data_dir, "mephisto.task.task_reward=1.50", *settings) as run:
+        await eventually(lambda: open_places(site) > 0)
+        (subscription,) = site.market.subscriptions.values()
+        assert subscription.confirmed
+        looks = len(site.journal.of("GET studies/{}/submissions/counts/"))
+        path = urlsplit(subscription.target_url).path
+        async with aiohttp.ClientSession() as session:
+            headers = {hooks.TIMESTAMP: "1", hooks.SIGNATURE: hook_signature("theirs", "1", b"{}")}
+            async with session.post(f"{local_url(run)}{path}", data=b"{}", headers=headers) as answer:
+                assert answer.status == 403
+            async with session.post(f"{local_url(run)}{path}", data=b"{}") as answer:
+                assert answer.status == 403
+        assert len(site.journal.of("GET studies/{}/submissions/counts/")) == looks
+        async with FromProlific(run, site, "ann") as ann:
+            await ann.begin_work()
+            ann.person.give_back()
+            await eventually(lambda: len(site.journal.of("GET studies/{}/submissions/counts/")) > looks)
+            await eventually(lambda: any(event.status == "SUCCEEDED" for event in site.market.events))
+    assert not site.market.subscriptions
+    assert site.market.secrets[site.workspace.id]["value"] == "ours"

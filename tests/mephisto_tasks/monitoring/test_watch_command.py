@@ -21,7 +21,7 @@ from mephisto_tasks.control.orders import ORDERS, More, RetireModel
 from mephisto_tasks.control.snapshot import GroupNow, GroupStatus, OrderResult, Snapshot, write_snapshot
 from mephisto_tasks.monitoring import web as served
 from mephisto_tasks.monitoring.observe import Observer
-from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, kept_blind_names
+from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, Standing, kept_blind_names
 from mephisto_tasks.monitoring.terminal import plain, steering
 from mephisto_tasks.monitoring.web import Drawer, LeaderboardPage, Told
 from mephisto_tasks.storage.locks import study_folder
@@ -39,6 +39,11 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(12):
         study.add(TASK, f"w{number}", [*choices(f"d{number}", [[1], [2], [1], [2], [1], [1 + number % 2]])])
     return study.data_dir
+
+
+@pytest.fixture(scope="module")
+def seen(stored: Path) -> Standing:
+    return Observer(stored, TASK, draws=100).standing()
 
 
 def run(command: Any, data_dir: Path, *arguments: str) -> Result:
@@ -170,7 +175,7 @@ def test_the_page_escapes_what_others_wrote(stored: Path) -> None:
         ({"state": "ended", "orders": ["pause", "more", "resume"]}, {"more", "group-1"}),
     ],
 )
-def test_only_buttons_that_do_something_are_there(stored: Path, changes: dict[str, Any], offered: set[str]) -> None:
+def test_only_buttons_that_do_something_are_there(seen: Standing, changes: dict[str, Any], offered: set[str]) -> None:
     """Guards the page of a study of which nothing runs: no Pause, no Stop, no Retire; what the next launch would follow
     stays. A pair that has all that was asked for has no Stop either; one that was stopped can go on."""
     groups = [
@@ -185,18 +190,16 @@ def test_only_buttons_that_do_something_are_there(stored: Path, changes: dict[st
         OrderResult(order_id=str(at), kind=kind, at=at, by="page", done=True, text="")
         for at, kind in enumerate(changes.get("orders", []))
     ]
-    standing = Observer(stored, TASK, draws=100).standing()
     told = {"state": "running", "remaining": 3, **changes, "groups": groups, "orders": orders}
-    html = Drawer().fragment(standing.model_copy(update=told))
+    html = Drawer().fragment(seen.model_copy(update=told))
     assert set(re.findall(r'<button type="button" id="([\w-]+)"', html)) == offered
     assert ("hold from the next launch on" in html) is (told["state"] in ("ended", "cut_off", "not_running"))
 
 
-def test_an_old_standing_is_said_to_be_old(stored: Path) -> None:
+def test_an_old_standing_is_said_to_be_old(seen: Standing) -> None:
     """Guards against numbers that look fresh while the watcher waits for a database."""
-    standing = Observer(stored, TASK, draws=100).standing()
-    assert "takes long to be read" not in Drawer(lambda: standing.at + 5).fragment(standing)
-    assert "is of 40\u00a0s ago" in Drawer(lambda: standing.at + 40).fragment(standing)
+    assert "takes long to be read" not in Drawer(lambda: seen.at + 5).fragment(seen)
+    assert "is of 40\u00a0s ago" in Drawer(lambda: seen.at + 40).fragment(seen)
 
 
 def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:

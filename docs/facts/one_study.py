@@ -19,7 +19,7 @@ from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded,
 from parlai_humaneval.stopping.fixed_plans import Peek, fixed_plan
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, win_rates
-from parlai_humaneval.stopping.status import PairStanding, Standing
+from parlai_humaneval.stopping.status import PairStatus, StoppingStatus
 from parlai_humaneval.stopping.study import SequentialStudy
 
 Floats = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ class PairUnderBoth:
     gap: float
     low: Floats
     high: Floats
-    standing: PairStanding
+    standing: PairStatus
     closed: int
     fixed: tuple[float, float]
     peek: Peek
@@ -67,7 +67,7 @@ class OneStudy:
     """
 
     pairs: tuple[PairUnderBoth, ...]
-    standing: Standing
+    standing: StoppingStatus
     planned: int
     planned_pooled: int
 

@@ -9,12 +9,14 @@ import json
 import logging
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from mephisto_tasks._util import compat
+from mephisto_tasks.config.task import hydra_arguments
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.server.app import FreshIds, Guard, create_app
 from mephisto_tasks.server.hosts import Hosts, public_names
@@ -87,43 +89,39 @@ PAGE_LIBRARY_VERSION = "2.0.3"
 """What Mephisto's own pages compare their version with; ours ignores it."""
 
 
-@dataclass
-class HumanevalLocalArchitectArgs(ArchitectArgs):
-    """Options below ``mephisto.architect``."""
+class ArchitectSettings(BaseModel):
+    """Those below ``mephisto.architect``."""
 
-    _architect_type: str = ARCHITECT_TYPE
-    hostname: str = field(
-        default="127.0.0.1",
-        metadata={"help": "Address to listen on. 0.0.0.0 lets other machines in; the default does not."},
-    )
-    port: Any = field(default=3000, metadata={"help": "Port to listen on; 0 takes any free one."})
-    public_url: str = field(
-        default="",
-        metadata={"help": "Address that workers use when it is another, such as https://study.example.org"},
-    )
-    frame_sites: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Sites besides the crowd's that may show the page in a frame, such as https://crowd.example.org"
-        },
-    )
-    trusted_proxies: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Addresses of the reverse proxies before this machine, as [127.0.0.1]: what they say of a rater's "
-            "address is believed, so that no address can send too many requests."
-        },
-    )
-    public_names: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Names under which raters may ask for the pages, besides this machine's own and that of public_url, "
-            "as [study.example.org]: any other is refused."
-        },
-    )
-    disconnect_after_s: float = field(
-        default=120.0, metadata={"help": "Seconds without a sign of life after which a worker has left."}
-    )
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
+    """Address to listen on; 0.0.0.0 lets other machines in. Use it to have people in the same room or network rate."""
+    port: int = Field(default=3000, ge=0, le=65535)
+    """Port to listen on; 0 takes any free one. Change it where another program has it, or where two studies run side by
+    side."""
+    public_url: str = Field(default="", examples=["https://study.example.org"])
+    """The https address that crowd workers use. Browsers and sites refuse pages that are not encrypted."""
+    trusted_proxies: list[str] = Field(default_factory=list, examples=["[127.0.0.1]"])
+    """Addresses of the reverse proxies before this machine: what they say of a rater's address is believed. Otherwise
+    all raters seem to come from one address."""
+    public_names: list[str] = Field(default_factory=list, examples=["[study.example.org]"])
+    """Names under which raters may ask for the pages, besides this machine's own and that of public_url. Pages that are
+    asked for by other names are refused: they may be part of an attack."""
+    disconnect_after_s: float = Field(default=300, gt=0)
+    """Seconds without a sign of life after which a rater has left. Long enough for a weak connection to come back,
+    short enough for the place not to be lost."""
+    frame_sites: list[str] = Field(default_factory=list, examples=["[https://example.org]"])
+    """Sites besides the crowd's that may show the page in a frame: [https://…]. Any other could lay its own buttons over
+    the page."""
+
+
+HumanevalLocalArchitectArgs = hydra_arguments(
+    ArchitectSettings,
+    "HumanevalLocalArchitectArgs",
+    (ArchitectArgs,),
+    typed=ArchitectSettings.model_fields.keys() - {"port"},  # its error is of parse_port
+    _architect_type=ARCHITECT_TYPE,
+)
 
 
 def parse_port(value: object) -> int:
@@ -164,6 +162,7 @@ class HumanevalLocalArchitect(Architect):
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
         self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
         self._guard: Guard | None = getattr(shared_state, "guard", None)
+        self._site_calls = getattr(shared_state, "site_calls", {})
         self._fresh_ids: FreshIds | None = getattr(shared_state, "fresh_ids", None)
         self._languages: Offered | None = getattr(shared_state, "languages", None)
         self._thread: RouterThread | None = None
@@ -209,6 +208,7 @@ class HumanevalLocalArchitect(Architect):
             visitors=self._visitors,
             frame_sites=self._frame_sites,
             guard=self._guard,
+            site_calls=self._site_calls,
             hosts=self._hosts,
             fresh_ids=self._fresh_ids,
             secure=self._public_url.startswith("https://"),

@@ -32,6 +32,7 @@ from parlai_humaneval.i18n.languages import Offered
 from parlai_humaneval.schema.events import PracticeEnded, parse_events
 
 if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler
     from mephisto.data_model.agent import OnboardingAgent
     from mephisto.data_model.worker import Worker
 
@@ -69,6 +70,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
     study: Study | None = None
     side_door: SideDoor | None = None
     guard: Guard | None = None
+    site_calls: dict[str, Handler] = field(default_factory=dict)
     fresh_ids: FreshIds | None = None
     site: Site = field(default_factory=NoSite)
     site_requirements: list[dict[str, Any]] = field(default_factory=list)
@@ -91,7 +93,9 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
         """Each technique gets the engine's arguments under its own type."""
         super().__init_subclass__(**kwargs)
         if "BLUEPRINT_TYPE" in vars(cls):
-            cls.ArgsClass = hydra_arguments(cls.CONFIG, f"{cls.__name__}Args", cls.BLUEPRINT_TYPE, (BlueprintArgs,))
+            cls.ArgsClass = hydra_arguments(
+                cls.CONFIG, f"{cls.__name__}Args", (BlueprintArgs,), _blueprint_type=cls.BLUEPRINT_TYPE
+            )
 
     def __init__(self, task_run: Any, args: Any, shared_state: Any) -> None:
         super().__init__(task_run, args, shared_state)

@@ -123,7 +123,7 @@ class StudyIOHandler(ClientIOHandler):
         request_id = packet.data["request_id"]
         if refusal is not None:
             if refusal.turns_away:
-                self._study.floor.came()
+                self._study.presence.came()
             self.turn_away(request_id, refusal, visitor.worker)
         elif visitor.stage == "looks":
             details = {**AgentDetails().to_dict(), "title": None, "redirect": None, "preview": True}
@@ -257,7 +257,7 @@ class StudyIOHandler(ClientIOHandler):
         """Tell a page why it gets no work, in the language in force. ``details``: what Mephisto would have sent."""
         self._registering.pop(request_id, None)
         if refusal.turns_away:
-            self._study.floor.turned_away(refusal.kind)
+            self._study.presence.turned_away(refusal.kind)
         words, redirect = t(refusal.words), refusal.redirect
         told = details or AgentDetails(worker_id=None if worker is None else worker.db_id).to_dict()
         if worker is not None and self._reception is not None:

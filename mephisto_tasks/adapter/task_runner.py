@@ -183,12 +183,12 @@ class StudyTaskRunner(TaskRunner):
             language=language,
         )
         visit.is_here = page.is_here
-        self.study.floor.enter(visit)
+        self.study.presence.enter(visit)
         return page
 
     def _leave(self, page: PageSession, ending: Ending) -> None:
         """The rater is not inside any more, if they still were; before the page says good-bye, for that is another step."""
-        self.study.floor.leave(page.visit, ending)
+        self.study.presence.leave(page.visit, ending)
 
     def _say_why(self, agent: Any, page: PageSession, absence: AbsentAgentError) -> None:
         """The last page of a rater who did not come to the end."""
@@ -198,7 +198,7 @@ class StudyTaskRunner(TaskRunner):
             words, outcome = (PAUSED, "complete") if self.study.remaining else (ALL_DONE, "screened_out")
         elif isinstance(absence, AgentReturnedError):
             words, outcome = RETURNED, "returned"
-        elif self.study.standing(agent.worker_id) in ("open", "interrupted"):
+        elif self.study.availability(agent.worker_id) in ("open", "interrupted"):
             words, outcome = AWAY, "timed_out"
         else:
             words, outcome = AWAY_FOR_GOOD, "timed_out"
@@ -338,7 +338,7 @@ class StudyTaskRunner(TaskRunner):
         name = self.study.config.onboarding_qualification
         assert name is not None
         worker = agent.get_worker()
-        self.study.floor.verdict(worker.worker_name, passed)
+        self.study.presence.verdict(worker.worker_name, passed)
         if passed:
             grant(worker, name)
             self._passed_just_now.add(agent.worker_id)

@@ -14,7 +14,7 @@ from mephisto_tasks.admission.identity import CrowdRule, EntryRule, IdentityRule
 from mephisto_tasks.admission.refusal import Refusal, Rule, StudyState, Visitor
 from mephisto_tasks.admission.visits import ClaimPolicy, Signer
 from mephisto_tasks.admission.work import PracticeRule, WorkRule
-from mephisto_tasks.control.presence import Floor
+from mephisto_tasks.control.presence import Presence
 from mephisto_tasks.storage.logs import REFUSALS, RefusalLine
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -70,7 +70,7 @@ def study_admission(
     study: StudyState,
     eligibility: Eligibility,
     consent: ConsentRule,
-    floor: Floor,
+    presence: Presence,
     book: BrowserBook,
     claims: ClaimPolicy,
     signer: Signer | None = None,
@@ -82,7 +82,7 @@ def study_admission(
     ``most_units``: complete units that Mephisto itself lets a worker do; 0: any number.
     """
     data_dir, task_name = eligibility.data_dir, eligibility.task_name
-    identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study, floor)
+    identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study, presence)
     rules: list[Rule] = [
         identity,
         CrowdRule(reception),

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 
 from mephisto_tasks.admission.refusal import PageRule, Refusal, StudyState, Visitor
-from mephisto_tasks.control.presence import Floor
+from mephisto_tasks.control.presence import Presence
 from parlai_humaneval.i18n.translate import phrase
 
 SOONEST_AGAIN_S = 5.0
@@ -45,8 +45,8 @@ class CapacityRule(PageRule):
     The first free places are for workers who resume what was cut off.
     """
 
-    def __init__(self, study: StudyState, floor: Floor) -> None:
-        self.study, self._floor = study, floor
+    def __init__(self, study: StudyState, presence: Presence) -> None:
+        self.study, self._presence = study, presence
         self._since: OrderedDict[str, float] = OrderedDict()
         """When those who wait last asked."""
         self._resuming: dict[str, float] = {}
@@ -79,12 +79,12 @@ class CapacityRule(PageRule):
         self._resuming.pop(visitor.known_as, None)
         has_waited = self._since.pop(visitor.known_as, None) is not None
         if not visitor.at_work and not has_waited:
-            self._floor.came()
+            self._presence.came()
 
     def _note_waiting(self, who: str) -> None:
         if who not in self._since:
-            self._floor.came()
-            self._floor.waits()
+            self._presence.came()
+            self._presence.waits()
         self._since[who] = time.monotonic()
         self._since.move_to_end(who)
         if len(self._since) > MOST_REMEMBERED:
@@ -99,7 +99,7 @@ class CapacityRule(PageRule):
         study = self.study
         return any(
             (worker.db_id in study.left and study.goes_on(worker.db_id))
-            or (study.keeps_places() and study.standing(worker.db_id) == "open")
+            or (study.keeps_places() and study.availability(worker.db_id) == "open")
             for worker in visitor.pages.find_workers(visitor.worker_name)
         )
 

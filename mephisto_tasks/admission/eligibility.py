@@ -168,7 +168,7 @@ class EligibilityRule(Rule):
         worker = visitor.worker.db_id
         if visitor.stage == "registers" and (groups := self._eligibility.rated_elsewhere(worker)):
             self._study.bar_groups(worker, groups)
-        new_unit = not (self._study.goes_on(worker) or self._study.standing(worker) == "busy")
+        new_unit = not (self._study.goes_on(worker) or self._study.availability(worker) == "busy")
         return self._eligibility.refusal(visitor.worker, visitor.pseudonym, new_unit=new_unit)
 
 

@@ -92,7 +92,7 @@ class StudyState(Protocol):
     def left(self) -> Mapping[str, object]:
         """Worker → the unit that they were cut off from, and may go on with."""
 
-    def standing(self, worker: str) -> str:
+    def availability(self, worker: str) -> str:
         """Whether the worker can begin: open, busy, done_all, all_taken, or interrupted."""
 
     def goes_on(self, worker: str) -> bool:

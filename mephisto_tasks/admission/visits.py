@@ -45,7 +45,14 @@ class Signer(Protocol):
 
 
 class TurnedAway(Exception):
-    """The visitor cannot come in; the message is a kind sentence for them that says what to do."""
+    """The visitor cannot come in; the message is a kind sentence for them that says what to do.
+
+    ``title``: of the page that says so; empty: that of links which do not work.
+    """
+
+    def __init__(self, words: str, title: str = "") -> None:
+        super().__init__(words)
+        self.title = title
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class WorkRule(Rule):
             return self._refusal("all_done", "everything is done", ALL_DONE)
         if study.paused:
             return self._refusal("paused", "the launch gives nothing out", PAUSED, passes=True, outcome=None)
-        standing = study.standing(worker)
+        standing = study.availability(worker)
         if standing in ("done_all", "all_taken") and study.went_on_without(worker):
             return self._refusal("went_on", "was away for so long that the study went on without them", WENT_ON)
         if standing in ("done_all", "all_taken") and worker in study.left:

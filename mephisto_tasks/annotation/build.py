@@ -27,6 +27,7 @@ from mephisto_tasks.annotation.study import Study, open_items
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import ORDERS
+from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.session.build import (
     in_each_language,
     instructions_of,
@@ -68,7 +69,9 @@ OWN = "own"
 """Metric of replays: whatever the dialogue's own rater was asked."""
 
 
-def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+def build_study(
+    config: StaticConfig, task: str, data_dir: Path, task_name: str, reward: float, currency: str = DOLLARS
+) -> Study:
     """The study that the settings describe, with what earlier launches of the same name did.
 
     Models that are to talk first do so here, as far as their dialogues are missing.
@@ -103,7 +106,8 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         if gold.judged:
             golds.note_judged(gold.session)
     instructions = in_each_language(
-        config, lambda: instructions_of(config, task_config, _values(config, unit, reward), _flags(config, unit))
+        config,
+        lambda: instructions_of(config, task_config, _values(config, unit, reward, currency), _flags(config, unit)),
     )
     options = (spec.options for spec in specs)
     presenter = study_presenter(config.replies, options, compared=config.hides_ai_talk, names=models)
@@ -291,7 +295,7 @@ def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
     return golds
 
 
-def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
+def _values(config: StaticConfig, items: int, reward: float, currency: str) -> dict[str, str]:
     questions = asking.asked(config)
     return {
         "question": t(questions[0].text) if questions else "",
@@ -300,7 +304,7 @@ def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
         "units": str(config.units_per_worker or ""),
         "min_reason_words": str(config.min_reason_words),
         "tries": tries_in_words(config),
-        "pay": pay_in_words(config, reward, _unit_of(config, items)),
+        "pay": pay_in_words(config, reward, currency, _unit_of(config, items)),
     }
 
 

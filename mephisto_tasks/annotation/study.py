@@ -14,7 +14,6 @@ from mephisto_tasks.annotation.display import masked, shown_item
 from mephisto_tasks.annotation.items import BatchPlan, ItemToJudge, PlannedItem, plan_batch
 from mephisto_tasks.annotation.practice import GoldDeck, JudgingPractice, right_side, shown_pair, shown_segment
 from mephisto_tasks.annotation.world import JudgingWorld
-from mephisto_tasks.control.snapshot import ModelNow
 from mephisto_tasks.control.steering import Field
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
@@ -27,6 +26,7 @@ from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.materials.practice import PairItem, SegmentItem
+from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.schema.steps import Notice, Progress
 
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier answers are saved. Please go on here."))
@@ -113,7 +113,7 @@ class Study(engine.Study):
     def take_cut_off(self, worker: str) -> bool:
         return False  # a batch says itself that it is gone on with
 
-    def standing(self, worker: str) -> engine.Standing:
+    def availability(self, worker: str) -> engine.Availability:
         if self.allocator.is_busy(worker):
             return "busy"
         if self._can_go_on(worker):
@@ -145,7 +145,7 @@ class Study(engine.Study):
         groups = engine.groups_of(self.asked, self._most)
         return Field(groups, counted=JUDGING.counted, drawn=self.config.is_decided)
 
-    def models_now(self) -> list[ModelNow]:
+    def models_now(self) -> list[ModelHealth]:
         return []
 
     def practice_loop(

@@ -17,6 +17,7 @@ from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import ORDERS
 from mephisto_tasks.control.steering import fold
+from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.session.build import (
     in_each_language,
     instructions_of,
@@ -55,7 +56,9 @@ if TYPE_CHECKING:
 PACKAGED = "packaged"
 
 
-def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+def build_study(
+    config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float, currency: str = DOLLARS
+) -> Study:
     """The study that the settings describe, with what earlier launches of the same name did.
 
     Raises:
@@ -86,7 +89,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     instructions = in_each_language(
         config,
         lambda: instructions_of(
-            config, task_config, _values(config, unit, reward), _flags(config, planner.begun, person)
+            config, task_config, _values(config, unit, reward, currency), _flags(config, planner.begun, person)
         ),
     )
     presenter = study_presenter(
@@ -234,7 +237,7 @@ def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
     return practice
 
 
-def _values(config: InteractiveConfig, conversations: int, reward: float) -> dict[str, str]:
+def _values(config: InteractiveConfig, conversations: int, reward: float, currency: str) -> dict[str, str]:
     return {
         "question": t(config.question or config.of(config.settings()[0]).question),
         "turns": str(config.turns),
@@ -245,7 +248,7 @@ def _values(config: InteractiveConfig, conversations: int, reward: float) -> dic
         "min_written_words": str(config.min_written_words),
         "tries": tries_in_words(config),
         "settings": str(len(config.settings())),
-        "pay": pay_in_words(config, reward, conversations_in_a_unit(conversations).whole_in_words),
+        "pay": pay_in_words(config, reward, currency, conversations_in_a_unit(conversations).whole_in_words),
     }
 
 
@@ -256,6 +259,7 @@ def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[
         "human_partner": person,
         "first_message": begun or bool(config.first_message),
         "rater_ends": config.rater_ends,
+        "one_turn": all(variant.turns == 1 for variant in configs),
         "several_conversations": config.conversations_per_unit > 1,
         "opinion": config.ask_opinion,
         "topic_free": config.topic == "free",

@@ -14,7 +14,6 @@ from mephisto_tasks.chat.plans import Plan, Planner, UnitPlan
 from mephisto_tasks.chat.practice import PracticeWorld
 from mephisto_tasks.chat.world import ConversationWorld
 from mephisto_tasks.control.orders import Order
-from mephisto_tasks.control.snapshot import ModelNow
 from mephisto_tasks.control.steering import Field, Steered
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
@@ -29,7 +28,7 @@ from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.files import check_trained
-from parlai_humaneval.schema.records import ModelRecord
+from parlai_humaneval.schema.records import ModelHealth, ModelRecord
 from parlai_humaneval.schema.steps import Notice, Progress
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class Study(engine.Study):
     def take_cut_off(self, worker: str) -> bool:
         return self.allocator.take_cut_off(worker)
 
-    def standing(self, worker: str) -> engine.Standing:
+    def availability(self, worker: str) -> engine.Availability:
         busy = self.allocator.is_busy(worker)
         left = None if busy else self._open_of(worker)
         if left is not None:
@@ -109,7 +108,7 @@ class Study(engine.Study):
         cells = self.allocator.available(worker)
         return self._open_for(cells, self.allocator.per_unit) if cells else "all_taken"
 
-    def _open_for(self, cells: Sequence[Cell], needed: int) -> engine.Standing:
+    def _open_for(self, cells: Sequence[Cell], needed: int) -> engine.Availability:
         """Whether so many of ``cells`` can be begun, as far as their models' servers go; all, where they are drawn."""
         gone = self.pool.out(for_good=True)
         needed = needed if self.allocator.goes_around else len(cells)
@@ -144,11 +143,9 @@ class Study(engine.Study):
     def steered_by(self) -> Field:
         return field_of(self.config, self.asked, self.pool.specs)
 
-    def models_now(self) -> list[ModelNow]:
+    def models_now(self) -> list[ModelHealth]:
         retired = self.steered.retired
-        return [
-            ModelNow(model=name, **figures, retired=name in retired) for name, figures in self.pool.figures().items()
-        ]
+        return [one.model_copy(update={"retired": one.model in retired}) for one in self.pool.figures()]
 
     def practice_loop(
         self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]

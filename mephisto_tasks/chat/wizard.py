@@ -67,7 +67,8 @@ def partners_door(data_dir: Path, task_name: str, languages: Offered) -> SideDoo
     config = {
         **words[languages.main.tag],
         "languages": of_languages,
-        "provider_type": LOCAL,
+        "provider_type": LOCAL,  # for pages of earlier versions
+        "entry": "start",
         "instructions_first": True,
     }
     files = {"task_config.json": json.dumps(config).encode(), "wrap_crowd_source.js": SCRIPT.read_bytes()}

@@ -18,13 +18,13 @@ from mephisto_tasks.cli.options import (
     LOADING,
     READING,
     TechniqueCommand,
+    as_typed_here,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
     not_twice,
-    report_and_export,
     waiting_for,
 )
 from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
@@ -34,7 +34,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import Technique, technique
 
 if TYPE_CHECKING:
-    from mephisto_tasks.launch.launch import Launched
+    from mephisto_tasks.launch.launch import RunningStudy
 
 EPILOG = """\b
 Examples:
@@ -146,7 +146,7 @@ def demo(
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir), waiting_for, stop=stop) as run:
+        with launching.run_launch(task, config, data_dir_of(data_dir), waiting_for, stop=stop) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
@@ -197,7 +197,7 @@ def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
 
 
 def _simulate(
-    run: Launched,
+    run: RunningStudy,
     stop: threading.Event,
     raters: int,
     prefer: str | None,
@@ -254,7 +254,7 @@ def _simulate(
                 )
 
 
-def _print_report(run: Launched, as_json: bool) -> None:
+def _print_report(run: RunningStudy, as_json: bool) -> None:
     with waiting_for(READING):
         from mephisto_tasks.cli.report import answers_of
         from mephisto_tasks.cli.report_documents import Wanted
@@ -263,6 +263,5 @@ def _print_report(run: Launched, as_json: bool) -> None:
     Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
     if as_json:
         return
-    report, export = report_and_export(run.task_name, run.data_dir)
-    click.echo(f"\nThe whole report:       {report} --full")
-    click.echo(f"The answers as tables:  {export}")
+    click.echo(f"\nThe whole report:       {as_typed_here('report', run.task_name, run.data_dir)} --full")
+    click.echo(f"The answers as tables:  {as_typed_here('export', run.task_name, run.data_dir)} --out tables")

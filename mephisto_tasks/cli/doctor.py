@@ -39,7 +39,7 @@ from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
-    from mephisto_tasks.launch.hosting import Server
+    from mephisto_tasks.adapter.hosting import Server
     from mephisto_tasks.launch.recovery import Statuses
     from parlai_humaneval.models.check import Checked, State
     from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -388,7 +388,7 @@ def providers(data_dir: Path) -> list[Finding]:
 
 def other_server(name: Server, profile: str) -> list[Finding]:
     """Whether pages can be served from Heroku or EC2; ``profile`` is AWS's."""
-    from mephisto_tasks.launch import hosting
+    from mephisto_tasks.adapter import hosting
 
     missing = hosting.lacks(name, {"profile_name": profile})
     what = f"Server {name}"

@@ -22,14 +22,14 @@ from mephisto_tasks.cli.options import (
     LOADING,
     PROGRAM,
     TechniqueCommand,
+    as_typed_here,
     as_written,
     clear_errors,
+    confirm,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
-    must_agree,
-    report_and_export,
     task_options,
     waiting_for,
 )
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from mephisto_tasks.crowds.base import Agree
     from mephisto_tasks.launch.config_reference import Setting
-    from mephisto_tasks.launch.launch import Launched
+    from mephisto_tasks.launch.launch import RunningStudy
     from mephisto_tasks.payments.quote import Quote
     from mephisto_tasks.session.study import Study
 
@@ -211,10 +211,11 @@ def launch(
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
         crowd = crowd_in(config)
-        if only_total and not crowd.market.lists_units:
-            paid = [f"place={each.place}" for each in crowds() if each.market.lists_units]
+        if only_total and not crowd.market.has_price:
+            paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
             raise WrongUsage(
-                "--total tells what a launch costs where a crowd's site is paid", try_=f"add {' or '.join(paid)}"
+                "--total tells what a launch costs where a crowd's site is paid",
+                try_=f"add {' or '.join(paid)}" if paid else "leave it out: nothing is paid at a site here",
             )
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
         if directory.is_dir() and is_alive(directory, task_name) and not only_total:
@@ -223,7 +224,7 @@ def launch(
         agree = printer_of_total(as_json) if only_total else asker(yes)
         stop = launching.stop_on_signals()
         try:
-            with launching.launched(task, config, directory, waiting_for, agree, stop) as run:
+            with launching.run_launch(task, config, directory, waiting_for, agree, stop) as run:
                 announce(run, paid_by_hand=crowd.accounts() is None)
                 follow(run, stop)
                 tell_answer(run)
@@ -236,10 +237,9 @@ def launch(
                 task = task_options(task_name, directory)
                 click.echo(CUT_SHORT.format(task=task, where=where, units=unit), err=True)
             raise
-    see, _ = report_and_export(run.task_name, run.data_dir)
-    click.echo(f"See the results:  {see}")
+    click.echo(f"See the results:  {as_typed_here('report', run.task_name, run.data_dir)}")
     if run.study.is_paid and not crowd.is_practice:
-        click.echo(f"Pay the raters:   {PROGRAM} pay {task_options(run.task_name, run.data_dir)}")
+        click.echo(f"Pay the raters:   {as_typed_here('pay', run.task_name, run.data_dir)}")
     if run.left_on_site or why is not None:
         raise click.exceptions.Exit(1)
 
@@ -261,16 +261,17 @@ def asker(yes: bool) -> Agree:
     """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
 
     def ask(total: Quote) -> None:
-        if not total.is_real:
+        if not (total.is_real or total.shown_only):
             return
         print_total(total)
         if total.refusal is not None:
             raise CommandError(total.refusal)
-        must_agree(
-            yes,
-            why=f"this spends real money, up to {total.money(total.total)}, and ",
-            otherwise="Nothing was made, and nothing is spent.",
-        )
+        if total.is_real:
+            confirm(
+                yes,
+                why=f"this spends real money, up to {total.money(total.total)}, and ",
+                otherwise="Nothing was made, and nothing is spent.",
+            )
 
     return ask
 
@@ -315,7 +316,7 @@ def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def announce(
-    run: Launched, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
+    run: RunningStudy, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
 ) -> None:
     """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched."""
     from mephisto_tasks.session.stopping_build import until_decided
@@ -340,7 +341,7 @@ def announce(
         out.print(as_written(remark, "yellow"))
     if run.only_invited:
         out.print("Raters come by links that you give them:")
-        invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
+        invite = f"{as_typed_here('invite', run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
         _print_promise(run, out)
     elif run.panel_link is None:
@@ -348,27 +349,27 @@ def announce(
         if paid_by_hand:
             _print_promise(run, out)
     else:
-        out.print("Link to enter at the panel, which fills in who comes:")
+        out.print(run.link_words)
         out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)
 
 
-def _print_promise(run: Launched, out: Console) -> None:
+def _print_promise(run: RunningStudy, out: Console) -> None:
     if run.study.is_paid:
         promise = f"The page tells them: “{run.study.instructions.pay}”"
         how = "" if run.study.config.pay else " (task_reward=0 promises none)"
         out.print(as_written(promise + how), soft_wrap=True)
 
 
-def announce_partners(run: Launched, out: Console) -> None:
+def announce_partners(run: RunningStudy, out: Console) -> None:
     """Where the people write who are one of the models, if one is; simulated raters wait for them as people do."""
     if run.partner_url is not None:
         out.print("Secret link for partners, who write the replies of the human model:")
         out.print(f"  [bold cyan]{run.partner_url}[/bold cyan]", soft_wrap=True)
 
 
-def follow(run: Launched, stop: threading.Event) -> None:
+def follow(run: RunningStudy, stop: threading.Event) -> None:
     """A progress bar until done or stopped; where nobody looks on, a line a minute."""
     if console().is_terminal:
         follow_on_screen(run, stop)
@@ -378,7 +379,7 @@ def follow(run: Launched, stop: threading.Event) -> None:
         click.echo("Stopping: raters are told, everything they did is kept…")
 
 
-def tell_answer(run: Launched) -> None:
+def tell_answer(run: RunningStudy) -> None:
     """Of a study that ends when it is decided: the answer, or how far it is and what can be done."""
     if (deciding := run.study.deciding_now()) is not None:
         console().print(as_written(sentence(str(deciding)), "bold"), soft_wrap=True)
@@ -386,7 +387,7 @@ def tell_answer(run: Launched) -> None:
             console().print(as_written(deciding.standing.next_step), soft_wrap=True)
 
 
-def follow_on_screen(run: Launched, stop: threading.Event) -> None:
+def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
     """The bar; orders change how far it goes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -403,7 +404,7 @@ def follow_on_screen(run: Launched, stop: threading.Event) -> None:
         progress.update(bar, **{**_on_bar(run), "running": ""})
 
 
-def _on_bar(run: Launched) -> dict[str, Any]:
+def _on_bar(run: RunningStudy) -> dict[str, Any]:
     from mephisto_tasks.control.snapshot import done_words, so_far
 
     groups, deciding = run.study.progress(), run.study.deciding_now()
@@ -446,8 +447,8 @@ def line(study: Study) -> str:
         done,
         wanted,
         study.unit_words.counted,
-        inside=study.floor.inside(str),
-        door=study.floor.door(),
+        inside=study.presence.inside(str),
+        door=study.presence.door(),
         models=study.models_now(),
         is_paused=study.steered.paused is not None,
         deciding=study.deciding_now(),

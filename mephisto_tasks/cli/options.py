@@ -30,7 +30,7 @@ from parlai_humaneval.techniques.registry import Engine, techniques
 UNCHANGED = "Nothing was changed."
 
 
-def must_agree(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
+def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
     """Go on only where somebody agrees.
 
     Args:
@@ -66,7 +66,10 @@ ENGINES: dict[Engine, str] = {
 
 
 def about_crowds(text: str) -> str:
-    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``."""
+    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``.
+
+    In place of ``{needs}`` and ``{account}``: what they say of their accounts.
+    """
     if "{" not in text:
         return text
     with clear_errors():  # a plug-in may not load
@@ -78,18 +81,38 @@ def about_crowds(text: str) -> str:
         "{closed}": " ".join(dict.fromkeys(f"{status}." for crowd in crowds() if (status := crowd.status()))),
         "{example}": next((crowd.example for crowd in crowds() if crowd.example), ""),
     }
+    if "{needs}" in text or "{account}" in text:
+        accounts = {crowd.place: (crowd.accounts(), crowd.status()) for crowd in crowds()}
+        needs: dict[str, list[str]] = {}
+        for place, (of_crowd, _) in accounts.items():
+            if of_crowd is not None:
+                needs.setdefault(of_crowd.needs, []).append(place)
+        said["{needs}"] = "\n\n".join(f"With --provider {' or '.join(of)}: {words}." for words, of in needs.items())
+        said["{account}"] = min((closed is not None, place) for place, (has, closed) in accounts.items() if has)[1]
     for mark, words in said.items():
         text = text.replace(mark, words)
     return text
 
 
-class CrowdGroup(SuggestingGroup):
-    """A group whose help has :func:`about_crowds`."""
+class _AboutCrowds(click.Command):
+    """Its help has :func:`about_crowds`."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(about_crowds(inspect.cleandoc(self.help or "")))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(about_crowds(inspect.cleandoc(self.epilog or "")))
+
+
+class CrowdCommand(_AboutCrowds):
+    """A command whose help has :func:`about_crowds`."""
+
+
+class CrowdGroup(_AboutCrowds, SuggestingGroup):
+    """A group whose help has :func:`about_crowds`."""
 
 
 class TechniqueCommand(click.Command):
@@ -202,16 +225,15 @@ def task_options(task_name: str, data_dir: Path) -> str:
     return shlex.join(["--task-name", task_name, *where])
 
 
-def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
-    """The commands that print the report of a task, and that write its tables, as they can be typed here.
+def as_typed_here(command: str, task_name: str, data_dir: Path) -> str:
+    """A command about a task as it can be typed here.
 
     The program is named as it was started, for it may not be on PATH; the default directory need not be named.
     """
     started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
     by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
     program = shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
-    task = task_options(task_name, data_dir)
-    return f"{program} report {task}", f"{program} export {task} --out tables"
+    return f"{program} {command} {task_options(task_name, data_dir)}"
 
 
 clear_errors = partial(cli_errors, *FOREIGN)

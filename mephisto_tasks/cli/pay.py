@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,14 @@ from mephisto_tasks.cli.options import (
     LONGEST,
     READING,
     clear_errors,
+    confirm,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
     waiting_for,
 )
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
@@ -40,15 +43,15 @@ Examples:
 """
 
 
-def dollars(value: str) -> Decimal:
+def amount(value: str) -> Decimal:
     """An amount of money: never a float."""
     try:
-        amount = Decimal(value)
+        number = Decimal(value)
     except InvalidOperation as error:
-        raise BadValue(f"{value!r} is no amount of dollars", try_="write 8 or 8.50") from error
-    if not amount.is_finite() or not 0 <= amount <= 1000 or amount != round(amount, 2):
-        raise BadValue(f"{value} is not between 0 and 1000 dollars, in whole cents")
-    return amount
+        raise BadValue(f"{value!r} is no amount of money", try_="write 8 or 8.50") from error
+    if not number.is_finite() or not 0 <= number <= 1000 or number != round(number, 2):
+        raise BadValue(f"{value} is not between 0 and 1000, in whole cents")
+    return number
 
 
 @click.command(epilog=EPILOG)
@@ -61,15 +64,15 @@ def dollars(value: str) -> Decimal:
 )
 @click.option(
     "--practice",
-    type=dollars,
-    metavar="DOLLARS",
-    help="Dollars for who did nothing but practise. Default: as launched, else 0.",
+    type=amount,
+    metavar="AMOUNT",
+    help="Pay for raters who did nothing but practise. Default: as launched, else 0.",
 )
 @click.option(
     "--minimum",
-    type=dollars,
-    metavar="DOLLARS",
-    help="Warn about workers under so many dollars an hour. Default: as launched, else 8.00.",
+    type=amount,
+    metavar="AMOUNT",
+    help="Warn about workers who earn less an hour. Default: as launched, else 8.00. Amounts are in the crowd's currency.",
 )
 @click.option(
     "--withhold-failed",
@@ -80,7 +83,7 @@ def dollars(value: str) -> Decimal:
     "(as in Ji et al. 2022, App. A.2). Work that we stopped is paid all the same.",
 )
 @click.option("--send", "sending", is_flag=True, help="Pay, after a question. Without it nothing is changed anywhere.")
-@click.option("--yes", is_flag=True, help="With --send: do not ask.")
+@click.option("--yes", is_flag=True, help="With --send or --reject: do not ask.")
 @click.option(
     "--settled",
     multiple=True,
@@ -103,6 +106,13 @@ def dollars(value: str) -> Decimal:
     help="Say what the crowd's site shows of a payment that a run left in the middle; may be repeated. What is unpaid is "
     "proposed again.",
 )
+@click.option(
+    "--reject",
+    "reject_file",
+    type=click.Path(dir_okay=False, path_type=str),
+    help="Reject poor work on the crowd's site, after a question: a CSV file with the columns id (of the submission, or the "
+    "pseudonym of its rater), category and message. Nothing is ever rejected without it.",
+)
 @click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
 @data_dir_option
@@ -118,6 +128,7 @@ def pay(
     settled: tuple[str, ...],
     submissions: str | None,
     by_hand: tuple[tuple[Answer, str], ...],
+    reject_file: str | None,
     auditing: bool,
     csv_file: str | None,
     data_dir: str | None,
@@ -128,8 +139,8 @@ def pay(
     Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
     after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
     """
-    if sending + auditing + bool(settled) + bool(by_hand) > 1:
-        raise WrongUsage("choose one of --send, --settled, --by-hand and --audit")
+    if sending + auditing + bool(settled) + bool(by_hand) + bool(reject_file) > 1:
+        raise WrongUsage("choose one of --send, --settled, --by-hand, --reject and --audit")
     if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
         raise BadValue(f"there is no folder {Path(csv_file).parent}", option="--csv")
     directory = data_dir_of(data_dir)
@@ -165,6 +176,10 @@ def pay(
                 proposed = open_now()
                 books = _sent(directory, proposed, yes, as_json)
                 refused = books.refused_of(proposed)
+        elif reject_file is not None:
+            with only_payer(directory, task_name):
+                _reject(open_now(), Path(reject_file), yes)
+            return
         else:
             books = open_now()
         if auditing:
@@ -200,6 +215,29 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
     return books.after_sending(payments)
 
 
+def _reject(books: Books, path: Path, yes: bool) -> None:
+    """All lines of the file, once none of them is wrong."""
+    from mephisto_tasks.crowds.base import CrowdError
+    from mephisto_tasks.payments.payer import Rejects, read_rejections
+
+    rejections = read_rejections(path)
+    payers = [account.payer for account in books.accounts if isinstance(account.payer, Rejects)]
+    if not payers:
+        raise CommandError("nobody who worked on this task came from a site where work is rejected here")
+    # Of several accounts, each line is for the one that knows it.
+    found = [(one, [payer.problems([one]) for payer in payers]) for one in rejections]
+    problems = [min(said, key=len)[0] for _, said in found if all(said)]
+    if problems:
+        raise CommandError([Problem(problem) for problem in problems])
+    confirm(yes, why=f"this rejects {counted(len(rejections), 'submission')}, which are not paid then, and ")
+    for done, (one, said) in enumerate(found):
+        try:
+            next(payer for payer, wrong in zip(payers, said, strict=True) if not wrong).reject(one)
+        except CrowdError as error:
+            raise CommandError(f"{error}. Rejected: {done} of {len(found)}") from error
+    click.echo(f"Rejected: {len(found)} of {len(found)}.")
+
+
 def _send(data_dir: Path, books: Books) -> None:
     from mephisto_tasks.crowds.send_payments import send
 
@@ -231,14 +269,22 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
 
 
 def total_in_words(books: Books, payments: list[Payment]) -> str:
-    """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”."""
-    parts = []
-    for kind, several in (("approval", "approvals"), ("bonus", "bonuses")):
-        amounts = [payment.amount for payment in payments if payment.kind == kind]
-        if amounts:
-            parts.append(f"{len(amounts)} {kind if len(amounts) == 1 else several} (${sum(amounts)})")
-    total, fees = sum((payment.amount for payment in payments), Decimal("0.00")), books.fees_of(payments)
-    return f"{' and '.join(parts)}, ${fees} of fees: ${total + fees} in all"
+    """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”; of each currency, with a semicolon."""
+    from mephisto_tasks.payments.quote import money
+    from mephisto_tasks.payments.statement import sums
+
+    totals, fees, said = sums(payments), books.fees_of(payments), []
+    for currency, total in totals.items():
+        parts = []
+        for kind, several in (("approval", "approvals"), ("bonus", "bonuses")):
+            amounts = [payment.amount for payment in payments if (payment.kind, payment.currency) == (kind, currency)]
+            if amounts:
+                of_kind = money(sum(amounts, Decimal(0)), currency)
+                parts.append(f"{len(amounts)} {kind if len(amounts) == 1 else several} ({of_kind})")
+        fee = fees.get(currency, Decimal("0.00"))
+        in_all = f"{money(fee, currency)} of fees: {money(total + fee, currency)} in all"
+        said.append(f"{' and '.join(parts)}, {in_all}")
+    return "; ".join(said)
 
 
 def as_data(books: Books) -> dict[str, Any]:
@@ -246,12 +292,21 @@ def as_data(books: Books) -> dict[str, Any]:
     return {
         "task_name": books.task_name,
         "terms": books.terms.model_dump(mode="json"),
+        "currencies": books.currencies,
         "workers": [{**line.model_dump(mode="json"), "hourly": _text(line.hourly)} for line in books.workers],
-        "median_hourly": _text(books.median_hourly),
+        "median_hourly": _only(books.hourly, books.currencies, None),
+        "median_hourly_in": _texts(books.hourly),
         "to_send": [_shown(payment) for payment in books.to_send],
-        "fees": str(books.fees_of(books.to_send)),
+        "fees": _only(books.fees_of(books.to_send), books.currencies, "0.00"),
+        "fees_in": _texts(books.fees_of(books.to_send)),
         "remaining": [
-            {"worker": one.worker, "unit": one.owed.due.work.session, "amount": str(one.amount), "why": one.why}
+            {
+                "worker": one.worker,
+                "unit": one.owed.due.work.session,
+                "amount": str(one.amount),
+                "currency": one.owed.due.currency,
+                "why": one.why,
+            }
             for one in books.remaining
         ],
         "ledger": [_shown(payment) for payment in books.payments],
@@ -267,6 +322,15 @@ def _text(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)
 
 
+def _texts(amounts: Mapping[str, Decimal]) -> dict[str, str]:
+    return {currency: str(amount) for currency, amount in amounts.items()}
+
+
+def _only(amounts: Mapping[str, Decimal], currencies: Sequence[str], nothing: str | None) -> str | None:
+    """The amount of a study in one currency; of several there is no sum."""
+    return _text(amounts.get(currencies[0])) or nothing if len(currencies) == 1 else None
+
+
 def show(books: Books) -> None:
     """The table of workers, what is proposed, and what one should know before it is sent."""
     if books.workers:
@@ -278,7 +342,7 @@ def show(books: Books) -> None:
             begun = counted(len(account.resumed), "payment")
             click.echo(f"Of an earlier run, and not known to have ended: {begun}. --send looks them up first.")
         for payment in account.to_send:
-            click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
+            click.echo(f"  {payment.kind:<8}  {payment.money:>8}  {payment.worker}  {payment.why}")
     for note in books.notes:
         click.echo(f"{note}.")
 
@@ -295,8 +359,10 @@ def show_workers(books: Books) -> None:
     for cells in lines:
         table.add_row(*(cells[name] for name in shown))
     console().print(table)
-    if books.median_hourly is not None:
-        click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
+    if books.hourly:
+        from mephisto_tasks.payments.statement import in_words
+
+        click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over workers, their practice included).")
 
 
 SELDOM = ("at work", "practice", "written")
@@ -309,10 +375,10 @@ def _cells(line: WorkerPay) -> dict[str, str]:
         **{name: str(count) if count else "" for name, count in counts.items()},
         "practice": "only" if line.practice_only else "",
         "minutes": f"{line.seconds / 60:.1f}",
-        "due": f"${line.due}",
-        "paid": f"${line.paid}",
-        "written": f"${line.written}" if line.written else "",
-        "an hour": "" if line.hourly is None else f"${line.hourly}",
+        "due": line.money(line.due),
+        "paid": line.money(line.paid),
+        "written": line.money(line.written) if line.written else "",
+        "an hour": "" if line.hourly is None else line.money(line.hourly),
     }
 
 
@@ -322,25 +388,29 @@ def show_remaining(books: Books) -> None:
         if payment.words and payment.state in ("failed", "intended", "sent"):
             said = "Refused" if payment.state == "failed" else "Not certain"
             words = on_one_line(payment.words, LONGEST)
-            click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
+            click.echo(f"{said}: {payment.kind} of {payment.money} to {payment.worker}: {words}")
     for payment in books.in_between:
         said = f" ({on_one_line(payment.words, LONGEST)})" if payment.words else ""
         click.echo(
-            f"Not known: {payment.kind} of ${payment.amount} to {payment.worker}{said}. A run ended while this was being "
+            f"Not known: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while this was being "
             "paid. It is not sent again. Look at the crowd's site whether it was paid, and say so: --by-hand paid "
             f"{payment.token}, or --by-hand unpaid {payment.token}"
         )
     for one in books.remaining:
-        click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
+        click.echo(f"Remains: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")
     if not (books.remaining or books.to_send or books.in_between):
         click.echo("Nothing remains to be paid.")
 
 
 def _show_audit(books: Books, as_json: bool) -> None:
+    from mephisto_tasks.payments.quote import DOLLARS
+    from mephisto_tasks.payments.statement import in_words, sums
+
     differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
-    paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
+    paid = sums(payment for payment in books.payments if payment.state != "failed")
     if as_json:
-        say_json({"ledger_total": str(paid), "differences": differences})
+        total = _only(paid, list(paid) or [DOLLARS], "0.00")
+        say_json({"ledger_total": total, "ledger_total_in": _texts(paid), "differences": differences})
     else:
         for difference in differences:
             click.echo(f"{difference}.")
@@ -348,7 +418,9 @@ def _show_audit(books: Books, as_json: bool) -> None:
             witnesses = (
                 " and ".join(sorted({account.payer.witness for account in books.accounts})) or "the crowd's site"
             )
-            click.echo(f"The ledger ({counted(len(books.payments), 'payment')}, ${paid}) and {witnesses} agree.")
+            click.echo(
+                f"The ledger ({counted(len(books.payments), 'payment')}, {in_words(paid)}) and {witnesses} agree."
+            )
     if differences:
         raise SystemExit(1)
 

@@ -16,11 +16,11 @@ from mephisto_tasks.cli.options import (
     READING,
     as_written,
     clear_errors,
+    confirm,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
-    must_agree,
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say_json
@@ -138,7 +138,7 @@ def forget(
             else:
                 click.echo("Nothing was deleted (--dry-run).")
             return
-        must_agree(yes, why="this cannot be undone, and ", otherwise="Nothing was deleted.")
+        confirm(yes, why="this cannot be undone, and ", otherwise="Nothing was deleted.")
         forgotten = _forget(directory, people, len(plans), lift_blocks)
     remains = [*REMAINS]
     blocked = not lift_blocks and any(plan.blocks for plan in plans)
@@ -208,6 +208,8 @@ def _forget(data_dir: Path, people: Sequence[Going], total: int, lift_blocks: bo
 
 
 def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
+    from mephisto_tasks.payments.statement import in_words
+
     out = console()
     for plan in plans:
         what = [counted(plan.units, "unit"), counted(plan.practices, "practice visit")]
@@ -217,10 +219,9 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
         if plan.judged_by_others:
             words = f"their dialogues were judged by others: the words go from {counted(plan.judged_by_others, 'unit')}"
             out.print(as_written(words, indent=2), soft_wrap=True)
-        if plan.unpaid:
-            words = (
-                f"up to ${plan.unpaid} of their work is not in the ledger as paid: pay first, as afterwards nobody can"
-            )
+        if plan.unpaid_in:
+            unpaid = in_words(plan.unpaid_in)
+            words = f"up to {unpaid} of their work is not in the ledger as paid: pay first, as afterwards nobody can"
             out.print(as_written(words, "yellow", indent=2), soft_wrap=True)
         if plan.blocks:
             kept = "may come again" if lift_blocks else "stays out: their pseudonym is kept for that alone"
@@ -248,6 +249,8 @@ def _print_done(
         for file in one.files:
             if file not in planned:
                 out.print(as_written(f"{file.path}: {file.words}", indent=2), soft_wrap=True)
+        for problem in one.problems:
+            out.print(as_written(f"{problem}.", "red", indent=2), soft_wrap=True)
         for name in one.left_over:
             out.print(as_written(f"still named in {name}: LOOK YOURSELF", "red", indent=2), soft_wrap=True)
     table = Table(

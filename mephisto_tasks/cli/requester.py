@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mephisto_tasks.cli.options import (
+    CrowdCommand,
     CrowdGroup,
+    at_a_terminal,
     clear_errors,
     console,
     data_dir_of,
@@ -21,14 +23,14 @@ from mephisto_tasks.cli.options import (
     waiting_for,
 )
 from parlai_humaneval._util.terminal import say_json
-from parlai_humaneval.cli.errors import CommandError
+from parlai_humaneval.cli.errors import BadValue, CommandError
 
 if TYPE_CHECKING:
-    from mephisto_tasks.crowds.base import AccountCheck, Accounts
+    from mephisto_tasks.crowds.base import Accounts
 
 EPILOG = """\b
 Example:
-  parlai-humaneval requester add my_lab --provider PLACE
+  parlai-humaneval requester add my_lab --provider {account}
   parlai-humaneval requester check my_lab
 """
 
@@ -54,42 +56,51 @@ def _places() -> dict[str, Accounts]:
 
 @click.group(cls=CrowdGroup, epilog=EPILOG)
 def requester() -> None:
-    """Register accounts of crowds' sites that are asked in somebody's name, and list them.
+    """Register accounts at crowds' sites that launches are made with, check them, and list them.
 
-    {closed} Neither needs an account here.
+    {closed}
     """
 
 
-@requester.command(epilog=EPILOG)
+@requester.command(cls=CrowdCommand, epilog=EPILOG)
 @click.argument("name")
 @click.option("--provider", type=Place(), required=True, help="The place of the site, as place=… of a launch names it.")
-@click.option("--access-key-id", help="The first of the account's keys; asked for when not given.")
+@click.option("--access-key-id", help="The first key of an account that has two (AWS); asked for when not given.")
 @data_dir_option
 def add(name: str, provider: str, access_key_id: str | None, data_dir: str | None) -> None:
-    """Register NAME. The secret key is asked for, never taken from the command line, and kept for its owner only.
+    """Register NAME, or renew its keys. The secret is asked for, never typed into the command, and kept for its owner only.
 
-    Where the keys are in place already, or in the environment, nothing is asked.
+    {needs}
     """
     with clear_errors():
         from mephisto_tasks.crowds.registry import crowds
 
         crowd = next(crowd for crowd in crowds() if crowd.place == provider)
         accounts = _places()[provider]
-        keys: tuple[str, str] | None = None
+        *others, secret = accounts.key_words
+        if access_key_id and not others:
+            raise BadValue(f"an account of {crowd.title} has no access key id", option="--access-key-id")
+        keys: tuple[str, ...] | None = None
         if access_key_id or accounts.needs_keys(name):
-            if not sys.stdin.isatty() and not access_key_id:
+            if not at_a_terminal() and not access_key_id:
                 raise CommandError(accounts.no_keys.format(name=name), try_=accounts.keys_advice)
-            first, second = accounts.key_words
-            key_id = access_key_id or click.prompt(first)
-            keys = (key_id.strip(), click.prompt(second, hide_input=True).strip())
-        stored = accounts.add(data_dir_of(data_dir), name, keys)
+            given = [access_key_id] if access_key_id else [click.prompt(words) for words in others]
+            keys = tuple(key.strip() for key in (*given, click.prompt(secret, hide_input=True)))
+        directory = data_dir_of(data_dir)
+        stored = accounts.add(directory, name, keys)
         only_here = keys is None and not accounts.has_keys(name)
+        with waiting_for(f"Asking {crowd.title}…"):
+            checks = [] if crowd.status() is not None else accounts.check(stored)
     if only_here:
         click.echo(accounts.only_here)
     click.echo(f"Registered. Launch with:  place={provider} requester_name={stored}")
     if (status := crowd.status()) is not None:
         click.echo(f"{status}.", err=True)
-    click.echo(f"See whether {crowd.title} knows it:  parlai-humaneval requester check {stored}")
+        click.echo(f"See whether {crowd.title} knows it:  parlai-humaneval requester check {stored}")
+    for each in checks:
+        click.echo(each)
+    if any(each.wrong for each in checks):
+        raise SystemExit(1)
 
 
 @requester.command(name="list", epilog="\b\nExample:\n  parlai-humaneval requester list --json\n")
@@ -128,27 +139,40 @@ def check(name: str | None, data_dir: str | None, as_json: bool) -> None:
         known = requesters(directory) if (directory / "database.db").exists() else []
         with waiting_for("Asking the crowds' sites…"):
             checks = [
-                accounts.check(known_name)
+                check
                 for known_name, kind in known
                 if name in (None, known_name) and (accounts := crowd_of(kind).accounts()) is not None
+                for check in accounts.check(known_name)
             ]
     if as_json:
         said = [{**asdict(each), "balance": None if each.balance is None else str(each.balance)} for each in checks]
         say_json(said, indent=None)
     else:
         for each in checks:
-            click.echo(in_words(each))
+            click.echo(each)
     if not checks:
         who = "requester with an account" if name is None else f"requester {name!r} with an account"
         raise CommandError(f"there is no {who} in {directory}", try_="see `parlai-humaneval requester add --help`")
     sys.exit(1 if any(each.wrong for each in checks) else 0)
 
 
-def in_words(each: AccountCheck) -> str:
-    """The outcome of a check in a line."""
-    if each.wrong is not None:
-        return f"{each.name} ({each.provider}): {each.wrong}"
-    return f"{each.name} ({each.provider}): balance ${each.balance:,.2f}, at {each.endpoint}"
+@requester.command(epilog="\b\nExample:\n  parlai-humaneval requester forget my_lab\n")
+@click.argument("name")
+@data_dir_option
+def forget(name: str, data_dir: str | None) -> None:
+    """Delete the keys that are kept for requester NAME. Studies that it launched are read as before."""
+    with clear_errors():
+        from mephisto_tasks.storage.results import requesters
+
+        directory = data_dir_of(data_dir)
+        kinds = dict(requesters(directory)) if (directory / "database.db").exists() else {}
+        places = [accounts for place, accounts in _places().items() if kinds.get(name, place) == place]
+        of_name = [accounts for accounts in places if name in kinds or accounts.has_keys(name)]
+        if not of_name:
+            raise CommandError(f"no keys are kept for {name!r}", try_="see `parlai-humaneval requester list`")
+        said = [accounts.forget(name) for accounts in of_name]
+    for sentence in said:
+        click.echo(sentence)
 
 
 @requester.command(epilog="\b\nExample:\n  parlai-humaneval requester expire --task-name pw-turn\n")

@@ -15,11 +15,11 @@ import click
 
 from mephisto_tasks.cli.options import (
     clear_errors,
+    confirm,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
-    must_agree,
     task_options,
 )
 from mephisto_tasks.control.orders import ORDERS, Order, give, in_words
@@ -202,14 +202,14 @@ def _give(order: Any, task_name: str, data_dir: str | None, as_json: bool, *, ye
     directory = data_dir_of(data_dir)
     with clear_errors():
         _must_be_there(directory, task_name)
-        from mephisto_tasks.cli.options import must_agree
+        from mephisto_tasks.cli.options import confirm
         from mephisto_tasks.control.snapshot import is_alive
 
         for refused in refusals(directory, task_name, [order]):
             raise CommandError(refused)
         if (sentence := price_of(directory, task_name, [order])) is not None:
             click.echo(sentence, err=as_json)
-            must_agree(yes)
+            confirm(yes)
         results = give_and_wait(directory, task_name, [order])
         print_results(results, is_alive(directory, task_name), as_json)
 
@@ -321,6 +321,6 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         click.echo(f"  {in_words(order)}")
     if (sentence := price(orders, running.settings, snapshot.groups)) is not None:
         click.echo(sentence)
-    must_agree(yes)
+    confirm(yes)
     print_results(give_and_wait(data_dir, task_name, orders), is_alive(data_dir, task_name), as_json=False)
     click.echo(f"See how it stands:  parlai-humaneval watch {where}")

@@ -16,12 +16,12 @@ from mephisto_tasks.cli.launch import follow, split_settings
 from mephisto_tasks.cli.options import (
     LOADING,
     READING,
+    as_typed_here,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
     not_twice,
-    report_and_export,
     waiting_for,
 )
 from mephisto_tasks.config.names import name_of, short_name
@@ -30,7 +30,7 @@ from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
-    from mephisto_tasks.launch.launch import Launched
+    from mephisto_tasks.launch.launch import RunningStudy
     from parlai_humaneval.models.selection import Given
 
 EPILOG = """\b
@@ -120,7 +120,7 @@ def try_model(
         beneath = ["place=link", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
         config = settings.compose_config(task, conf, overrides, beneath=beneath)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, directory, waiting_for, stop=stop) as run:
+        with launching.run_launch(task, config, directory, waiting_for, stop=stop) as run:
             announce(run, given.name, opponent, limit)
             follow(run, stop)
         tell_who_won(run)
@@ -198,7 +198,7 @@ def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
     return path
 
 
-def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
+def announce(run: RunningStudy, name: str, opponent: str, limit: int) -> None:
     """The link for whoever should say what they think, as a QR code, too."""
     from mephisto_tasks.cli.invite import links_of
     from mephisto_tasks.crowds.invitations.store import InvitationStore
@@ -216,7 +216,7 @@ def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
     click.echo("Ctrl-C ends it and says who is ahead.\n")
 
 
-def tell_who_won(run: Launched) -> None:
+def tell_who_won(run: RunningStudy) -> None:
     """The report's own headline, and where all the rest is."""
     with waiting_for(READING, on_screens_only=True):
         from mephisto_tasks.cli.report import answers_of
@@ -226,7 +226,6 @@ def tell_who_won(run: Launched) -> None:
         tables, known = answers_of(run.data_dir, run.task_name)
         headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
     console().print(headline, style="bold", markup=False)
-    report, export = report_and_export(run.task_name, run.data_dir)
-    click.echo(f"The whole report:       {report} --full")
-    click.echo(f"The answers as tables:  {export}")
+    click.echo(f"The whole report:       {as_typed_here('report', run.task_name, run.data_dir)} --full")
+    click.echo(f"The answers as tables:  {as_typed_here('export', run.task_name, run.data_dir)} --out tables")
     click.echo(f"They are kept in        {run.data_dir}")

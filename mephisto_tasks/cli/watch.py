@@ -28,7 +28,7 @@ from parlai_humaneval.cli.errors import CommandError
 if TYPE_CHECKING:
     from mephisto_tasks.control.orders import Order
     from mephisto_tasks.monitoring.observe import Observer
-    from mephisto_tasks.monitoring.status import Standing
+    from mephisto_tasks.monitoring.status import StudyStatus
     from mephisto_tasks.monitoring.web import LeaderboardPage, Told, WatchPage
 
 EPILOG = """\b
@@ -87,7 +87,7 @@ class _Pages:
     public: LeaderboardPage | None = None
     links: tuple[str, ...] = ()
 
-    def show(self, standing: Standing, observer: Observer) -> None:
+    def show(self, standing: StudyStatus, observer: Observer) -> None:
         if self.watch is not None:
             self.watch.show(standing)
         if self.public is not None:
@@ -156,7 +156,7 @@ def watch(
         _follow(observer, standing, pages)
 
 
-def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Observer, wanted: Wanted) -> _Pages:
+def _serve(stack: ExitStack, data_dir: Path, standing: StudyStatus, observer: Observer, wanted: Wanted) -> _Pages:
     pages = _Pages()
     if not (wanted.page or wanted.public):
         return pages
@@ -190,7 +190,7 @@ def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> 
     return Told(give_and_wait(data_dir, task_name, [order])[0].text)
 
 
-def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
+def _follow(observer: Observer, standing: StudyStatus, pages: _Pages) -> None:
     from mephisto_tasks.launch.launch import stop_on_signals
 
     stop = stop_on_signals()
@@ -200,7 +200,7 @@ def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
         _lines(observer, standing, pages, stop)
 
 
-def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
+def _draw(observer: Observer, standing: StudyStatus, pages: _Pages, stop: threading.Event) -> None:
     from rich.live import Live
 
     from mephisto_tasks.monitoring.terminal import Window, pressed_keys, shown
@@ -222,7 +222,7 @@ def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading
                 live.refresh()
 
 
-def _lines(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
+def _lines(observer: Observer, standing: StudyStatus, pages: _Pages, stop: threading.Event) -> None:
     from mephisto_tasks.monitoring.terminal import plain
     from mephisto_tasks.monitoring.view import line
 

@@ -492,6 +492,8 @@ def print_page(page: WorkerProfile) -> None:
 
 def print_task(task: WorkerTask) -> None:
     """A line a unit, then what was wrong."""
+    from mephisto_tasks.payments.quote import DOLLARS, money
+
     out = console()
     tries = f"{task.practice_tries} {'try' if task.practice_tries == 1 else 'tries'}"
     practice = f"; practice {task.practice} ({tries})" if task.practice else ""
@@ -503,7 +505,8 @@ def print_task(task: WorkerTask) -> None:
         if work.outcome != "practice_only":
             done = f"{work.done} of {work.whole} {work.counted}"
             # A unit is paid once, with the visit that ended it.
-            pay = "" if work.outcome == "continued" else f", ${work.reward}"
+            reward = money(work.reward, task.currencies.get(work.task_run_id, DOLLARS))
+            pay = "" if work.outcome == "continued" else f", {reward}"
             out.print(f"  {since(work.begun)}  {work.outcome}, {done}, {work.seconds / 60:.1f} minutes{pay}")
     for check, reason in task.failed_checks.items():
         out.print(as_written(f"failed {check}: {reason}", indent=2), soft_wrap=True)

@@ -20,9 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from mephisto_tasks.config.errors import ConfigError
+from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import reworded
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
 
@@ -81,17 +80,21 @@ class ShortConf(NamedTuple):
 
     conf: str
     overrides: list[str]
+    path: Path
+
+    def where(self, name: str) -> str:
+        """The file, and the line of a setting in it where its name is there only once."""
+        key = re.compile(rf"\s*['\"]?{re.escape(name.rpartition('.')[2])}['\"]?\s*:")
+        lines = [number for number, line in enumerate(read_text(self.path).splitlines(), 1) if key.match(line)]
+        return f"{self.path}, line {lines[0]}" if len(lines) == 1 else str(self.path)
 
 
 def read_short_conf(conf: str) -> ShortConf | None:
-    """The settings of a file; None for the name of a conf, a file of Hydra's, and one that is not YAML."""
+    """The settings of a file; None for the name of a conf, and a file of Hydra's. Raises ConfigError."""
     path = Path(conf).expanduser()
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return None
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError):
-        return None  # Hydra says what is wrong with it
+    content = read_yaml(path, error=ConfigError)
     if not isinstance(content, dict) or _HYDRAS & set(content):
         return None
     begins_with = content.pop("conf", "local")
@@ -99,7 +102,7 @@ def read_short_conf(conf: str) -> ShortConf | None:
         raise ConfigError(
             f"{begins_with!r} is no conf of the task", where=f"{path}: conf", try_="name one of `--list-confs`"
         )
-    return ShortConf(begins_with, list(_overrides("", content)))
+    return ShortConf(begins_with, list(_overrides("", content)), path)
 
 
 def _overrides(prefix: str, content: dict[Any, Any]) -> Iterator[str]:

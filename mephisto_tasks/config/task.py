@@ -6,10 +6,11 @@ Every field can be set on the command line as ``<field>=…``.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import field, make_dataclass, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_origin
 
 from omegaconf import MISSING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -49,11 +50,11 @@ class PaymentConfig(BaseModel):
     """For work that its worker left: by what was done of the whole, all of the reward, or nothing. By the share
     of it, people are paid for all of the time that they gave."""
     practice: float = Field(default=0.0, ge=0, le=1000)
-    """Dollars for who did nothing but practise. Those who fail a practice have worked, too; some sites demand that it
-    is paid."""
+    """Pay for raters who did nothing but practise, as task_reward counts. Those who fail a practice have worked, too;
+    some sites demand that it is paid."""
     minimum: float = Field(default=8.0, ge=0, le=1000)
-    """Workers who earn fewer dollars an hour are warned about. It tells you early that a unit takes longer than its
-    reward pays for."""
+    """You are warned about workers who earn less an hour, as task_reward counts. It tells you early that a unit takes
+    longer than its reward pays for."""
 
 
 class TaskConfig(StoppingSettings):
@@ -230,17 +231,25 @@ def _setting_problem(error: Any, task: str) -> Problem:
     return replace(problem, what=f"{problem.what}{got}", try_=more).within(".".join(place))
 
 
-def hydra_arguments(model: type[TaskConfig], name: str, blueprint_type: str, bases: tuple[type, ...]) -> type:
-    """A dataclass with the config's fields, by which Hydra refuses unknown settings."""
-    fields: list[tuple[str, Any, Any]] = [("_blueprint_type", str, field(default=blueprint_type))]
+def hydra_arguments(
+    model: type[BaseModel], name: str, bases: tuple[type, ...], *, typed: Collection[str] = (), **kind: str
+) -> type:
+    """A dataclass with the model's fields, by which Hydra refuses unknown settings, and values of another kind.
+
+    ``typed``: the fields whose kind it checks, as far as OmegaConf converts it. ``kind``: Mephisto's name for the type.
+    """
+    fields: list[tuple[str, Any, Any]] = [(key, str, field(default=value)) for key, value in kind.items()]
     for key, info in model.model_fields.items():
-        default = info.get_default(call_default_factory=True)
-        if info.is_required():
-            default = ""
-        if key == "block_qualification":
-            default = MISSING  # Mephisto declares it as text that may be missing, not as None
-        fields.append((key, Any, _default(default)))
+        default = "" if info.is_required() else info.get_default(call_default_factory=True)
+        if key in _MUST_BE_SAID and not default:
+            default = MISSING
+        checked = key in typed and (info.annotation in (str, int, float, bool) or get_origin(info.annotation) is list)
+        fields.append((key, info.annotation if checked else Any, _default(default)))
     return make_dataclass(name, fields, bases=bases)
+
+
+_MUST_BE_SAID = ("requester_name", "block_qualification")
+"""By whoever launches; the other is declared by Mephisto as text that may be missing, not as None."""
 
 
 def _default(value: Any) -> Any:

@@ -58,7 +58,7 @@ class Visit:
         )
 
 
-class Floor:
+class Presence:
     """All visits of one launch. Thread-safe."""
 
     def __init__(self) -> None:

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mephisto_tasks.storage.locks import running_task_run, study_folder
 from parlai_humaneval._util.files import write_private
+from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.stopping.status import Forecast, Standing
+from parlai_humaneval.stopping.status import Forecast, StoppingStatus
 
 SNAPSHOT_FILE = "snapshot.json"
 
@@ -67,7 +68,7 @@ def so_far(groups: Iterable[GroupNow], deciding: DecidingNow | None = None) -> t
 class DecidingNow(_Part):
     """How far the answer of a study is that ends when it is reached."""
 
-    standing: Standing
+    standing: StoppingStatus
     margin: float
     """Two models are equal where their win rates are less than this apart."""
     forecast: Forecast | None = None
@@ -136,21 +137,6 @@ class Door(_Part):
     """Units that ended on our side."""
 
 
-class ModelNow(_Part):
-    """How a model answers; figures of this launch."""
-
-    model: str
-    replies: int = 0
-    median_s: float | None = None
-    p95_s: float | None = None
-    """Seconds from a question to its reply, retries included, over the last replies."""
-    retries: int = 0
-    errors: int = 0
-    """Replies that never came: their dialogues ended."""
-    outage_since: float | None = None
-    retired: bool = False
-
-
 class OrderResult(_Part):
     """What became of an order; ``text`` says it in a sentence."""
 
@@ -189,7 +175,7 @@ class Snapshot(_Part):
     deciding: DecidingNow | None = None
     inside: list[Inside] = Field(default_factory=list)
     door: Door = Field(default_factory=Door)
-    models: list[ModelNow] = Field(default_factory=list)
+    models: list[ModelHealth] = Field(default_factory=list)
     orders: list[OrderResult] = Field(default_factory=list)
     """All orders that this launch has read, oldest first."""
     remarks: list[str] = Field(default_factory=list)
@@ -226,7 +212,7 @@ def one_line(
     *,
     inside: Sequence[Inside],
     door: Door,
-    models: Sequence[ModelNow],
+    models: Sequence[ModelHealth],
     is_paused: bool,
     deciding: DecidingNow | None = None,
 ) -> str:

@@ -9,12 +9,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from pydantic import BaseModel, ConfigDict
+
 from mephisto_tasks.admission.visits import NoSite, Site
-from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.payments.quote import DOLLARS, Quote, sign_of
 from mephisto_tasks.storage.crowd_errors import CrowdError, NotYetKnown
 from mephisto_tasks.workers.lists import SiteBlocks
 
 if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler
+
     from mephisto_tasks.server.app import Guard
 
 __all__ = ["CrowdError", "NotYetKnown", "SiteBlocks"]
@@ -49,10 +53,17 @@ class Market:
     Args:
         lists_units: its site shows open units to workers, who take one before they see our page.
         opens_at_once: there is nobody to ask: all units open, and close, at once.
+        lists_study: its site shows one study with places, which follow the open units.
     """
 
     lists_units: bool = False
     opens_at_once: bool = False
+    lists_study: bool = False
+
+    @property
+    def has_price(self) -> bool:
+        """Whether its site is asked what a launch costs."""
+        return self.lists_units or self.lists_study
 
 
 @dataclass
@@ -64,12 +75,14 @@ class CrowdSetup:
         site_requirements: those that its site checks, in the site's terms.
         site: where raters go in the end.
         guard: who may see the pages.
+        site_calls: path → what answers the calls (POST) that the site itself makes to us there.
     """
 
     qualifications: list[dict[str, Any]] = field(default_factory=list)
     site_requirements: list[dict[str, Any]] = field(default_factory=list)
     site: Site = field(default_factory=NoSite)
     guard: Guard | None = None
+    site_calls: dict[str, Handler] = field(default_factory=dict)
 
 
 class LaunchControl(Protocol):
@@ -77,6 +90,8 @@ class LaunchControl(Protocol):
 
     live_run: Any
     """Mephisto's."""
+    url: str
+    """Of the raters' page."""
 
     @property
     def remaining(self) -> int:
@@ -93,26 +108,63 @@ class LaunchControl(Protocol):
         """A unit was paid on the site, and still has to be done."""
 
 
+class SiteState(BaseModel):
+    """How a task stands at a crowd's site, as it was asked last. ``status``: of what is offered there, in the site's word.
+
+    ``approved_by_itself_at``: when the site approves the first of those that are ``waiting``, in seconds since the epoch.
+    ``unread``: messages of its workers to the account; None: the site does not say.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    status: str
+    places: int
+    taken: int
+    at_work: int
+    returned: int
+    timed_out: int
+    screened_out: int
+    rejected: int
+    approved: int
+    waiting: int
+    approved_by_itself_at: float | None = None
+    unread: int | None = None
+
+
 @dataclass(frozen=True)
 class AccountCheck:
-    """What a site said when it was asked in an account's name; ``wrong`` where it did not answer as it should."""
+    """What a site said when it was asked in an account's name; ``wrong`` where it did not answer as it should.
+
+    ``workspace``: whose balance it is, where the account's site has several; its name and its id.
+    """
 
     name: str
     provider: str
     endpoint: str = ""
     balance: Decimal | None = None
     wrong: str | None = None
+    currency: str = DOLLARS
+    workspace: str = ""
+
+    def __str__(self) -> str:
+        if self.wrong is not None:
+            return f"{self.name} ({self.provider}): {self.wrong}"
+        where = f"workspace {self.workspace}, " if self.workspace else ""
+        balance = "" if self.balance is None else f"balance {sign_of(self.currency)}{self.balance:,.2f}"
+        return f"{self.name} ({self.provider}): {where}{balance}, at {self.endpoint}"
 
 
 class Accounts(Protocol):
     """Accounts at a crowd's site in whose name it is asked.
 
-    ``key_words``: what the two keys are called. ``no_keys``: that there are none, with ``{name}``, and
-    ``keys_advice`` what to do.
-    ``only_here``: a remark where the keys are the environment's.
+    ``key_words``: what each key is called, in the order in which they are asked for; the last one is a secret.
+    ``needs``: for help, where the keys come from and what they must be allowed. ``no_keys``: that there are none, with
+    ``{name}``, and ``keys_advice`` what to do. ``only_here``: a remark where the keys are the environment's.
     """
 
-    key_words: tuple[str, str]
+    key_words: tuple[str, ...]
+    needs: str
     no_keys: str
     keys_advice: str
     only_here: str
@@ -123,11 +175,14 @@ class Accounts(Protocol):
     def needs_keys(self, name: str) -> bool:
         """Whether keys must be given: none are kept or in the environment."""
 
-    def add(self, data_dir: Path, name: str, keys: tuple[str, str] | None) -> str:
+    def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """Register an account, or renew its keys; returns the name to launch with."""
 
-    def check(self, name: str) -> AccountCheck:
-        """Ask the site in an account's name."""
+    def check(self, name: str) -> list[AccountCheck]:
+        """Ask the site in an account's name, once for each balance that it has."""
+
+    def forget(self, name: str) -> str:
+        """Delete the keys that are kept under that name; returns what was done, or why not, as a sentence."""
 
     def take_off(self, data_dir: Path, task_name: str) -> int:
         """Take off the market what launches of a task left there; returns how many units."""

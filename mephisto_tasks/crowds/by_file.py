@@ -16,6 +16,7 @@ from pathlib import Path
 from mephisto_tasks.payments.ledger import Ledger, Payment
 from mephisto_tasks.payments.payer import Note, Owed, Proposal
 from mephisto_tasks.payments.policy import PayError
+from mephisto_tasks.payments.statement import in_words, sums
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import query
 from parlai_humaneval._util.csv_cells import write_rows
@@ -26,7 +27,7 @@ FOLDER = "payments"
 BY_HAND_FILE = "_owed"
 """Begins as no site's name can."""
 BY_HAND = (
-    "You pay ${total} of this by hand: --send writes a list of who is owed what in {folder}. The ledger has it as written; "
+    "You pay {total} of this by hand: --send writes a list of who is owed what in {folder}. The ledger has it as written; "
     "once you have paid a worker, --settled notes it as paid"
 )
 _NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")
@@ -64,9 +65,9 @@ class FilePayer:
         for one in owed:
             if one.left > 0:
                 self._propose(one, proposal)
-        by_hand = [payment.amount for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
+        by_hand = [payment for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
         if by_hand:
-            proposal.notes.append(BY_HAND.format(total=sum(by_hand), folder=self._folder))
+            proposal.notes.append(BY_HAND.format(total=in_words(sums(by_hand)), folder=self._folder))
         return proposal
 
     def _propose(self, owed: Owed, proposal: Proposal) -> None:

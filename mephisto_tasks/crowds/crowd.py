@@ -12,15 +12,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.base import (
     Accounts,
     Agree,
+    CrowdError,
     CrowdSetup,
     CrowdWords,
     Forgotten,
@@ -28,9 +29,11 @@ from mephisto_tasks.crowds.base import (
     LaunchControl,
     Market,
     SiteBlocks,
+    SiteState,
     Trace,
     Waiting,
 )
+from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 
@@ -45,6 +48,19 @@ if TYPE_CHECKING:
 
 class NoSettings(BaseModel):
     """A crowd without any settings below ``mephisto.provider``."""
+
+
+class AccountSettings(BaseModel):
+    """Settings of crowds whose site is asked in an account's name, and paid."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    requester_name: str = Field(default="", examples=["my_lab"])
+    """The account that launches, where the crowd's site is asked in its name. It is the one that pays;
+    `parlai-humaneval requester add` registers it."""
+    bonus_budget: float = Field(default=0, ge=0)
+    """Set aside for bonuses, and shown in the total of a launch. It is asked about before anything is spent, so that
+    bonuses surprise nobody."""
 
 
 class Crowd:
@@ -64,6 +80,9 @@ class Crowd:
     literal_settings: tuple[str, ...] = ()
     """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
     page: PagePolicy = ONLY_HERE
+    page_entry: Literal["address", "start", "site"] = "site"
+    """How raters get from the page into the task: its address says who they are, they press Start, or they take a unit at
+    the crowd's site first."""
     market: Market = Market()
     takes_invitations: bool = False
     """Raters may come with invitations."""
@@ -90,7 +109,7 @@ class Crowd:
 
     @property
     def page_type(self) -> str:
-        """By which the raters' page knows how they come."""
+        """By which pages of earlier versions know how raters come."""
         return self.provider_type
 
     @property
@@ -155,8 +174,20 @@ class Crowd:
 
         return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
 
+    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+        """How a task stands at its site, for ``watch``, which asks once a minute; empty where nobody can say.
+
+        Raises:
+            CrowdError: the site could not be asked.
+        """
+        return []
+
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         """Where its own stores name a worker who is forgotten."""
+        return []
+
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        """Take a worker who is forgotten out of lists that we made at its site; what went wrong, in sentences."""
         return []
 
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
@@ -199,12 +230,33 @@ class CrowdLaunch:
         provider: DictConfig = self.config.mephisto.provider
         return provider
 
+    @property
+    def currency(self) -> str:
+        """In which raters are promised their reward."""
+        return DOLLARS
+
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
         """Whether the crowd takes so many units, before models take minutes to load. Nothing is made there.
 
         Raises:
             CrowdError, ConfigError: it does not, and why; or what ``agree`` raises.
         """
+
+    def agreed_to(self, quoted: Quote, agree: Agree | None) -> None:
+        """Let whoever launches see the total, and agree where it is real money.
+
+        Raises:
+            what ``agree`` does; CrowdError: nobody agreed, or something stands against it.
+        """
+        if agree is not None:
+            agree(quoted)
+        elif quoted.is_real:
+            raise CrowdError(
+                f"place={self.crowd.place} spends real money, and nobody has agreed to it",
+                try_="launch with `parlai-humaneval launch`",
+            )
+        if quoted.refusal is not None:
+            raise CrowdError(quoted.refusal)
 
     def prepare(self, db: Any) -> list[str]:
         """Make the database ready for the crowd, and its site for the launch; what was done there, in sentences."""

@@ -19,7 +19,7 @@ from mephisto_tasks.storage.work import work_done
 from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.statistics.core.formatting import counted
 
-FOLDERS = ("local", "panels", "invitations", "mturk")
+FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
 """Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
 _registered: list[Crowd] = []
 
@@ -81,7 +81,7 @@ def crowd_for(config: DictConfig, data_dir: Path, task_name: str, waiting_for: W
 
 
 def conf_folders() -> list[Path]:
-    """Folders with a ``place/WORD.yaml`` of crowds."""
+    """Folders with a ``place/WORD.yaml`` of crowds, and with confs of theirs."""
     return list(dict.fromkeys(crowd.confs for crowd in crowds() if crowd.confs.is_dir()))
 
 

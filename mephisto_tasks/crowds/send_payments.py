@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -43,20 +44,33 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
         if account.to_send:  # a site that has closed is asked nothing
             account.payer.check(account.to_send)
 
-    def note(payment: Payment, state: State, words: str, batch: str | None = None) -> None:
-        ledger.note(payment.token, state, words, batch)
-        done(payment, state)
-
+    note = _LedgerNote(ledger, done)
     try:
         for account in books.accounts:
-            ledger.intend([*account.proposal.found, *account.proposal.payments])
-            for payment in account.proposal.found:
-                note(payment, "confirmed", "was paid already, not by this program")
+            ledger.intend(account.proposal.found, "confirmed", "was paid already, not by this program")
+            ledger.intend(account.proposal.payments)
             for payment in account.proposal.confirmed:
                 note(payment, "confirmed", payment.words)
             account.payer.send(account.to_send, note)
     finally:
         _tell_mephisto(data_dir, ledger.payments())
+
+
+@dataclass(frozen=True)
+class _LedgerNote:
+    """It is a :class:`~mephisto_tasks.payments.payer.Note`."""
+
+    ledger: Ledger
+    done: Callable[[Payment, State], None]
+
+    def __call__(self, payment: Payment, state: State, words: str, batch: str | None = None) -> None:
+        self.ledger.note(payment.token, state, words, batch)
+        self.done(payment, state)
+
+    def batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
+        self.ledger.note_batch(payments, state, words)
+        for payment in payments:
+            self.done(payment, state)
 
 
 def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
@@ -119,10 +133,16 @@ def settle_by_hand(data_dir: Path, books: Books, answers: Sequence[tuple[Answer,
     What is unpaid is proposed again; what is paid never is.
 
     Raises:
-        PayError: a token that no such payment has; then nothing was noted.
+        PayError: a token that no such payment has, or the site lists it by now; then nothing was noted.
     """
-    there = {payment.token: payment for payment in books.in_between}
-    for _, token in answers:
+    there = {payment.token: payment for payment in (*books.in_between, *books.unlisted)}
+    listed = {one.token: one for account in books.accounts for one in account.proposal.confirmed}
+    there |= listed
+    for answer, token in answers:
+        if answer == "unpaid" and token in listed:
+            raise PayError(
+                f"the crowd's site lists the payment {token} as paid by now", try_="run --send, which notes it"
+            )
         if token not in there:
             known = ", ".join(there) or "none"
             raise PayError(

@@ -24,6 +24,7 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
+from mephisto_tasks.adapter.registry import blueprint_of, mephisto_settings
 from mephisto_tasks.config.files import in_quotes, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
@@ -39,17 +40,16 @@ from mephisto_tasks.config.names import (
 )
 from mephisto_tasks.config.task import ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
-from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config_options import (
     SHARED_CONFS,
     WORDS,
     choices,
     documented,
-    names_beside_blueprint,
     where_it_goes,
 )
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
+from parlai_humaneval._util.data_files import not_yaml
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -75,8 +75,11 @@ _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or 
 
 def conf_names(task: str) -> list[str]:
     """The confs of a task that can be launched by name."""
-    folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
-    return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
+    return sorted({path.stem for folder in _folders(task) for path in folder.glob("*.yaml")} - set(_PARTS))
+
+
+def _folders(task: str) -> list[Path]:
+    return [task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS, *conf_folders()]
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
@@ -93,7 +96,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
     model = blueprint_of(task).CONFIG
-    known = [*blueprint_names(model), *sorted(names_beside_blueprint())]
+    known = [*blueprint_names(model), *sorted(mephisto_settings())]
     of_file = read_short_conf(conf)
     if of_file is not None:
         conf, beneath = of_file.conf, [*of_file.overrides, *beneath]
@@ -107,7 +110,12 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         for part in (overrides, beneath)
     )
     for override in (*given, *typed):
-        _check_name(override, known, task)
+        try:
+            _check_name(override, known, task)
+        except ConfigError as error:
+            if of_file is None or override not in of_file.overrides:
+                raise
+            raise ConfigError(error, where=of_file.where(name_of(override))) from error
     overrides = [*given, *typed]
     composed = _composed(task, conf, overrides, known)
     missing = [section for section in SECTIONS if OmegaConf.select(composed, f"mephisto.{section}") is None]
@@ -133,7 +141,13 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
             origin(site)
     except ValueError as error:
         raise ConfigError(error) from error
-    crowd_in(composed).check(dict(composed.mephisto.provider))
+    try:
+        crowd_in(composed).check(dict(composed.mephisto.provider))
+    except ConfigError as error:
+        if error.try_:
+            raise
+        setting = f" {error.where}" if error.where else ""
+        raise ConfigError(error, try_=f"see `parlai-humaneval launch {task} --list-settings{setting}`") from error
     return composed
 
 
@@ -144,10 +158,8 @@ def blueprint_names(model: type[BaseModel]) -> list[str]:
 
 def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[str]) -> DictConfig:
     config_dir, config_name = _file_of(task, conf)
-    confs = task_dir(task) / "hydra_configs" / "conf"
     register_providers()
-    folders = [confs, SHARED_CONFS, *conf_folders()]
-    quoted = ",".join(f"'file://{folder}'" for folder in folders)
+    quoted = ",".join(f"'file://{folder}'" for folder in _folders(task))
     search = f"hydra.searchpath=[{quoted}]"
     try:
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
@@ -155,13 +167,17 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
             composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
         _on_this_machine(composed)
         OmegaConf.missing_keys(composed)
-    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:  # of a file beside the conf: the conf itself was read before
+        mark = getattr(error, "problem_mark", None)
+        raise not_yaml(error, config_dir if mark is None else Path(mark.name), error=ConfigError) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"conf {conf!r} names a file that is not text in UTF-8", try_="save it as UTF-8") from error
+    except (HydraException, OmegaConfBaseException) as error:
         raise _in_our_words(error, conf, overrides, known) from error
     return composed
 
 
 def _file_of(task: str, conf: str) -> tuple[Path, str]:
-    confs = task_dir(task) / "hydra_configs" / "conf"
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
         if not own.is_file():
@@ -171,7 +187,7 @@ def _file_of(task: str, conf: str) -> tuple[Path, str]:
     if conf not in names:
         known = f"choose one of: {', '.join(names)}, or a .yaml file"
         raise ConfigError(f"{task} has no conf {conf!r}", misspelt=misspelt(conf, names), try_=known)
-    return (confs if (confs / f"{conf}.yaml").is_file() else SHARED_CONFS), conf
+    return next(folder for folder in _folders(task) if (folder / f"{conf}.yaml").is_file()), conf
 
 
 def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: Sequence[str]) -> ConfigError:

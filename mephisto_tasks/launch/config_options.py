@@ -5,30 +5,17 @@ Documentation of what Mephisto and our parts of it read: names, defaults where n
 
 from __future__ import annotations
 
-import dataclasses
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks._util import compat
-
-compat.prepare()
-
-from mephisto.data_model.task_run import TaskRunArgs
-from mephisto.operations.registry import (
-    get_architect_from_type,
-    get_crowd_provider_from_type,
-    get_valid_architect_types,
-    get_valid_provider_types,
-)
-
-from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
-from mephisto_tasks.crowds.registry import conf_folders, crowds, register_providers
+from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, ArchitectSettings
+from mephisto_tasks.adapter.registry import mephisto_settings
+from mephisto_tasks.crowds.registry import conf_folders, crowds
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
-"""What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
+"""What the tasks share: confs that each of them has, where it can be served from, and who may take part."""
 
 
 class Words(BaseModel):
@@ -54,8 +41,8 @@ class Task(BaseModel):
     task_name: str = Field(default="", min_length=1)
     """Name of the study; launches of one name go on with each other. Answers are found by it later on."""
     task_reward: float = Field(default=0, ge=0)
-    """Pay for a unit of work, in dollars. Work out what it is an hour: payment.minimum warns where that is too
-    little."""
+    """Pay for a unit of work, in dollars or in the crowd's currency. Work out what it is an hour: payment.minimum
+    warns where that is too little."""
     assignment_duration_in_seconds: int = Field(default=3600, ge=30)
     """How long a worker may keep a unit, where the crowd's site lists units. A unit that somebody forgot comes back after
     it; too short a time cuts people off."""
@@ -63,32 +50,6 @@ class Task(BaseModel):
     """How long units are offered, where the crowd's site lists them. What nobody has taken by then is taken off the site."""
     max_num_concurrent_units: int = Field(default=0, ge=0)
     """Units open at once, at most; 0: all. Fewer keep models quick, and let you stop sooner."""
-
-
-class Architect(BaseModel):
-    """Those below ``mephisto.architect``."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
-    """Address to listen on; 0.0.0.0 lets other machines in. Use it to have people in the same room or network rate."""
-    port: int = Field(default=3000, ge=0, le=65535)
-    """Port to listen on; 0 takes any free one. Change it where another program has it, or where two studies run side by
-    side."""
-    public_url: str = Field(default="", examples=["https://study.example.org"])
-    """The https address that crowd workers use. Browsers and sites refuse pages that are not encrypted."""
-    trusted_proxies: list[str] = Field(default_factory=list, examples=["[127.0.0.1]"])
-    """Addresses of the reverse proxies before this machine: what they say of a rater's address is believed. Otherwise
-    all raters seem to come from one address."""
-    public_names: list[str] = Field(default_factory=list, examples=["[study.example.org]"])
-    """Names under which raters may ask for the pages, besides this machine's own and that of public_url. Pages that are
-    asked for by other names are refused: they may be part of an attack."""
-    disconnect_after_s: float = Field(default=300, gt=0)
-    """Seconds without a sign of life after which a rater has left. Long enough for a weak connection to come back,
-    short enough for the place not to be lost."""
-    frame_sites: list[str] = Field(default_factory=list, examples=["[https://example.org]"])
-    """Sites besides the crowd's that may show the page in a frame: [https://…]. Any other could lay its own buttons over
-    the page."""
 
 
 Section = Literal["task", "architect", "provider"]
@@ -99,7 +60,7 @@ _CHOSEN_BY = {"architect": "server", "provider": "place"}
 def documented() -> list[tuple[Section, type[BaseModel]]]:
     """Section → the settings that are documented there; those below ``mephisto.provider`` are of each crowd."""
     of_crowds = dict.fromkeys(crowd.Settings for crowd in crowds())
-    return [("task", Task), ("architect", Architect), *(("provider", settings) for settings in of_crowds)]
+    return [("task", Task), ("architect", ArchitectSettings), *(("provider", settings) for settings in of_crowds)]
 
 
 def choices(word: str) -> list[str]:
@@ -108,34 +69,12 @@ def choices(word: str) -> list[str]:
     return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
 
 
-@cache
-def names_beside_blueprint() -> frozenset[str]:
-    """Full names of all settings that there are besides those of a technique, those that only one place has, too."""
-    of_tasks = {f"mephisto.task.{entry.name}" for entry in dataclasses.fields(TaskRunArgs)}
-    return frozenset(of_tasks | set(_kinds()) | {"mephisto.log_level"})
-
-
 def where_it_goes(full: str) -> list[str]:
-    """The words with which there is this setting, such as ``place=link``; none where it does not depend on them."""
+    """The words with which there is this setting, such as ``place=NAME``; none where it does not depend on them."""
     section = full.split(".")[1]
     if section not in _CHOSEN_BY:
         return []
     word = _CHOSEN_BY[section]
     known = {ARCHITECT_TYPE: "here", **{crowd.provider_type: crowd.place for crowd in crowds()}}
-    kinds = [known.get(kind, kind) for kind in _kinds().get(full, [])]
+    kinds = [known.get(kind, kind) for kind in mephisto_settings().get(full, [])]
     return [f"{word}={kind}" for kind in sorted(kinds) if kind in choices(word)]
-
-
-@cache
-def _kinds() -> dict[str, list[str]]:
-    """Full name of a setting of a server or a crowd → which of them have it, as Mephisto calls them."""
-    register_providers()
-    classes: list[tuple[str, str, Any]] = [
-        *(("architect", kind, get_architect_from_type(kind)) for kind in get_valid_architect_types()),
-        *(("provider", kind, get_crowd_provider_from_type(kind)) for kind in get_valid_provider_types()),
-    ]
-    having: dict[str, list[str]] = {}
-    for section, kind, its_class in classes:
-        for entry in dataclasses.fields(its_class.ArgsClass):
-            having.setdefault(f"mephisto.{section}.{entry.name}", []).append(kind)
-    return having

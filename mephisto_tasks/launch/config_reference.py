@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -13,50 +14,15 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from mephisto_tasks.adapter.registry import blueprint_of
 from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
-from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config import EMBEDDED, EMBEDDED_WORD, compose_config, of_another_technique
 from mephisto_tasks.launch.config_options import Words, choices, documented
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.techniques.registry import technique
 
-TOPICS: Mapping[str, tuple[str, ...]] = {
-    "The study": (
-        "task_name", "setting", "metric", "dialogues", "human_dialogues", "human_share",
-        "dialogues_per_group", "dialogues_per_worker", "conversations_per_unit", "judgements_per_group",
-        "judgements_per_item", "items_per_unit", "units_per_worker", "items_per_worker_and_group", "sample", "seed",
-        "cut_off", "planned_for_looking", "technique", "variants",
-    ),
-    "When it ends": ("stop", "margin", "alpha", "max_dialogues", "raters_at_a_time", "time_out_minutes", "transitive"),
-    "Models": (
-        "models", "embedded", "groups", "group_size", "quality_control_model", "zoo_files", "engine", "replicas",
-        "ray_address", "model_timeout_s", "model_retries", "model_outage_s", "generate", "num_dialogues", "exchanges",
-        "start", "start_file", "batch_size",
-    ),
-    "The chat": (
-        "turns", "rater_ends", "max_turns", "history", "first_message", "openers", "opener_speaker", "persona",
-        "persona_file", "bot_persona", "context_kind", "context_file", "topic", "ask_opinion", "topic_changes",
-        "offer_topics", "topics_file", "min_message_words", "max_message_chars",
-    ),
-    "How replies look": ("replies",),
-    "Raters and practice": (
-        "workers", "language", "languages_dir", "minutes",
-        "onboarding_file", "onboarding_tries", "onboarding_feedback", "onboarding_qualification",
-        "instructions_file", "consent_file", "block_qualification", "blocking_checks", "reading_speed_wpm", "gold_file",
-        "golds_per_unit", "answer_timeout_s",
-    ),
-    "Pay": (
-        "task_reward", "pay", "payment", "bonus_budget", "auto_approval_delay_in_seconds",
-    ),
-    "Where raters come from": (
-        "place", "requester_name", "panel", "completion_code", "screen_out_code", "no_consent_code", "time_out_code",
-        "values", "assignment_duration_in_seconds", "task_lifetime_in_seconds", "max_num_concurrent_units",
-    ),
-    "The server": (
-        "server", "hostname", "port", "public_url", "trusted_proxies", "public_names", "frame_sites", "disconnect_after_s",
-        "max_concurrent", "stop_after_failures",
-    ),
-}  # fmt: skip
+TOPICS: Mapping[str, Sequence[str]] = read_yaml(Path(__file__).with_name("topics.yaml"))
 """Topic → settings, and blocks of them, in the order in which they are shown."""
 ELSE = "What raters are asked"
 """The topic of all others."""
@@ -98,6 +64,7 @@ def list_settings(task: str, conf: str = "local") -> list[Setting]:
         *(each for section, model in documented() for each in _of_model(model, f"{ROOT}{section}.", composed)),
         _EMBEDDED,
     ]
+    listed = list({setting.full_name: setting for setting in listed}.values())  # several crowds have the same ones
     order = [name for names in TOPICS.values() for name in names]
     topics = [*TOPICS, ELSE]
     return sorted(listed, key=lambda setting: (topics.index(setting.topic), _rank(setting, order)))
@@ -241,15 +208,11 @@ def _other_than(info: FieldInfo, default: str) -> str:
     if first is bool:
         return "false" if default == "true" else "true"
     if first in (int, float):
-        return _other_number(info, default)
+        most = next((_bound(rule) for rule in info.metadata if isinstance(rule, Le)), None)
+        try:
+            number = float(default)
+        except ValueError:
+            return "3"
+        other = number + 1 if most is None or number + 1 <= most else number / 2
+        return str(int(other)) if other == int(other) else str(other)
     return "TEXT"
-
-
-def _other_number(info: FieldInfo, default: str) -> str:
-    most = next((_bound(rule) for rule in info.metadata if isinstance(rule, Le)), None)
-    try:
-        number = float(default)
-    except ValueError:
-        return "3"
-    other = number + 1 if most is None or number + 1 <= most else number / 2
-    return str(int(other)) if other == int(other) else str(other)

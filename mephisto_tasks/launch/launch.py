@@ -24,9 +24,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util import compat
 from mephisto_tasks._util.gc import only_new_garbage
+from mephisto_tasks.adapter import hosting
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.adapter.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
+from mephisto_tasks.adapter.registry import blueprint_of, build_study
 from mephisto_tasks.adapter.task_runner import one_unit
 from mephisto_tasks.admission.admission import study_admission
 from mephisto_tasks.admission.browsers import BrowserBook
@@ -39,9 +41,7 @@ from mephisto_tasks.control.steering import BY
 from mephisto_tasks.crowds.base import Agree, Waiting
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.registry import crowd_for, done_elsewhere
-from mephisto_tasks.launch import hosting
-from mephisto_tasks.launch.blueprints import blueprint_of, build_study
-from mephisto_tasks.launch.helm import Helm
+from mephisto_tasks.launch.controller import LaunchController
 from mephisto_tasks.launch.recovery import repair
 from mephisto_tasks.server.hosts import openable
 from mephisto_tasks.server.side_door import SideDoor
@@ -116,7 +116,7 @@ def stop_on_signals() -> threading.Event:
 compat.prepare()
 
 
-__all__ = ["Launched", "NothingToDo", "StoppedBefore", "StudyBroken", "launched", "stop_on_signals"]
+__all__ = ["NothingToDo", "RunningStudy", "StoppedBefore", "StudyBroken", "run_launch", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class StudyBroken(HumanevalError, RuntimeError):
 
 
 @dataclass
-class Launched:
+class RunningStudy:
     """A running study."""
 
     study: Study
@@ -203,14 +203,14 @@ class Launched:
 
 
 @contextmanager
-def launched(
+def run_launch(
     task: str,
     config: DictConfig,
     data_dir: Path,
     waiting_for: Waiting = lambda what: nullcontext(),
     agree: Agree | None = None,
     stop: threading.Event | None = None,
-) -> Iterator[Launched]:
+) -> Iterator[RunningStudy]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
     ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes. ``agree`` is shown what a
@@ -251,7 +251,7 @@ def launched(
         else:
             _check_server(config)
         with waiting_for("Preparing the study…"):
-            study = build_study(settings, task, data_dir, task_name, reward)
+            study = build_study(settings, task, data_dir, task_name, reward, crowd.currency)
         study.remarks += eligibility.remarks + _statuses_by_records(data_dir, task_name)
         study.remarks += waits_for(study.awaited)
         if consent is not None and consent.has_no_contact_yet:
@@ -290,7 +290,15 @@ def launched(
         book.open()
         consent_rule, reception = ConsentRule(consent, data_dir, task_name), crowd.receive(db)
         admission = study_admission(
-            study, eligibility, consent_rule, study.floor, book, crowd.crowd.claims, signed_ids, reception, most_units
+            study,
+            eligibility,
+            consent_rule,
+            study.presence,
+            book,
+            crowd.crowd.claims,
+            signed_ids,
+            reception,
+            most_units,
         )
         operator = StudyOperator(db, study, admission, reception)
         shared_state = StudySharedState(
@@ -303,7 +311,7 @@ def launched(
         setup = crowd.setup(db)
         shared_state.qualifications += setup.qualifications
         shared_state.site_requirements = setup.site_requirements
-        shared_state.site, shared_state.guard = setup.site, setup.guard
+        shared_state.site, shared_state.guard, shared_state.site_calls = setup.site, setup.guard, setup.site_calls
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
@@ -318,7 +326,7 @@ def launched(
         raters_link = crowd.raters_link(url, live_run)
         lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router, study.languages)
-        helm = Helm(
+        controller = LaunchController(
             study=study,
             units=live_run.task_launcher,
             pseudonym=Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker,
@@ -333,10 +341,10 @@ def launched(
             room.start()
         try:
             note_settings(data_dir, task_name, run_settings)
-            helm.start()
-            with crowd.running(_Control(study, live_run)), only_new_garbage():
+            controller.start()
+            with crowd.running(_Control(study, live_run, url)), only_new_garbage():
                 beginning.over()
-                yield Launched(
+                yield RunningStudy(
                     study=study,
                     operator=operator,
                     url=url,
@@ -358,7 +366,7 @@ def launched(
                 room.say_goodbye()
             with waiting_for("Ending the launch…"):
                 operator.close()
-            helm.stop()
+            controller.stop()
     if study.broken is not None:
         raise StudyBroken(
             f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}",
@@ -387,6 +395,7 @@ class _Control:
 
     _study: Study
     live_run: Any
+    url: str
 
     @property
     def remaining(self) -> int:
@@ -454,6 +463,8 @@ def _page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:
         **study.instructions.model_dump(mode="json"),
         "languages": of_languages,
         "minutes": study.minutes,
-        "provider_type": crowd.crowd.page_type,
+        "provider_type": crowd.crowd.page_type,  # for pages of earlier versions
+        "entry": crowd.crowd.page_entry,
+        "unit": crowd.crowd.words.unit if crowd.crowd.page_entry == "site" else None,
         **crowd.page_words(),
     }

@@ -1,4 +1,4 @@
-"""Records, the launch's own word and what was worked → :class:`.status.Standing`, again and again at little cost.
+"""Records, the launch's own word and what was worked → :class:`.status.StudyStatus`, again and again at little cost.
 
 The statistics are the report's own, taken from its document; nothing is estimated here.
 """
@@ -10,25 +10,28 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, is_alive, read_snapshot
-from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.crowds.base import SiteState
+from mephisto_tasks.crowds.registry import crowd_of, crowds
 from mephisto_tasks.monitoring.status import (
     Answer,
     DropOuts,
     LeftAfter,
     LookedAt,
     Pay,
+    PayIn,
     Raters,
-    Standing,
     State,
+    StudyStatus,
     estimated_end,
 )
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due
+from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.payments.statement import Books, terms_of
+from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.results import (
@@ -37,12 +40,14 @@ from mephisto_tasks.storage.results import (
     StateFiles,
     practice_count,
     practice_logs,
+    providers_of,
     query,
     read_records,
     stored_states,
     technique_of,
 )
 from mephisto_tasks.storage.retry import WORDS
+from mephisto_tasks.storage.run_settings import currencies_of
 from mephisto_tasks.storage.work import Work, work_done
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.report.build import build_report
@@ -67,6 +72,8 @@ SILENT_S = 15.0
 """A launch writes its snapshot about once a second."""
 QUIET_S = 3.0
 """After how long of its silence it is looked whether its disk is full."""
+SITES_S = 60.0
+"""How often crowds' sites are asked, at most."""
 LEAST_FREE = 16 * 1024
 """Bytes that a launch needs to write anything at all."""
 
@@ -133,6 +140,9 @@ class Observer:
         self._stamp: object = None
         self._document: Document | None = None
         self._not_before = 0.0
+        self._sites: list[SiteState] = []
+        self._site_problem: str | None = None
+        self._sites_asked: float | None = None
 
     @property
     def document(self) -> Document:
@@ -140,7 +150,7 @@ class Observer:
         assert self._stored is not None, "standing() comes first"
         return self._stored.document
 
-    def standing(self) -> Standing:
+    def standing(self) -> StudyStatus:
         """How the study stands now.
 
         What is stored is read again only where that takes little of the time; a database that cannot be read for a
@@ -152,6 +162,7 @@ class Observer:
         """
         now = self._clock()
         stored = self._read(now)
+        self._ask_sites(now)
         snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
         if (
             snapshot is not None
@@ -161,7 +172,22 @@ class Observer:
         ):
             # The launch cannot write this down itself.
             snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
-        return _standing(now, self._task_name, stored, snapshot, alive)
+        standing = _standing(now, self._task_name, stored, snapshot, alive)
+        return standing.model_copy(update={"sites": self._sites, "site_problem": self._site_problem})
+
+    def _ask_sites(self, now: float) -> None:
+        """What cannot be asked stays as it was, with the reason."""
+        if self._sites_asked is not None and now < self._sites_asked + SITES_S:
+            return
+        self._sites_asked = now
+        try:
+            crowds = map(crowd_of, providers_of(self._data_dir, self._task_name))
+            self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
+            self._site_problem = None
+        except ResultsError:
+            self._sites_asked = None  # said with the answers, which cannot be read either
+        except CrowdError as error:
+            self._site_problem = str(error)
 
     def _read(self, now: float) -> _Stored:
         if self._stored is not None and now < self._not_before:
@@ -205,7 +231,9 @@ class Observer:
 
     def _books(self) -> Books:
         terms = terms_of(self._data_dir, self._task_name)
-        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
+        works = work_done(self._data_dir, self._task_name, files=self._files)
+        currencies = currencies_of(self._data_dir, self._task_name)
+        dues = [due(work, terms, {}, currencies.get(work.task_run_id, DOLLARS)) for work in works]
         return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
 
     def _by_log(self) -> DecidingNow | None:
@@ -254,7 +282,7 @@ def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStatus]:
         )
 
 
-def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> Standing:
+def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> StudyStatus:
     document = stored.document
     deciding = stored.by_log if snapshot is None or snapshot.deciding is None else snapshot.deciding
     # Also where its log says nothing: tests of one look would still be of a study that looks again and again.
@@ -265,7 +293,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         words = f"{words} {snapshot.trouble}"
     remaining = None if snapshot is None else snapshot.remaining
     groups = _groups(snapshot) if snapshot is not None else stored.groups
-    return Standing(
+    return StudyStatus(
         task_name=task_name,
         technique=", ".join(document.facts.techniques),
         at=now,
@@ -407,13 +435,12 @@ def _drop_outs(work: Sequence[Work]) -> DropOuts:
 
 
 def _pay(books: Books, remaining: int | None) -> Pay | None:
-    rewards = [one.work.reward for one in books.dues if not one.work.simulated and one.work.reward]
-    if not rewards:
+    paid_works = [one for one in books.dues if not one.work.simulated and one.work.reward]
+    if not paid_works:
         return None
-    per_hour, reward = books.median_hourly, rewards[-1]
-    owed, paid, written = (
-        sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid", "written")
-    )
+    currency, reward = paid_works[-1].currency, paid_works[-1].work.reward
+    per_hour = books.hourly.get(currency)
+    owed, paid, written = books.totals(currency)
     owed_in_sandbox, paid_in_sandbox = books.at_sites([crowd.provider_type for crowd in crowds() if crowd.is_trial])
     return Pay(
         reward=float(reward),
@@ -424,4 +451,10 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
         owed_in_sandbox=float(owed_in_sandbox),
         paid_in_sandbox=float(paid_in_sandbox),
         to_spend=None if remaining is None else float(remaining * reward),
+        currency=currency,
+        also=[
+            PayIn(**dict(zip(PayIn.model_fields, (other, *map(float, books.totals(other))), strict=True)))
+            for other in books.currencies
+            if other != currency
+        ],
     )

@@ -15,12 +15,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, ModelNow, OrderResult
+from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult
+from mephisto_tasks.crowds.base import SiteState
+from mephisto_tasks.payments.quote import DOLLARS
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
 from parlai_humaneval.report.leaderboard import blind_names
 from parlai_humaneval.report.section import Summary
+from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.statistics.core.formatting import counted
 
 BLIND_NAMES = "blind_names.json"
@@ -108,8 +111,17 @@ class DropOuts(_Part):
     """Most frequent first."""
 
 
+class PayIn(_Part):
+    """What stands in another currency; amounts in different currencies are never added."""
+
+    currency: str
+    owed: float
+    paid: float
+    written: float
+
+
 class Pay(_Part):
-    """Dollars, without fees and bonuses; of people, for programs are not paid."""
+    """In the currency of the newest unit, without fees and bonuses; of people, for programs are not paid."""
 
     reward: float
     """Of the newest unit."""
@@ -126,6 +138,9 @@ class Pay(_Part):
     paid_in_sandbox: float = 0.0
     to_spend: float | None
     """Rewards of units that are still to be done; None where it is not known how many."""
+    currency: str = DOLLARS
+    also: list[PayIn] = Field(default_factory=list)
+    """Of a study that changed its currency: what stands in the others."""
 
 
 class End(_Part):
@@ -145,7 +160,7 @@ class Raters(_Part):
     median_judgement_seconds: float | None
 
 
-class Standing(_Part):
+class StudyStatus(_Part):
     """A study at one moment. Times are seconds since the epoch; workers are pseudonyms."""
 
     schema_name: str = Field(default=SCHEMA, serialization_alias="schema")
@@ -179,11 +194,15 @@ class Standing(_Part):
     raters: Raters
     pay: Pay | None
     end: End
-    models: list[ModelNow] = Field(default_factory=list)
+    models: list[ModelHealth] = Field(default_factory=list)
     """How models answer, in the newest launch."""
     checks: list[Flagged] = Field(default_factory=list)
     """Those that fail most often first."""
     orders: list[OrderResult] = Field(default_factory=list)
+    sites: list[SiteState] = Field(default_factory=list)
+    """How the study stands at crowds' sites that say so."""
+    site_problem: str | None = None
+    """Why a site could not be asked."""
     remarks: list[str] = Field(default_factory=list)
     problem: str | None = None
     """Why what is stored could not be read this time; the answers are then those of ``read_at``."""

@@ -22,7 +22,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from mephisto_tasks.monitoring.status import Standing, State
+from mephisto_tasks.monitoring.status import State, StudyStatus
 from mephisto_tasks.monitoring.view import (
     Pair,
     answer_table,
@@ -121,7 +121,7 @@ STYLES: dict[State, str] = {
 }
 
 
-def shown(standing: Standing, console: Console, *, links: Sequence[str] = (), once: bool = False) -> Group:
+def shown(standing: StudyStatus, console: Console, *, links: Sequence[str] = (), once: bool = False) -> Group:
     """Everything, the most important first.
 
     ``links``: lines near the top. ``once``: it is printed, and not drawn anew: tables may be long.
@@ -167,7 +167,7 @@ class Window:
             )
 
 
-def _parts(standing: Standing, width: int, links: Sequence[str], once: bool) -> Iterator[RenderableType]:
+def _parts(standing: StudyStatus, width: int, links: Sequence[str], once: bool) -> Iterator[RenderableType]:
     if standing.note:
         yield Text(standing.note, style="bold reverse")
     title = " · ".join(filter(None, (standing.task_name, standing.technique)))

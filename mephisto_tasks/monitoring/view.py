@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from mephisto_tasks.control.snapshot import GroupStatus, Inside, done_words, inside_words, one_line
+from mephisto_tasks.crowds.base import SiteState
 from mephisto_tasks.monitoring.observe import ago
-from mephisto_tasks.monitoring.status import Answer, Standing
+from mephisto_tasks.monitoring.status import Answer, StudyStatus
+from mephisto_tasks.payments.quote import sign_of
 from parlai_humaneval.report.sections.stopping import DecidedPair, pair_rows, pairs_figures, pairs_table
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import Cell, DataTable, IntervalFigure, TableColumn
@@ -38,24 +40,24 @@ SHOWN_ORDERS = 5
 COLLECTED = "Collected"
 
 
-def progress_words(standing: Standing) -> str:
+def progress_words(standing: StudyStatus) -> str:
     """“12 of 40 conversations”, “12 of at most 400 conversations”; without the 40 where it is not known."""
     done = done_words(standing.completed, standing.wanted, standing.deciding)
     return f"{done} {standing.counted} are complete"
 
 
-def progress_facts(standing: Standing) -> list[Pair]:
+def progress_facts(standing: StudyStatus) -> list[Pair]:
     """What is looked at first, in a line each."""
     inside = [("Now", f"{inside_words(standing.inside)}.")] if standing.is_alive else []
     return [("Complete", f"{progress_words(standing)}."), ("End", standing.end.words), *inside]
 
 
-def rater_facts(standing: Standing) -> list[Pair]:
+def rater_facts(standing: StudyStatus) -> list[Pair]:
     """What raters did, their time and their pay, in a line each; what is not known has no line."""
     return list(_rater_facts(standing))
 
 
-def _rater_facts(standing: Standing) -> Iterator[Pair]:
+def _rater_facts(standing: StudyStatus) -> Iterator[Pair]:
     door = standing.door
     if door is not None:
         refused = sum(door.turned_away.values())
@@ -78,10 +80,38 @@ def _rater_facts(standing: Standing) -> Iterator[Pair]:
         yield "Practice", f"{practice.passed:,} of {ended:,} passed{rate}{open_}."
     if times := times_words(standing):
         yield "Median time", times
+    for site in standing.sites:
+        yield site.title, site_words(site)
+    if standing.site_problem is not None:
+        yield "Not asked", sentence(standing.site_problem)
     yield from _pay_words(standing)
 
 
-def drop_out_words(standing: Standing) -> str:
+def site_words(site: SiteState) -> str:
+    """“active: 12 of 20 places taken, 3 at work; 2 returned, 1 timed out; …”, without what there is none of."""
+    ends = {
+        "approved": site.approved,
+        "returned": site.returned,
+        "timed out": site.timed_out,
+        "screened out": site.screened_out,
+        "rejected": site.rejected,
+    }
+    parts = [
+        f"{site.status}: {site.taken:,} of {counted(site.places, 'place')} taken, {site.at_work:,} at work",
+        ", ".join(f"{count:,} {words}" for words, count in ends.items() if count),
+    ]
+    if site.waiting:
+        first = site.approved_by_itself_at
+        by_itself = (
+            "" if first is None else f" (the first is approved by itself on {datetime.fromtimestamp(first):%-d %B})"
+        )
+        parts.append(f"{site.waiting:,} wait{'s' if site.waiting == 1 else ''} for approval{by_itself}")
+    if site.unread:
+        parts.append(counted(site.unread, "unread message"))
+    return f"{'; '.join(filter(None, parts))}."
+
+
+def drop_out_words(standing: StudyStatus) -> str:
     """“2 of 14 left (14 %): 1 after 0 of 6 turns, …”."""
     drop = standing.drop_outs
     if not drop.of:
@@ -99,7 +129,7 @@ def _place(step: str, phase: str) -> str:
     return f"{where} of the practice" if phase == "practice" else where
 
 
-def times_words(standing: Standing) -> str:
+def times_words(standing: StudyStatus) -> str:
     """“34 s a turn, 5 min 10 s a dialogue”; empty where no time is known."""
     raters = standing.raters
     times = (
@@ -111,25 +141,36 @@ def times_words(standing: Standing) -> str:
     return f"{', '.join(known)}." if known else ""
 
 
-def _pay_words(standing: Standing) -> Iterator[Pair]:
+def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
     pay = standing.pay
     if pay is None:
         return
     if pay.per_hour is not None:
-        yield "Effective pay", f"${money_words(pay.per_hour)} an hour, practice included (median over workers)."
+        hourly = _money(pay.per_hour, pay.currency)
+        yield "Effective pay", f"{hourly} an hour, practice included (median over workers)."
     at_most = "at most " if standing.deciding is not None else ""
-    to_spend = (
-        "" if pay.to_spend is None else f"; {at_most}${money_words(pay.to_spend)} to spend for what is still to be done"
-    )
-    owed, paid = pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox
-    written = f" and ${money_words(pay.written)} written into files" if pay.written else ""
-    yield "Money", f"${money_words(owed)} spent, of it ${money_words(paid)} paid{written}{to_spend}. Without fees."
+    spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
+    to_spend = ""
+    if pay.to_spend is not None:
+        to_spend = f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend for what is still to be done"
+    yield "Money", f"{spent}{to_spend}. Without fees."
+    for one in pay.also:
+        yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
     if pay.owed_in_sandbox:
-        sandbox = f"${money_words(pay.owed_in_sandbox)}, of it ${money_words(pay.paid_in_sandbox)} paid"
+        sandbox = _spent(pay.currency, pay.owed_in_sandbox, pay.paid_in_sandbox, what="")
         yield "In the sandbox", f"{sandbox}: no real money is spent there."
 
 
-def decided_pairs(standing: Standing) -> list[DecidedPair]:
+def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " spent") -> str:
+    files = f" and {_money(written, currency)} written into files" if written else ""
+    return f"{_money(owed, currency)}{what}, of it {_money(paid, currency)} paid{files}"
+
+
+def _money(amount: float, currency: str) -> str:
+    return f"{sign_of(currency)}{money_words(amount)}"
+
+
+def decided_pairs(standing: StudyStatus) -> list[DecidedPair]:
     """Of a study that ends when it is decided: each two models, as the report's section has them; of another, none."""
     if standing.deciding is None:
         return []
@@ -137,17 +178,17 @@ def decided_pairs(standing: Standing) -> list[DecidedPair]:
     return pair_rows(standing.deciding.standing, names)
 
 
-def decided_warnings(standing: Standing) -> list[str]:
+def decided_warnings(standing: StudyStatus) -> list[str]:
     """What speaks against trusting what is decided."""
     return [] if standing.deciding is None else [sentence(words) for words in standing.deciding.standing.warnings]
 
 
-def decided_table(standing: Standing) -> DataTable:
+def decided_table(standing: StudyStatus) -> DataTable:
     """What is decided of each pair, and what its dialogues say, with intervals that hold at all times."""
     return pairs_table(decided_pairs(standing), while_it_runs=True)
 
 
-def decided_figures(standing: Standing) -> list[IntervalFigure]:
+def decided_figures(standing: StudyStatus) -> list[IntervalFigure]:
     """The same as a picture; none before two models have met."""
     deciding = standing.deciding
     return [] if deciding is None else pairs_figures("decided", decided_pairs(standing), deciding.margin)
@@ -200,7 +241,7 @@ def _of(group: GroupStatus) -> str:
     return ", ".join(filter(None, (group.metric, group.setting)))
 
 
-def inside_table(standing: Standing) -> DataTable:
+def inside_table(standing: StudyStatus) -> DataTable:
     """Who is in now and at which step, longest at it first."""
     columns = (
         TableColumn(key="worker", label="Worker"),
@@ -227,7 +268,7 @@ def _where(inside: Inside) -> str:
     return f"{unit} {inside.part}" if inside.parts is None else f"{unit} {inside.part} of {inside.parts}"
 
 
-def models_table(standing: Standing) -> DataTable:
+def models_table(standing: StudyStatus) -> DataTable:
     """How models answer, in the newest launch."""
     columns = (
         TableColumn(key="model", label="Model"),
@@ -252,7 +293,7 @@ def models_table(standing: Standing) -> DataTable:
     return DataTable(key="models", title="Models in the newest launch", columns=columns, rows=tuple(rows))
 
 
-def checks_table(standing: Standing) -> DataTable:
+def checks_table(standing: StudyStatus) -> DataTable:
     columns = (
         TableColumn(key="check", label="Check"),
         TableColumn(key="units", label="Failed in"),
@@ -270,20 +311,20 @@ def checks_table(standing: Standing) -> DataTable:
     return DataTable(key="checks", title="Checks that fail", columns=columns, rows=tuple(rows), notes=(note,))
 
 
-def orders_words(standing: Standing) -> list[str]:
+def orders_words(standing: StudyStatus) -> list[str]:
     """The newest orders and what became of them, newest first."""
     newest = standing.orders[: -SHOWN_ORDERS - 1 : -1]
     return [f"{ago(standing.at - one.at)} ago, {one.kind.replace('_', ' ')}: {one.text}" for one in newest]
 
 
-def cost_of_more(standing: Standing) -> str:
+def cost_of_more(standing: StudyStatus) -> str:
     """What is to be known before more are ordered."""
     pay = standing.pay
-    paid = "" if pay is None else f" A unit of work is paid ${money_words(pay.reward)}, without fees."
+    paid = "" if pay is None else f" A unit of work is paid {_money(pay.reward, pay.currency)}, without fees."
     return f"So many more {standing.counted} of every pair (group) that is not stopped are collected.{paid}"
 
 
-def line(standing: Standing) -> str:
+def line(standing: StudyStatus) -> str:
     """The study in one plain line, for a log: the launch's own, and when it will be done."""
     now = datetime.fromtimestamp(standing.at).strftime("%Y-%m-%d %H:%M:%S")
     if not standing.is_alive or standing.door is None or standing.wanted is None:

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from mephisto_tasks.control.orders import Order, Pause, RestoreModel, Resume, ResumeGroup, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.monitoring.observe import ago
-from mephisto_tasks.monitoring.status import Standing, kept_blind_names
+from mephisto_tasks.monitoring.status import StudyStatus, kept_blind_names
 from mephisto_tasks.monitoring.view import (
     COLLECTED,
     answer_table,
@@ -87,14 +87,14 @@ class Drawer:
         self._clock = clock
         self._figures: dict[str, tuple[IntervalFigure, Markup]] = {}
 
-    def page(self, standing: Standing) -> str:
+    def page(self, standing: StudyStatus) -> str:
         return self._rendered("watch.html.j2", standing)
 
-    def fragment(self, standing: Standing) -> str:
+    def fragment(self, standing: StudyStatus) -> str:
         """What changes of the page."""
         return self._rendered("watch_main.html.j2", standing)
 
-    def _rendered(self, template: str, standing: Standing) -> str:
+    def _rendered(self, template: str, standing: StudyStatus) -> str:
         draw = Drawing(Files())
         tables = (inside_table(standing), models_table(standing), checks_table(standing))
         age = self._clock() - standing.at
@@ -119,7 +119,7 @@ class Drawer:
         page: str = _templates().get_template(template).render(words)
         return page
 
-    def _answers(self, standing: Standing, draw: Drawing) -> Iterator[tuple[str, TableView | None, Markup | None]]:
+    def _answers(self, standing: StudyStatus, draw: Drawing) -> Iterator[tuple[str, TableView | None, Markup | None]]:
         for number, answer in enumerate(standing.answers):
             table = answer_table(answer)
             figure = figure_of([answer.summary.model_copy(update={"models": []})])
@@ -144,7 +144,7 @@ def _json(order: Order) -> str:
     return order.model_dump_json(exclude={"order_id", "at", "by", "base"})
 
 
-def _pause_or_resume(standing: Standing) -> Button | None:
+def _pause_or_resume(standing: StudyStatus) -> Button | None:
     """None where nobody new comes in anyway: nothing runs, all is there, or the answer is reached.
 
     Whoever paused the study before its launch ended can still take that back: it holds for the next launch.
@@ -156,7 +156,7 @@ def _pause_or_resume(standing: Standing) -> Button | None:
     return _pause() if is_needed else None
 
 
-def _was_paused(standing: Standing) -> bool:
+def _was_paused(standing: StudyStatus) -> bool:
     kinds = [order.kind for order in standing.orders if order.kind in ("pause", "resume")]
     return kinds[-1:] == ["pause"]
 
@@ -168,7 +168,7 @@ def _pause() -> Button:
     return Button("pause", "Pause", asks, _json(Pause()))
 
 
-def _group(standing: Standing, group: GroupStatus, number: int) -> GroupView:
+def _group(standing: StudyStatus, group: GroupStatus, number: int) -> GroupView:
     """A group can be stopped while a launch gives it out; what was stopped can go on, from the next launch on at least."""
     title, of = " vs ".join(group.models), ", ".join(filter(None, (group.metric, group.setting)))
     named = f"{title} ({of})"
@@ -185,7 +185,7 @@ def _group(standing: Standing, group: GroupStatus, number: int) -> GroupView:
     return GroupView(group, title, of, button)
 
 
-def _models(standing: Standing) -> Iterator[ModelView]:
+def _models(standing: StudyStatus) -> Iterator[ModelView]:
     retired: Mapping[str, bool] = {one.model: one.retired for one in standing.models}
     for number, name in enumerate(sorted({model for group in standing.groups for model in group.models})):
         if standing.is_alive or retired.get(name, False):
@@ -376,13 +376,13 @@ LOCAL = "127.0.0.1"
 class WatchPage:
     """The page behind a secret. Only :meth:`show` is called by who observes; everything else by the server's threads."""
 
-    def __init__(self, first: Standing, give: Give) -> None:
+    def __init__(self, first: StudyStatus, give: Give) -> None:
         self._standing, self._give = first, give
         self._drawer = Drawer()
         self._lock = threading.Lock()
         self._secret = new_token()
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: StudyStatus) -> None:
         self._standing = standing
 
     def app(self) -> web.Application:

@@ -7,8 +7,9 @@ whether they paid it is not known), ``by_hand`` (a person said that it is paid) 
 said that it is unpaid). Its token is made from what is paid, so that the same payment has the same token whoever works it
 out, and when.
 
-Version 2 of the file added ``currency`` and ``batch``. A file of version 1 is changed in one transaction when it is opened
-for writing. The way back to a program that knows version 1 only is ``PRAGMA user_version = 1``: it reads no new column.
+Version 2 of the file added ``currency`` and ``batch``, version 3 ``before``. A file of an earlier version is changed in one
+transaction when it is opened for writing. The way back to a program that knows version 1 or 2 only is
+``PRAGMA user_version = 1`` (or 2): it reads no new column.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.quote import DOLLARS, money
 from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import CENT
@@ -35,7 +36,7 @@ LOCK = "ledger.lock"
 
 State = Literal["intended", "paying", "sent", "confirmed", "written", "by_hand", "failed"]
 OPEN: tuple[State, ...] = ("intended", "sent")
-"""Not known to have ended, and safe to send again."""
+"""Not known to have ended."""
 SETTLED: tuple[State, ...] = ("sent", "confirmed", "written", "by_hand")
 """Not to be paid again."""
 PAID: tuple[State, ...] = ("sent", "confirmed", "by_hand")
@@ -63,11 +64,12 @@ _TABLE = """CREATE TABLE IF NOT EXISTS payments (
 _ADDED = {
     "currency": f"TEXT NOT NULL DEFAULT '{DOLLARS}'",
     "batch": "TEXT NOT NULL DEFAULT ''",
+    "before": "INTEGER NOT NULL DEFAULT 0",
 }
-"""Column of version 2 → what it is; rows of version 1 have the defaults."""
+"""Column that version 1 lacks → what it is; rows from before it have the defaults."""
 _COLUMNS = (
     "token, account, kind, worker, worker_id, session, agent_id, assignment, cents, why, state, words, file, "
-    "intended_at, changed_at, currency, batch"
+    "intended_at, changed_at, currency, batch, before"
 )
 
 
@@ -78,7 +80,7 @@ def _add_columns(connection: sqlite3.Connection) -> None:
             connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
 
 
-_MIGRATIONS = (_TABLE, _add_columns)
+_MIGRATIONS = (_TABLE, _add_columns, _add_columns)
 VERSION = len(_MIGRATIONS)
 
 
@@ -87,7 +89,8 @@ class Payment(BaseModel):
 
     ``account``: who pays (“provider:my_lab”). ``assignment``: the crowd's own id of the work that is approved, or by which a
     bonus is sent. ``words``: what the crowd's site said last. ``file``: the name of the file that it stands in.
-    ``batch``: the site's id of the payments that are sent together; empty where each is sent by itself.
+    ``batch``: the site's id of the payments that are sent together; empty where each is sent by itself. ``before``: equal
+    bonuses that the site listed for this work before this payment was sent, where it tells them apart by nothing else.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -109,6 +112,22 @@ class Payment(BaseModel):
     changed_at: float = 0.0
     currency: str = DOLLARS
     batch: str = ""
+    before: int = 0
+
+    @property
+    def money(self) -> str:
+        """The amount for people."""
+        return money(self.amount, self.currency)
+
+    @property
+    def is_bonus(self) -> bool:
+        """Paid as a bonus, also in place of an approval that the site refused."""
+        return self.kind == "bonus" or bool(self.batch)
+
+    @property
+    def is_resumed(self) -> bool:
+        """Begun by an earlier run, and to be sent again; what was sent in a batch is only looked for."""
+        return self.state == "intended" or (self.state == "sent" and not self.batch)
 
 
 def token_of(kind: Kind, account: str, assignment: str, worker_id: str, session: str, round_: int) -> str:
@@ -158,17 +177,21 @@ class Ledger:
         rows = self._database.rows(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid")
         return [_payment(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows]
 
-    def intend(self, payments: Iterable[Payment]) -> None:
-        """Write down what will be sent. One that failed before is intended anew; any other stays as it is."""
-        now = time.time()
-        rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), "now": now} for payment in payments]
+    def intend(self, payments: Iterable[Payment], state: State = "intended", words: str = "") -> None:
+        """Write down what will be sent, or what is found to be paid: at once in its state, as what is intended is sent.
+
+        One that failed before is intended anew; any other stays as it is.
+        """
+        now = {"now": time.time(), "state": state, "words": words}
+        rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), **now} for payment in payments]
         with self._database.writing() as connection:
             connection.executemany(
                 f"""INSERT INTO payments ({_COLUMNS})
                     VALUES (:token, :account, :kind, :worker, :worker_id, :session, :agent_id, :assignment, :cents, :why,
-                            'intended', '', :file, :now, :now, :currency, '')
-                    ON CONFLICT (token) DO UPDATE SET state = 'intended', cents = excluded.cents, why = excluded.why,
-                            changed_at = excluded.changed_at, batch = '' WHERE state = 'failed'""",
+                            :state, :words, :file, :now, :now, :currency, '', 0)
+                    ON CONFLICT (token) DO UPDATE SET state = excluded.state, words = excluded.words, cents = excluded.cents,
+                            why = excluded.why,
+                            changed_at = excluded.changed_at, batch = '', before = 0 WHERE state = 'failed'""",
                 rows,
             )
 
@@ -178,6 +201,14 @@ class Ledger:
             connection.execute(
                 "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = COALESCE(?, batch) WHERE token = ?",
                 (state, words[:2000], time.time(), batch, token),
+            )
+
+    def note_batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
+        """How payments that are sent together stand, all of them or none, with their ``batch`` and ``before``."""
+        with self._database.writing() as connection:
+            connection.executemany(
+                "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = ?, before = ? WHERE token = ?",
+                [(state, words[:2000], time.time(), one.batch, one.before, one.token) for one in payments],
             )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.payments.ledger import Kind, Payment, State, token_of
-from mephisto_tasks.payments.policy import Due
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import Due, PayError
+from mephisto_tasks.payments.quote import money
 
 
 class Note(Protocol):
@@ -17,6 +21,9 @@ class Note(Protocol):
 
     def __call__(self, payment: Payment, state: State, words: str, batch: str | None = None) -> None:
         """``batch``: the site's id of the payments that are sent together; None: as it was."""
+
+    def batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
+        """The same of payments that are sent together, all of them or none, with their ``batch`` and ``before``."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +34,7 @@ class Owed:
     left: Decimal
     paid: dict[Kind, int]
 
-    def payment(
-        self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "", currency: str = DOLLARS
-    ) -> Payment:
+    def payment(self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "") -> Payment:
         """The next payment of this kind for it."""
         work = self.due.work
         round_ = self.paid.get(kind, 0)
@@ -45,7 +50,7 @@ class Owed:
             amount=amount,
             why=self.due.why,
             file=file,
-            currency=currency,
+            currency=self.due.currency,
         )
 
 
@@ -66,6 +71,11 @@ class Remaining:
     @property
     def worker(self) -> str:
         return self.owed.due.work.worker
+
+    @property
+    def money(self) -> str:
+        """The amount for people."""
+        return money(self.amount, self.owed.due.currency)
 
 
 @dataclass
@@ -100,7 +110,7 @@ class Payer(Protocol):
         """What can be sent now. Asks the crowd's site, and changes nothing."""
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
-        """What the crowd's site takes beside the payments themselves."""
+        """What the crowd's site takes beside the payments themselves, which are in one currency."""
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Raises where the payments cannot all be sent (not enough money, say); nothing was sent then."""
@@ -110,3 +120,42 @@ class Payer(Protocol):
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         """Differences between the ledger's payments and what the crowd's site says, as sentences."""
+
+
+class Rejection(BaseModel):
+    """One line of ``pay --reject FILE``: the site's id of the work, its category there, and what the worker reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    category: str
+    message: str
+
+
+def read_rejections(path: Path) -> list[Rejection]:
+    """The lines of a CSV file with the columns id, category and message. Raises PayError."""
+    columns = list(Rejection.model_fields)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            if lacking := [name for name in columns if name not in (rows.fieldnames or [])]:
+                raise PayError(f"there is no column {lacking[0]!r}", where=path, try_=f"name them {', '.join(columns)}")
+            lines = list(rows)
+            if any(None in line for line in lines):  # a comma in a message would cut it there
+                raise PayError("a line has more cells than the first one", where=path, try_="put messages in quotes")
+            return [Rejection(**{name: (line[name] or "").strip() for name in columns}) for line in lines]
+    except OSError as error:
+        raise PayError(f"it cannot be read: {error.strerror}", where=path) from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise PayError(f"it is no CSV file: {error}", where=path) from error
+
+
+@runtime_checkable
+class Rejects(Protocol):
+    """A payer whose site can reject work that a person judged to be poor. Nothing is ever rejected by itself."""
+
+    def problems(self, rejections: Sequence[Rejection]) -> list[str]:
+        """Why these cannot all be rejected, as sentences; none where they can."""
+
+    def reject(self, rejection: Rejection) -> None:
+        """Raises CrowdError where the site refuses."""

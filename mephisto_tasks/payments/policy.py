@@ -13,14 +13,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from mephisto_tasks.payments.quote import DOLLARS, money
 from mephisto_tasks.storage.work import CENT, Work, cents, unit_of
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.quality import check_dialogue, check_workers, known_checks
 from parlai_humaneval.schema.records import Rated
 
 Policy = Literal["pro_rata", "full", "none"]
-MOST_DOLLARS = Decimal("1000.00")
-"""For one piece of work; more is a slip of the pen."""
+MOST = Decimal("1000.00")
+"""For one piece of work, in any currency; more is a slip of the pen."""
 
 
 class PayError(HumanevalError, RuntimeError):
@@ -28,16 +29,16 @@ class PayError(HumanevalError, RuntimeError):
 
 
 class Terms(BaseModel):
-    """How work is paid.
+    """How work is paid; amounts are in the currency of whoever pays.
 
-    ``practice``: dollars for who did nothing but practise. ``minimum``: dollars an hour under which a warning is due.
+    ``practice``: for who did nothing but practise. ``minimum``: what an hour should come to; under it a warning is due.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     partial: Policy = "pro_rata"
-    practice: Decimal = Field(default=Decimal("0.00"), ge=0, le=MOST_DOLLARS)
-    minimum: Decimal = Field(default=Decimal("8.00"), ge=0, le=MOST_DOLLARS)
+    practice: Decimal = Field(default=Decimal("0.00"), ge=0, le=MOST)
+    minimum: Decimal = Field(default=Decimal("8.00"), ge=0, le=MOST)
 
     @field_validator("practice", "minimum")
     @classmethod
@@ -46,13 +47,14 @@ class Terms(BaseModel):
 
 
 class Due(BaseModel):
-    """What is owed in all for one unit of one worker; ``why`` is a phrase."""
+    """What is owed in all for one unit of one worker, in ``currency``; ``why`` is a phrase."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     work: Work
     amount: Decimal
     why: str
+    currency: str = DOLLARS
 
     @property
     def key(self) -> tuple[str, str]:
@@ -68,49 +70,48 @@ def pro_rata(reward: Decimal, done: int, whole: int) -> Decimal:
     return -(-of_reward // whole) * CENT
 
 
-def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str]) -> Due:
+def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], currency: str = DOLLARS) -> Due:
     """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed.
 
     Raises:
         PayError: a reward that cannot be meant.
     """
-    if not 0 <= work.reward <= MOST_DOLLARS:
-        raise PayError(f"the reward of unit {work.unit_id} is ${work.reward}: nothing is paid by such a figure")
-    failed = withheld.get((work.worker, work.session))
+    if not 0 <= work.reward <= MOST:
+        reward = money(work.reward, currency)
+        raise PayError(f"the reward of unit {work.unit_id} is {reward}: nothing is paid by such a figure")
+    amount, why = _owed(work, terms, withheld.get((work.worker, work.session)))
+    return Due(work=work, amount=cents(amount), why=why, currency=currency)
+
+
+def _owed(work: Work, terms: Terms, failed: str | None) -> tuple[Decimal, str]:
+    """An amount, and why. ``failed``: the check that withholds it."""
+    nothing = Decimal("0.00")
     if work.simulated:
-        return _due(work, Decimal("0.00"), "a program")
+        return nothing, "a program"
     if failed is not None and work.outcome in ("complete", "partial"):
-        return _due(work, Decimal("0.00"), f"withheld: failed {failed}")
+        return nothing, f"withheld: failed {failed}"
     match work.outcome:
         case "complete":
-            return _due(work, work.reward, "complete")
+            return work.reward, "complete"
         case "stopped":
-            return _due(work, work.reward, "stopped by us: paid as a whole")
+            return work.reward, "stopped by us: paid as a whole"
         case "partial":
-            return _partial(work, terms.partial)
+            part = f"{work.done} of {work.whole} {work.counted}"
+            if work.resumable:
+                return nothing, f"{part}: can go on while the launch runs"
+            match terms.partial:
+                case "pro_rata":
+                    return pro_rata(work.reward, work.done, work.whole), part
+                case "full":
+                    return work.reward if work.done else nothing, f"{part}, paid as a whole"
+                case "none":
+                    return nothing, f"{part}, not paid"
         case "practice_only":
-            return _due(work, terms.practice, "practice only")
+            return terms.practice, "practice only"
         case "continued":
-            return _due(work, Decimal("0.00"), "continued: paid with the later visit")
+            return nothing, "continued: paid with the later visit"
         case "running":
-            return _due(work, Decimal("0.00"), "still at work")
-
-
-def _partial(work: Work, policy: Policy) -> Due:
-    part = f"{work.done} of {work.whole} {work.counted}"
-    if work.resumable:
-        return _due(work, Decimal("0.00"), f"{part}: can go on while the launch runs")
-    match policy:
-        case "pro_rata":
-            return _due(work, pro_rata(work.reward, work.done, work.whole), part)
-        case "full":
-            return _due(work, work.reward if work.done else Decimal("0.00"), f"{part}, paid as a whole")
-        case "none":
-            return _due(work, Decimal("0.00"), f"{part}, not paid")
-
-
-def _due(work: Work, amount: Decimal, why: str) -> Due:
-    return Due(work=work, amount=cents(amount), why=why)
+            return nothing, "still at work"
 
 
 def failed_checks(records: Sequence[Rated], checks: Collection[str]) -> dict[tuple[str, str], str]:

@@ -11,10 +11,14 @@ DOLLARS = "USD"
 _SIGNS = {DOLLARS: "$", "EUR": "€", "GBP": "£"}
 
 
+def sign_of(currency: str) -> str:
+    """What stands before an amount: “$”, “CHF ”."""
+    return _SIGNS.get(currency, f"{currency} ")
+
+
 def money(amount: Decimal, currency: str = DOLLARS) -> str:
-    """An amount for people: “$1,234.50”, “CHF 3.00”."""
-    sign = _SIGNS.get(currency, f"{currency} ")
-    return f"{'-' if amount < 0 else ''}{sign}{abs(amount):.2f}"
+    """An amount for people: “$1234.50”, “CHF 3.00”."""
+    return f"{'-' if amount < 0 else ''}{sign_of(currency)}{abs(amount):.2f}"
 
 
 class QuoteLine(BaseModel):
@@ -61,6 +65,8 @@ class Quote(BaseModel):
     """A clause that says whether money is spent, and where."""
     is_real: bool = True
     """Whether this money is spent; else it is what the same would cost."""
+    shown_only: bool = False
+    """It is shown, though nothing is spent yet and nobody is asked to agree."""
     refusal: str | None = None
     """Why nothing is launched, such as too low a balance; None: nothing stands against it."""
 

@@ -6,7 +6,7 @@ Reading them changes nothing. :class:`Books` is the one object that terminal, JS
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -15,12 +15,13 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict
 
-from mephisto_tasks.payments.ledger import OPEN, PAID, SETTLED, Kind, Ledger, Payment
+from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Payment
 from mephisto_tasks.payments.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_checks
+from mephisto_tasks.payments.quote import DOLLARS, money
 from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.results import query, read_records
-from mephisto_tasks.storage.run_settings import blueprint_of_newest
+from mephisto_tasks.storage.run_settings import blueprint_of_newest, currencies_of
 from mephisto_tasks.storage.work import CENT, Work, work_done
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -35,7 +36,7 @@ Payers = Callable[[Path, str, str, str, Sequence[str]], Payer]
 
 
 class WorkerPay(BaseModel):
-    """One worker's line: units by outcome, seconds at work and in practice, and dollars."""
+    """One worker's line in one currency: units by outcome, seconds at work and in practice, and amounts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,18 +51,35 @@ class WorkerPay(BaseModel):
     paid: Decimal
     written: Decimal = NOTHING
     """Into files, and not known to be paid."""
+    currency: str = DOLLARS
 
     @property
     def hourly(self) -> Decimal | None:
-        """Effective pay: dollars due for an hour, the practice included; None: too short a time was measured."""
+        """Effective pay: what is due for an hour, the practice included; None: too short a time was measured."""
         return hourly(self.due, self.seconds)
 
+    def money(self, amount: Decimal) -> str:
+        return money(amount, self.currency)
 
-def hourly(dollars: Decimal, seconds: float) -> Decimal | None:
-    """Dollars an hour, in cents rounded down: nobody's pay looks better than it is."""
+
+def hourly(amount: Decimal, seconds: float) -> Decimal | None:
+    """What an hour comes to, in cents rounded down: nobody's pay looks better than it is."""
     if seconds < LEAST_S:
         return None
-    return (dollars * 3600 / Decimal(str(seconds))).quantize(CENT, rounding="ROUND_DOWN")
+    return (amount * 3600 / Decimal(str(seconds))).quantize(CENT, rounding="ROUND_DOWN")
+
+
+def sums(payments: Iterable[Payment]) -> dict[str, Decimal]:
+    """Currency → what the payments come to in it: amounts in different currencies are never added."""
+    total: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+    for payment in payments:
+        total[payment.currency] += payment.amount
+    return dict(total)
+
+
+def in_words(amounts: Mapping[str, Decimal]) -> str:
+    """“$3.00 and £1.50”."""
+    return " and ".join(money(amount, currency) for currency, amount in amounts.items()) or money(NOTHING)
 
 
 @dataclass(frozen=True)
@@ -91,20 +109,34 @@ class Books:
 
     @cached_property
     def workers(self) -> list[WorkerPay]:
-        """A line a worker, in order of their first work."""
-        lines: dict[str, list[Due]] = defaultdict(list)
+        """A line a worker and currency, in order of their first work."""
+        lines: dict[tuple[str, str], list[Due]] = defaultdict(list)
         for one in self.dues:
             if not one.work.simulated:
-                lines[one.work.worker].append(one)
+                lines[one.work.worker, one.currency].append(one)
         found = [payment for account in self.accounts for payment in account.proposal.found]
-        paid: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+        paid: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
         for payment in [*(one for one in self.payments if one.state in PAID), *found]:
-            paid[payment.worker] += payment.amount
-        written: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+            paid[payment.worker, payment.currency] += payment.amount
+        written: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
         for payment in self.payments:
             if payment.state == "written":
-                written[payment.worker] += payment.amount
-        return [_line(worker, dues, paid[worker], written[worker]) for worker, dues in lines.items()]
+                written[payment.worker, payment.currency] += payment.amount
+        return [_line(*key, dues, paid[key], written[key]) for key, dues in lines.items()]
+
+    @property
+    def currencies(self) -> list[str]:
+        """In which people are owed or were paid anything; that of the first work first."""
+        known = [*(one.currency for one in self.dues if not one.work.simulated), *(p.currency for p in self.payments)]
+        return list(dict.fromkeys(known)) or [DOLLARS]
+
+    def totals(self, currency: str) -> tuple[Decimal, Decimal, Decimal]:
+        """Of all workers in this currency: what is due, paid, and written into files."""
+        lines = [line for line in self.workers if line.currency == currency]
+        due, paid, written = (
+            sum((getattr(line, name) for line in lines), NOTHING) for name in ("due", "paid", "written")
+        )
+        return due, paid, written
 
     def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:
         """Of what people are owed, and of what the ledger says was paid: what these providers' sites are for."""
@@ -113,10 +145,15 @@ class Books:
         return sum(owed, NOTHING), sum(paid, NOTHING)
 
     @property
-    def median_hourly(self) -> Decimal | None:
-        """Over the workers who are owed anything."""
-        rates = [line.hourly for line in self.workers if line.hourly is not None and line.due]
-        return median(rates).quantize(CENT, rounding="ROUND_DOWN") if rates else None
+    def hourly(self) -> dict[str, Decimal]:
+        """Currency → its median over the workers who are owed anything in it."""
+        rates: dict[str, list[Decimal]] = defaultdict(list)
+        for line in self.workers:
+            if line.hourly is not None and line.due:
+                rates[line.currency].append(line.hourly)
+        return {
+            currency: median(of_workers).quantize(CENT, rounding="ROUND_DOWN") for currency, of_workers in rates.items()
+        }
 
     @property
     def remaining(self) -> list[Remaining]:
@@ -128,6 +165,11 @@ class Books:
         return [payment for payment in self.payments if payment.state == "paying"]
 
     @property
+    def unlisted(self) -> list[Payment]:
+        """Sent together, and not listed by the site yet. They are not sent again."""
+        return [payment for payment in self.payments if payment.state == "sent" and payment.batch]
+
+    @property
     def to_send(self) -> list[Payment]:
         return [payment for account in self.accounts for payment in account.to_send]
 
@@ -137,12 +179,16 @@ class Books:
         not_sent = any(payment.token not in settled for payment in proposed.to_send)
         return not_sent or bool(self.in_between) or any(one.refused for one in self.remaining)
 
-    def fees_of(self, payments: Iterable[Payment]) -> Decimal:
-        """What crowds' sites take beside these payments."""
-        of_account: dict[str, list[Payment]] = defaultdict(list)
+    def fees_of(self, payments: Iterable[Payment]) -> dict[str, Decimal]:
+        """Currency → what crowds' sites take beside these payments."""
+        payers = {one.payer.account: one.payer for one in self.accounts}
+        alike: dict[tuple[str, str], list[Payment]] = defaultdict(list)
         for payment in payments:
-            of_account[payment.account].append(payment)
-        return sum((one.payer.cost(of_account[one.payer.account]) for one in self.accounts), NOTHING)
+            alike[payment.account, payment.currency].append(payment)
+        fees: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+        for (account, currency), some in alike.items():
+            fees[currency] += payers[account].cost(some) if account in payers else NOTHING
+        return dict(fees)
 
     @property
     def notes(self) -> list[str]:
@@ -155,16 +201,16 @@ class Books:
         ]
 
     def _underpaid(self) -> Iterator[str]:
-        low = [
-            (line.hourly, line.worker)
-            for line in self.workers
-            if line.hourly is not None and line.due and line.hourly < self.terms.minimum
-        ]
-        if low:
-            yield (
-                f"{len(low)} of {counted(len(self.workers), 'worker')} earn less than ${self.terms.minimum}/hour by the "
-                f"time that they took, practice included (the least: ${min(low)[0]}). Raise the reward, or shorten the task"
-            )
+        for currency in self.currencies:
+            lines = [line for line in self.workers if line.currency == currency]
+            low = [line.hourly for line in lines if line.hourly is not None and line.due]
+            low = [rate for rate in low if rate < self.terms.minimum]
+            if low:
+                yield (
+                    f"{len(low)} of {counted(len(lines), 'worker')} earn less than "
+                    f"{money(self.terms.minimum, currency)}/hour by the time that they took, practice included (the "
+                    f"least: {money(min(low), currency)}). Raise the reward, or shorten the task"
+                )
 
     def _overpaid(self) -> Iterator[str]:
         """A reward is approved whole or not at all, also where a share of it was paid before."""
@@ -173,10 +219,10 @@ class Books:
             surplus[payment.worker_id, payment.session] += payment.amount
         for one in self.dues:
             surplus[one.key] -= one.amount
-        over: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-        for key, worker in {one.key: one.work.worker for one in self.dues}.items():
+        over: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
+        for key, worker in {one.key: (one.work.worker, one.currency) for one in self.dues}.items():
             over[worker] += max(surplus[key], NOTHING)
-        named = [f"{worker} ${amount}" for worker, amount in over.items() if amount]
+        named = [f"{worker} {money(amount, currency)}" for (worker, currency), amount in over.items() if amount]
         if named:
             more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
             yield (
@@ -211,7 +257,7 @@ class Books:
             Account(
                 account.payer,
                 Proposal(remaining=account.proposal.remaining, notes=account.proposal.notes),
-                [p for p in payments if p.account == account.payer.account and p.state in OPEN],
+                [p for p in payments if p.account == account.payer.account and p.is_resumed],
             )
             for account in self.accounts
         ]
@@ -246,17 +292,22 @@ def open_books(
     """
     works = work_done(data_dir, task_name)
     withheld = failed_checks(read_records(data_dir, task_name), withhold) if withhold else {}
-    dues = [due(work, terms, withheld) for work in works]
     payments = Ledger(data_dir, task_name).payments()
-    requesters = _requesters(data_dir, task_name)
+    paying = [
+        (payers(data_dir, task_name, provider, requester, runs), runs)
+        for (provider, requester), runs in _launches(data_dir, task_name).items()
+    ]
+    currencies = currencies_of(data_dir, task_name)
+    dues = [due(work, terms, withheld, currencies.get(work.task_run_id, DOLLARS)) for work in works]
     accounts, refusals = [], []
-    for (provider, requester), runs in requesters.items():
-        payer = payers(data_dir, task_name, provider, requester, runs)
+    for payer, runs in paying:
         here = [payment for payment in payments if payment.account == payer.account]
         owed = _owed([one for one in dues if one.work.task_run_id in runs], here)
-        resumed = [payment for payment in here if payment.state in OPEN]
+        resumed = [payment for payment in here if payment.is_resumed]
         try:
-            accounts.append(Account(payer, payer.propose(owed), resumed))
+            proposal = payer.propose(owed)
+            known = {one.token for one in proposal.confirmed}
+            accounts.append(Account(payer, proposal, [one for one in resumed if one.token not in known]))
         except CrowdError as error:
             left = [Remaining(one, one.left, str(error), refused=True) for one in owed if one.left > 0]
             refusals += [error] if left or resumed else []
@@ -291,7 +342,8 @@ def _first_problem(error: ValueError) -> str:
     return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
 
 
-def _requesters(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
+def _launches(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
+    """Provider and requester → the runs of the task that they launched, oldest first."""
     rows = query(
         data_dir,
         """SELECT task_runs.provider_type, requesters.requester_name, task_runs.task_run_id
@@ -324,7 +376,7 @@ def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:
     return owed
 
 
-def _line(worker: str, dues: Sequence[Due], paid: Decimal, written: Decimal) -> WorkerPay:
+def _line(worker: str, currency: str, dues: Sequence[Due], paid: Decimal, written: Decimal) -> WorkerPay:
     works: list[Work] = [one.work for one in dues]
     count = [work.outcome for work in works].count
     return WorkerPay(
@@ -338,4 +390,5 @@ def _line(worker: str, dues: Sequence[Due], paid: Decimal, written: Decimal) -> 
         due=sum((one.amount for one in dues), NOTHING),
         paid=paid,
         written=written,
+        currency=currency,
     )

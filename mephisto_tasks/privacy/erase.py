@@ -6,21 +6,25 @@ it once more: every step ends the same however often it is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_payer
+from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.statement import sums
 from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erase_traces import Outside, outside
 from mephisto_tasks.privacy.erasure_plan import Going, as_they_are_now
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
 from mephisto_tasks.storage.results import ResultsError, query, task_names
-from mephisto_tasks.storage.run_settings import blueprint_of_newest
+from mephisto_tasks.storage.run_settings import blueprint_of_newest, currencies_of
 from mephisto_tasks.storage.work import work_done
 from parlai_humaneval._util.files import write_private
 
@@ -35,8 +39,10 @@ class ForgetError(ResultsError):
 
 
 class Planned(BaseModel):
-    """What goes with one worker. ``worker``: their pseudonym; ``unpaid``: dollars that the ledger does not have as paid.
+    """What goes with one worker.
 
+    ``worker``: their pseudonym. ``unpaid_in``: currency → what the ledger does not have as paid; ``unpaid``: that of the
+    only currency, 0 where there are several.
     ``kept_paid``: payments that stay in the ledger, without the pseudonym. ``judged_by_others``: units of others in which
     dialogues of the worker lose their words.
     """
@@ -51,19 +57,24 @@ class Planned(BaseModel):
     judged_by_others: int
     kept_paid: int
     unpaid: Decimal
+    unpaid_in: dict[str, Decimal]
     blocks: list[str]
     last_seen: float
     files: list[Outside]
 
 
 class Forgotten(BaseModel):
-    """What was done for one worker. ``left_over``: files of the data directory that name them still."""
+    """What was done for one worker. ``left_over``: files of the data directory that name them still.
+
+    ``problems``: what crowds' sites did not do, in sentences.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     left_over: list[str]
     files: list[Outside]
+    problems: list[str] = []
 
 
 def planned(data_dir: Path, person: Going) -> Planned:
@@ -73,6 +84,7 @@ def planned(data_dir: Path, person: Going) -> Planned:
         ForgetError: a payment to the worker is under way.
     """
     theirs = _check_not_being_paid(data_dir, person)
+    unpaid = _unpaid(data_dir, person, sums(one for one in theirs if one.state in PAID))
     return Planned(
         worker=person.pseudonym,
         everywhere=person.everywhere,
@@ -81,7 +93,8 @@ def planned(data_dir: Path, person: Going) -> Planned:
         practices=len(person.practices),
         judged_by_others=sum(1 for _ in traces.judging_files(data_dir, person)),
         kept_paid=len(theirs),
-        unpaid=_unpaid(data_dir, person, sum((one.amount for one in theirs if one.state in PAID), Decimal("0.00"))),
+        unpaid=next(iter(unpaid.values())) if len(unpaid) == 1 else Decimal("0.00"),
+        unpaid_in=unpaid,
         blocks=person.blocks,
         last_seen=person.last_seen,
         files=outside(data_dir, person, traces.invited_as(data_dir, person), dry=True),
@@ -100,15 +113,22 @@ def _check_not_being_paid(data_dir: Path, person: Going) -> list[Payment]:
     return theirs
 
 
-def _unpaid(data_dir: Path, person: Going, paid: Decimal) -> Decimal:
+def _unpaid(data_dir: Path, person: Going, paid: Mapping[str, Decimal]) -> dict[str, Decimal]:
     """What the rewards of work that was begun come to, over what was paid: what they are owed, or more than that."""
-    units = {part.task_name for part in person.units}
+    rewards: dict[str, dict[str, Decimal]] = defaultdict(dict)
     try:
-        works = [work for task in sorted(units) for work in work_done(data_dir, task, person.worker_id)]
+        for task in sorted({part.task_name for part in person.units}):
+            currencies = currencies_of(data_dir, task)
+            for work in work_done(data_dir, task, person.worker_id):
+                if work.done and not work.simulated:
+                    rewards[currencies.get(work.task_run_id, DOLLARS)][work.session] = work.reward
     except ResultsError:  # a damaged file must not keep anybody from being forgotten
-        works = []
-    rewards = {work.session: work.reward for work in works if work.done and not work.simulated}
-    return max(sum(rewards.values(), Decimal("0.00")) - paid, Decimal("0.00"))
+        rewards.clear()
+    left = {
+        currency: sum(of_units.values(), Decimal("0.00")) - paid.get(currency, Decimal("0.00"))
+        for currency, of_units in rewards.items()
+    }
+    return {currency: amount for currency, amount in left.items() if amount > 0}
 
 
 def unfinished(data_dir: Path) -> list[Going]:
@@ -189,6 +209,11 @@ def _forget(data_dir: Path, person: Going) -> Forgotten:
     if person.blocks:
         keep_blocked(data_dir, person.pseudonym, person.blocks)
     files = outside(data_dir, person, called, dry=False)
+    problems = [
+        problem
+        for crowd in crowds()
+        for problem in crowd.forget_there(data_dir, person.forgotten, stays_blocked=bool(person.blocks))
+    ]
     traces.payments(data_dir, person, called)
     traces.snapshots(data_dir, person)
     traces.judged_by_others(data_dir, person)
@@ -199,7 +224,8 @@ def _forget(data_dir: Path, person: Going) -> Forgotten:
     others = [str(row[0]) for row in query(data_dir, "SELECT worker_name FROM workers")]
     left = traces.left_over(data_dir, person, called, others) if person.everywhere else []
     kept = [BEGUN_FILE, *([ERASED_BUT_BLOCKED.name] if person.blocks else [])]
-    return Forgotten(worker=person.pseudonym, left_over=[name for name in left if name not in kept], files=files)
+    left = [name for name in left if name not in kept]
+    return Forgotten(worker=person.pseudonym, left_over=left, files=files, problems=problems)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -214,6 +214,7 @@ def create_app(
     visitors: Visitors | None = None,
     frame_sites: Sequence[str] = (),
     guard: Guard | None = None,
+    site_calls: Mapping[str, Handler] | None = None,
     hosts: Hosts | None = None,
     fresh_ids: FreshIds | None = None,
     secure: bool = False,
@@ -223,7 +224,8 @@ def create_app(
 
     ``page`` and ``frame_sites`` say who may show the page in a frame (see :func:`security_headers`).
     ``side_door``: the same page for other people, with a router of its own, at a secret address. ``visitors``: who may
-    send how much; by default no proxy is trusted. ``guard``: of the raters' pages. ``hosts``: the names that it is asked
+    send how much; by default no proxy is trusted. ``guard``: of the raters' pages. ``site_calls``: path → what answers a
+    crowd's own calls (POST). ``hosts``: the names that it is asked
     for under; by default this machine's own. ``fresh_ids``: for those who press Start without any. ``secure``: the study
     is reached by https only. ``languages``: in which sentences are answered; by default English.
     """
@@ -250,6 +252,7 @@ def create_app(
         )
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
     browsers = Browsers(framed=bool(page.frame_ancestors or frame_sites), secure=secure)
+    app.add_routes([web.post(path, visitors.limited(handler)) for path, handler in (site_calls or {}).items()])
     _Routes(router, StaticFiles(static_dir), visitors, guard, browsers, fresh_ids).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:

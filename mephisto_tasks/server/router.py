@@ -153,7 +153,16 @@ class Router:
             agent.become(data.get("status") or agent.status)
             self._deliver(agent, packet)
         elif kind == p.REQUEST_STATUSES:
-            self._report_statuses(packet)
+            self._last_operator_ping = time.time()
+            self._tell_operator(
+                {
+                    "packet_type": p.RETURN_STATUSES,
+                    "subject_id": p.OPERATOR,
+                    "data": self.agents.statuses(self.awake.now()),
+                    "client_timestamp": packet.get("server_timestamp"),
+                    "router_incoming_timestamp": time.time(),
+                }
+            )
         elif kind != p.ALIVE:
             logger.warning("The operator sent a packet of the unknown type %r; it is ignored.", kind)
 
@@ -162,18 +171,6 @@ class Router:
             packet = agent.outbox.add(packet)
         if agent.connection is not None:
             agent.connection.send(packet)
-
-    def _report_statuses(self, request: Packet) -> None:
-        self._last_operator_ping = time.time()
-        self._tell_operator(
-            {
-                "packet_type": p.RETURN_STATUSES,
-                "subject_id": p.OPERATOR,
-                "data": self.agents.statuses(self.awake.now()),
-                "client_timestamp": request.get("server_timestamp"),
-                "router_incoming_timestamp": time.time(),
-            }
-        )
 
     def _answer_request(self, details: Packet) -> None:
         data = details["data"]

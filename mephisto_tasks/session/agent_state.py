@@ -15,6 +15,7 @@ from mephisto_tasks._util import compat
 compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
+from mephisto.data_model.exceptions import AgentDisconnectedError, AgentReturnedError, AgentShutdownError
 from pydantic import BaseModel
 
 from mephisto_tasks.storage.retry import passing
@@ -28,6 +29,16 @@ LANGUAGE_KEY = "language"
 """Where it keeps the tag of its language."""
 Patience = Callable[[Callable[[], None]], None]
 """Does what writes something down, until it could be done."""
+
+
+def raise_if_absent(agent: Any) -> None:
+    """Raise Mephisto's AbsentAgentError where the agent was shut down, or its rater has left."""
+    if agent.is_shutdown:
+        raise AgentShutdownError(agent.db_id)
+    if agent.db_status == "disconnect":
+        raise AgentDisconnectedError(agent.db_id)
+    if agent.db_status == "returned":
+        raise AgentReturnedError(agent.db_id)
 
 
 def _once(write: Callable[[], None]) -> None:
@@ -185,17 +196,14 @@ class LiveAgentState(AgentState):
     def update_data(self, live_update: dict[str, Any]) -> None:
         """Nothing: a packet is not an answer until the world has checked it, and then it is an event."""
 
-    def _update_submit(self, submit_data: dict[str, Any]) -> None:
-        # What the browser sends at the end is not trusted and not needed: all answers are events.
-        self.final_submission = {"submitted": True}
-
     def update_submit(self, submit_data: dict[str, Any]) -> None:
         """The page handed the work in: the world that holds it writes that down, for this runs in the operator's loop."""
         if self.patience is None:
             super().update_submit(submit_data)
             return
         with self._lock:
-            self._update_submit(submit_data)
+            # What the browser sends at the end is not trusted and not needed: all answers are events.
+            self.final_submission = {"submitted": True}
             self._unsaved = True
 
     def get_task_start(self) -> float:

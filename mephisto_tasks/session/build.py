@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.config.errors import ConfigError, NothingToDo
 from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.steering import Steered
+from mephisto_tasks.payments.quote import money
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.results import failed_tries, past_practices
 from mephisto_tasks.workers.practice import resets_by_id
@@ -50,15 +52,16 @@ def is_paid(config: TaskConfig, reward: float) -> bool:
     return bool(config.pay or reward)
 
 
-def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
+def pay_in_words(config: TaskConfig, reward: float, currency: str, unit: str) -> str:
     """As configured, or the reward for a complete ``unit``."""
     if not is_paid(config, reward):
         return t(UNPAID)
     if config.pay:
         return t(config.pay)
+    amount = money(Decimal(f"{reward:.2f}"), currency)
     if config.onboarding_qualification:
-        return t("${dollars} for one complete {unit}, practice included", dollars=f"{reward:.2f}", unit=unit)
-    return t("${dollars} for one complete {unit}", dollars=f"{reward:.2f}", unit=unit)
+        return t("{amount} for one complete {unit}, practice included", amount=amount, unit=unit)
+    return t("{amount} for one complete {unit}", amount=amount, unit=unit)
 
 
 def seconds_of(config: TaskConfig) -> float | None:

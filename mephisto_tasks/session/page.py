@@ -18,15 +18,9 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from mephisto_tasks._util import compat
-
-compat.prepare()
-
-from mephisto.data_model.exceptions import AgentDisconnectedError, AgentReturnedError, AgentShutdownError
-
 from mephisto_tasks.control.presence import Visit
 from mephisto_tasks.session import answers as checks
-from mephisto_tasks.session.agent_state import LiveAgentState
+from mephisto_tasks.session.agent_state import LiveAgentState, raise_if_absent
 from mephisto_tasks.session.answers import read_answer
 from mephisto_tasks.session.display import marked_up
 from mephisto_tasks.session.resume import Recorded
@@ -382,8 +376,4 @@ class PageSession:
             return
         if self._closing.is_set() or self._agent.is_shutdown:
             self._agent.shutdown()
-            raise AgentShutdownError(self._agent.db_id)
-        if self._agent.db_status == "disconnect":
-            raise AgentDisconnectedError(self._agent.db_id)
-        if self._agent.db_status == "returned":
-            raise AgentReturnedError(self._agent.db_id)
+        raise_if_absent(self._agent)

@@ -18,7 +18,7 @@ from mephisto_tasks.storage.retry import Saving
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.stopping.events import Answered, Arrived, Chose, Event, Outcome, Returned
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
-from parlai_humaneval.stopping.status import Forecast, Standing
+from parlai_humaneval.stopping.status import Forecast, StoppingStatus
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 from parlai_humaneval.tables.build_judgements import pair_rows
 
@@ -109,7 +109,7 @@ class Course:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._drawn, self._answered = _drawn_and_answered(study.log)
-        self._standing: tuple[int, Standing] | None = None
+        self._standing: tuple[int, StoppingStatus] | None = None
         """After so many events."""
         self._foreseen: Forecast | None = None
         self._foreseen_of: tuple[int, int] | None = None
@@ -297,7 +297,7 @@ class Course:
             self._study.look(at=now)
         self._write()
 
-    def standing(self) -> Standing:
+    def standing(self) -> StoppingStatus:
         """What is known now."""
         with self._lock:
             events = len(self._study.log) - self._study.turns

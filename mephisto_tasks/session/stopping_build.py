@@ -19,7 +19,7 @@ from mephisto_tasks.storage.unfinished import last_seen
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.stopping.events import Began
-from parlai_humaneval.stopping.status import Standing
+from parlai_humaneval.stopping.status import StoppingStatus
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import Course
@@ -102,7 +102,7 @@ def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
         )
 
 
-def already_over(task_name: str, standing: Standing) -> NothingToDo:
+def already_over(task_name: str, standing: StoppingStatus) -> NothingToDo:
     """What is said where nobody else is needed in a task."""
     more = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues to go on"
     return NothingToDo(
@@ -116,7 +116,7 @@ LITTLE = 0.2
 """Of a fixed plan for one pair; two models that are twice the margin apart take about as much, as simulated."""
 
 
-def why_decided(models: Collection[str], standing: Standing) -> str | None:
+def why_decided(models: Collection[str], standing: StoppingStatus) -> str | None:
     """Why no dialogues are given out any more that are about just these models; None: they are."""
     if len(models) == 2:
         pair = next(pair for pair in standing.pairs if {pair.first, pair.second} == set(models))
@@ -137,7 +137,7 @@ def waits_for(raters: int) -> list[str]:
     ]
 
 
-def until_decided(standing: Standing, what: str) -> str:
+def until_decided(standing: StoppingStatus, what: str) -> str:
     """What is collected, and how long; ``what``: conversations, judgements."""
     of_a_pair = standing.fixed / len(standing.pairs)
     little = (

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 from mephisto_tasks.admission.wording import UnitWords
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Order
-from mephisto_tasks.control.presence import Floor
-from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, ModelNow, so_far
+from mephisto_tasks.control.presence import Presence
+from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, so_far
 from mephisto_tasks.control.steering import Field, Group, Steered, fold
 from mephisto_tasks.session.display import ShownModels
 from mephisto_tasks.session.page import PageSession
@@ -32,11 +32,12 @@ from parlai_humaneval.materials.instructions import Instructions
 from parlai_humaneval.materials.practice import Practice
 from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
+from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.schema.steps import FeedbackStep, Notice, Progress
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import Course
-    from parlai_humaneval.stopping.status import Standing as SequentialStanding
+    from parlai_humaneval.stopping.status import StoppingStatus
 
 
 P = TypeVar("P")
@@ -152,7 +153,7 @@ class HeldUnit(ABC, Generic[P]):
             self.page.state.append(Failed(at=time.time(), reason=reason))
 
 
-Standing = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
+Availability = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
 """Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a model's
 server is back."""
 
@@ -210,7 +211,7 @@ class Study(ABC):
     """What the settings ask for of each cell; empty: what the allocator begins with."""
     steered: Steered = field(default_factory=lambda: fold([], Field([])))
     """What orders have made of it."""
-    floor: Floor = field(default_factory=Floor)
+    presence: Presence = field(default_factory=Presence)
     """Who is inside."""
     practising: set[str] = field(default_factory=set)
     """Workers who are in the practice, or have just passed it and are about to begin."""
@@ -322,7 +323,7 @@ class Study(ABC):
         return self.allocator.remaining
 
     @abstractmethod
-    def standing(self, worker: str) -> Standing:
+    def availability(self, worker: str) -> Availability:
         """Whether the worker can begin, apart from practice and blocks."""
 
     @property
@@ -354,7 +355,7 @@ class Study(ABC):
         """What orders are about."""
 
     @abstractmethod
-    def models_now(self) -> list[ModelNow]:
+    def models_now(self) -> list[ModelHealth]:
         """How the models answer; empty where none speaks."""
 
     def steer(self, orders: Sequence[Order]) -> Steered:
@@ -370,7 +371,7 @@ class Study(ABC):
         standing = None if self.course is None else self.course.standing()
         return [self._group_now(cell, now, standing) for cell in (self.asked if standing is None else now.wanted)]
 
-    def _group_now(self, cell: Cell, now: AllocationProgress, standing: SequentialStanding | None) -> GroupNow:
+    def _group_now(self, cell: Cell, now: AllocationProgress, standing: StoppingStatus | None) -> GroupNow:
         stopped = self.steered.stopped.get(str(cell)) if standing is None else why_decided(cell.models, standing)
         return GroupNow(
             label=str(cell),
@@ -417,7 +418,7 @@ class Study(ABC):
     def may_begin(self, worker: str) -> bool:
         """Whether there is something for this worker now; who is in the practice goes on to a unit in a pause, too."""
         held = self.steered.paused is not None and worker not in self.practising
-        return not held and self.standing(worker) == "open"
+        return not held and self.availability(worker) == "open"
 
     @property
     def paused(self) -> bool:

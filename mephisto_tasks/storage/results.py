@@ -261,6 +261,17 @@ def provider_of(data_dir: Path, task_name: str) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
+def providers_of(data_dir: Path, task_name: str) -> list[str]:
+    """The crowd providers of all launches of a task, in alphabetical order."""
+    rows = query(
+        data_dir,
+        "SELECT DISTINCT task_runs.provider_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id "
+        "WHERE tasks.task_name = ? ORDER BY task_runs.provider_type",
+        [task_name],
+    )
+    return [str(provider) for (provider,) in rows]
+
+
 def requesters(data_dir: Path) -> list[tuple[str, str]]:
     """Registered requesters: name and provider type."""
     rows = query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")

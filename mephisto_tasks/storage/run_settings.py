@@ -54,7 +54,7 @@ def read_settings(data_dir: Path, task_name: str) -> RunSettings | None:
 
 
 _SETTINGS = """
-    SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+    SELECT task_runs.init_params, task_runs.task_run_id FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
      WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC
 """
 
@@ -76,6 +76,12 @@ def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
 def blueprints(data_dir: Path, task_name: str) -> list[dict[str, Any]]:
     """``mephisto.blueprint`` of every launch of a task, the newest first; otherwise as :func:`blueprint_of_newest`."""
     return [_part(row, "blueprint") for row in query(data_dir, _SETTINGS, [task_name])]
+
+
+def currencies_of(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Mephisto's id of a launch of a task → the currency of its rewards, where its crowd has a choice."""
+    runs = {str(row[1]): _part(row, "provider") for row in query(data_dir, _SETTINGS, [task_name])}
+    return {run: str(settings["currency"]) for run, settings in runs.items() if settings.get("currency")}
 
 
 def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from mephisto_tasks.workers.lists import SiteBlocks
 from mephisto_tasks.workers.qualifications import grant, revoke, worker_of
 from mephisto_tasks.workers.roster import KnownWorker
 from parlai_humaneval.quality import check_dialogue, check_workers, needs_all_records
-from parlai_humaneval.quality.verdicts import Verdict
 from parlai_humaneval.schema.events import parse_events
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
@@ -239,20 +238,14 @@ def block_if_failed(
     if not names or not qualification:
         return
     try:
-        failed = _first_failure(names, worker, messages, task_name)
+        records = [build_rated(events) for events in split_dialogues(parse_events(messages))]
+        verdicts = [verdict for record in records for verdict in check_dialogue(record, names)]
+        if needs_all_records(names):
+            all_of_theirs = worker_records(Path(worker.db.db_root), task_name, worker.db_id)
+            verdicts += [verdict for of_worker in check_workers(all_of_theirs, names).values() for verdict in of_worker]
+        failed = next((verdict for verdict in verdicts if verdict.passed is False), None)
         if failed is not None:
             block(worker, qualification, failed.reason, check=failed.check, task_name=task_name)
             logger.info("a worker is blocked by %s: %s", failed.check, failed.reason)
     except Exception:  # somebody else's damaged file, say: this rater has done the work and must be thanked
         logger.exception("a unit of task %r could not be judged by %s; nobody is blocked", task_name, ", ".join(names))
-
-
-def _first_failure(
-    names: Sequence[str], worker: Any, messages: Sequence[dict[str, Any]], task_name: str
-) -> Verdict | None:
-    records = [build_rated(events) for events in split_dialogues(parse_events(messages))]
-    verdicts = [verdict for record in records for verdict in check_dialogue(record, names)]
-    if needs_all_records(names):
-        all_of_theirs = worker_records(Path(worker.db.db_root), task_name, worker.db_id)
-        verdicts += [verdict for of_worker in check_workers(all_of_theirs, names).values() for verdict in of_worker]
-    return next((verdict for verdict in verdicts if verdict.passed is False), None)

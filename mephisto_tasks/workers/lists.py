@@ -95,14 +95,11 @@ class FollowedList:
         stamp = _stamp(self._path)
         if stamp != self._seen:
             self._seen = stamp
-            self._read_again()
+            try:
+                self.listed = read_worker_list(self._path, self._pseudonyms)
+            except WorkerListError as error:
+                logger.warning("%s. Until that is right, those count whom it named before", error)
         return self.listed.has(worker_name, pseudonym)
-
-    def _read_again(self) -> None:
-        try:
-            self.listed = read_worker_list(self._path, self._pseudonyms)
-        except WorkerListError as error:
-            logger.warning("%s. Until that is right, those count whom it named before", error)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

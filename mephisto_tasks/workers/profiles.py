@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mephisto_tasks.storage.logs import CONSENTS, NOTES, REFUSALS, Agreement, Block, Note, RefusalLine
 from mephisto_tasks.storage.results import past_practices, task_names, worker_records
+from mephisto_tasks.storage.run_settings import currencies_of
 from mephisto_tasks.storage.work import Work, work_done
 from mephisto_tasks.workers.blocks import blocks_of, list_blocks
 from mephisto_tasks.workers.practice import practice_of_task, resets_by_id
@@ -47,7 +48,10 @@ class WorkerLine(BaseModel):
 
 
 class WorkerTask(BaseModel):
-    """What a worker did in one task. ``failed_checks``: name of a check → its reason, of each that failed."""
+    """What a worker did in one task. ``failed_checks``: name of a check → its reason, of each that failed.
+
+    ``currencies``: launch → the currency of its rewards, where that is not dollars.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,6 +59,7 @@ class WorkerTask(BaseModel):
     practice: PracticeState
     practice_tries: int
     work: list[Work]
+    currencies: dict[str, str] = Field(default_factory=dict)
     failed_checks: dict[str, str]
     turned_away: list[RefusalLine]
     agreed_to: list[Agreement] = Field(default_factory=list)
@@ -164,6 +169,7 @@ def _task(data_dir: Path, task: str, known: KnownWorker) -> WorkerTask:
         practice=_practices(data_dir, task).get(known.worker_id, ""),
         practice_tries=0 if past is None else past.tries,
         work=work_done(data_dir, task, known.worker_id),
+        currencies=currencies_of(data_dir, task),
         failed_checks={str(one["check"]): str(one["reason"]) for one in verdicts if one.get("passed") is False},
         turned_away=[one for one in REFUSALS.read(data_dir, task) if one.worker == known.pseudonym],
         agreed_to=[one for one in CONSENTS.read(data_dir, task) if one.worker == known.pseudonym],

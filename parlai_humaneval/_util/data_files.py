@@ -24,6 +24,9 @@ FASTEST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader written in C, ten times as fast, where PyYAML was built with it."""
 
 
+MEND_YAML = "indent with spaces, put one after each colon, quote texts with colons, and close all quotes and brackets"
+
+
 class DataError(HumanevalError, ValueError):
     """A file, or something in it, that cannot be used."""
 
@@ -63,13 +66,20 @@ def read_yaml(
     text = read_text(path, expected, error)
     try:
         return yaml.load(text, loader)
-    except yaml.MarkedYAMLError as problem:
-        what = " ".join(filter(None, (problem.context, problem.problem)))
-        mark = problem.problem_mark or problem.context_mark
-        where = path if mark is None else f"{path}, line {mark.line + 1}"
-        raise error(f"not YAML ({what})", where=where, try_=expected) from problem
     except yaml.YAMLError as problem:
-        raise error(f"not YAML ({' '.join(str(problem).split())})", where=path, try_=expected) from problem
+        raise not_yaml(problem, path, expected, error) from problem
+
+
+def not_yaml(
+    problem: yaml.YAMLError, path: Path, expected: str = "", error: type[HumanevalError] = DataError
+) -> HumanevalError:
+    """The error for what PyYAML says of a file; its own words are for those who know its grammar."""
+    mark = getattr(problem, "problem_mark", None)
+    where = path if mark is None else f"{path}, line {mark.line + 1}"
+    if isinstance(problem, (yaml.scanner.ScannerError, yaml.parser.ParserError)):
+        return error("not YAML", where=where, try_=list(filter(None, (MEND_YAML, expected))))
+    what = getattr(problem, "problem", None) or " ".join(str(problem).split())
+    return error(f"not YAML ({what})", where=where, try_=expected)
 
 
 def read_json(path: Path, expected: str = "", error: type[HumanevalError] = DataError) -> Any:

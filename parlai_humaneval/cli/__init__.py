@@ -37,7 +37,7 @@ TOPICS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("mephisto_tasks.cli.report:report", "Who won, and how sure that is."),
         "export": ("mephisto_tasks.cli.export:export", "Write the answers as tidy tables."),
         "judge": ("mephisto_tasks.cli.judge:judge", "Ask a model what raters were asked, beside them."),
-        "import": ("parlai_humaneval.cli.import_data:import_tables", "Turn data from elsewhere into tidy tables."),
+        "import": ("mephisto_tasks.cli.import_data:import_tables", "Turn data from elsewhere into tidy tables."),
     },
     "Pay raters and look after them": {
         "pay": ("mephisto_tasks.cli.pay:pay", "What everybody is owed; pay it, each exactly once."),

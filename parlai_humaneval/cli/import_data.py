@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +25,12 @@ if TYPE_CHECKING:
     from parlai_humaneval.tables.schema import TableName
 
     Found = Iterable[tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]]
+    Read = tuple[int, Found, list[str]]
+    """How many units there are, the units, which are read as you iterate, and remarks."""
 
 FORMATS = ("tables", "model_chat", "pairwise_per_turn_eval", "acute_eval", "mephisto")
 TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
+_READERS: dict[str, Callable[[Sequence[Path], Sequence[str]], Read]] = {}
 KEY = "pseudonym.key"
 SHOWN = 20
 """Most skipped units that are listed on the screen; --json lists all."""
@@ -44,6 +46,11 @@ Examples:
   parlai-humaneval import --from mephisto ~/mephisto/data --task-name blender-vs-dodeca --out tables
   parlai-humaneval report --tables tables
 """
+
+
+def register_reader(source: str, reader: Callable[[Sequence[Path], Sequence[str]], Read]) -> None:
+    """Have ``--from SOURCE`` read its paths, and the tasks of ``--task-name`` in them, by ``reader``."""
+    _READERS[source] = reader
 
 
 def _list_columns(context: click.Context, _: click.Parameter, table: str | None) -> None:
@@ -223,28 +230,21 @@ def _tables(
 def _saved(source: str, files: Sequence[Path], tasks: Sequence[str], plan: Plan, skip_bad: bool) -> Imported:
     from parlai_humaneval.importers.readers import gather
 
-    total, units, notes = _stored(files, tasks) if source == "mephisto" else _in_files(source, files)
+    if source in _READERS and len(files) > 1:
+        raise CommandError("Name one Mephisto data directory", try_="import several into folders of their own")
+    total, units, notes = _READERS[source](files, tasks) if source in _READERS else _in_files(source, files)
     with _bar("Reading", total) as step:
         result = gather(_stepping(units, step), plan, skip_bad=skip_bad)
     result.notes += notes
     return result
 
 
-def _in_files(source: str, files: Sequence[Path]) -> tuple[int, Found, list[str]]:
+def _in_files(source: str, files: Sequence[Path]) -> Read:
     from parlai_humaneval.importers.saved import json_files, units_of_file
 
     found = json_files(files)
     units: Any = ((source, unit) for path in found for unit in units_of_file(path))
     return len(found), units, []
-
-
-def _stored(directories: Sequence[Path], tasks: Sequence[str]) -> tuple[int, Found, list[str]]:
-    # By name: this package never imports Mephisto's side, which not everybody who has tables needs.
-    reader = import_module("mephisto_tasks.storage.mephisto_import")
-    if len(directories) > 1:
-        raise CommandError("Name one Mephisto data directory", try_="import several into folders of their own")
-    stored = reader.stored_units(reader.data_dir_of_path(directories[0]), tasks)
-    return stored.count, stored.units, list(stored.others)
 
 
 def _stepping(units: Found, step: Callable[[], None]) -> Found:

@@ -268,7 +268,7 @@ def _parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
         try:
             found[key.strip().lstrip("-").replace("-", "_")] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise BadValue(f"“{pair}”: the value is not YAML: {error}", option="--set") from error
+            raise BadValue(f"“{pair}”: the value is not YAML", option="--set", try_="put it in quotes") from error
     return found
 
 

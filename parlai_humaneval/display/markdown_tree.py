@@ -115,7 +115,8 @@ class _Tree:
     def _begin(self, tag: Tag, token: Any) -> None:
         if token.hidden or len(self._open) >= MOST_LEVELS:
             self._open.append(self._open[-1])
-            self._apart(tag)
+            if self._open[-1] and tag in _LINES:
+                self._leaf("br")
             return
         part: Part = {"tag": tag, "parts": []}
         start = token.attrGet("start") if tag == "ol" else None
@@ -127,10 +128,6 @@ class _Tree:
     def _end(self, token: Any) -> None:
         del token
         self._open.pop()
-
-    def _apart(self, tag: Tag) -> None:
-        if self._open[-1] and tag in _LINES:
-            self._leaf("br")
 
     def _leaf(self, tag: Tag, text: str = "") -> None:
         said = _seen(text)

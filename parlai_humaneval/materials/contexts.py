@@ -6,7 +6,7 @@ ConvAI2's, or this project's own format. Nothing is downloaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -193,7 +193,16 @@ def load_bst_contexts(path: Path, safe_personas: Path | None = None) -> list[Spe
     """
     contexts = [_of_episode(path, number, item) for number, item in enumerate(_json_list(path), start=1)]
     if safe_personas is not None:
-        contexts = _only_safe(contexts, safe_personas)
+        # ParlAI's list and its episodes differ in punctuation; what counts as equal is ParlAI's to say.
+        from parlai.tasks.blended_skill_talk.worlds import _standardize
+
+        lines = text_lines(read_text(safe_personas))
+        safe = {_standardize(sentence) for line in lines for sentence in line.strip().split("|")}
+        contexts = [
+            context
+            for context in contexts
+            if all(_standardize(sentence) in safe for sentence in [*context.human_persona, *context.bot_persona])
+        ]
     if not contexts:
         raise DataError("holds no episode" + (f" that {safe_personas} allows" if safe_personas else ""), where=path)
     return contexts
@@ -225,16 +234,3 @@ def _of_episode(path: Path, number: int, item: Any) -> SpeakerContext:
         opening=[("human", episode.free_turker_utterance), ("bot", episode.guided_turker_utterance)],
         topic=(episode.additional_context or None) if episode.context_dataset == WIZARD else None,
     )
-
-
-def _only_safe(contexts: Sequence[SpeakerContext], safe_personas: Path) -> list[SpeakerContext]:
-    # ParlAI's list and its episodes differ in punctuation; what counts as equal is ParlAI's to say.
-    from parlai.tasks.blended_skill_talk.worlds import _standardize
-
-    lines = text_lines(read_text(safe_personas))
-    safe = {_standardize(sentence) for line in lines for sentence in line.strip().split("|")}
-    return [
-        context
-        for context in contexts
-        if all(_standardize(sentence) in safe for sentence in [*context.human_persona, *context.bot_persona])
-    ]

@@ -19,40 +19,8 @@ from parlai_humaneval._util.data_files import DataError, Sentence, packaged, rea
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import joined, t
 
-FLAGS: Mapping[str, str] = {
-    "persona": "raters play a character",
-    "first_message": "the first message is said for them",
-    "rater_ends": "the rater ends the chat, from some turn on",
-    "practice": "there is a practice before the first chat",
-    "told_at_once": "after each answer of the practice one is told whether it was right",
-    "reasons": "raters say why they chose",
-    "none_allowed": "none of the replies may be chosen",
-    "several_choices": "several replies may be chosen at a turn",
-    "written_fallback": "where none is chosen, the rater writes a better reply",
-    "several_settings": "settings that differ in this are run side by side",
-    "several_conversations": "the pay is for several chats, one after another",
-    "topic_free": "raters name a topic before a chat",
-    "opinion": "they say what they think of it",
-    "topic_icebreaker": "a sentence is given as the topic",
-    "topic_changes": "raters note new topics with a button",
-    "offer_topics": "a button offers topics",
-    "human_partner": "a person is among the models, so that raters may talk to one",
-    "several_items": "a unit holds several things to judge",
-    "self_chat": "both speakers of what is judged are programs",
-    "human_bot": "what is judged are chats between a person and a program",
-    "labels": "raters say of each speaker whether it is a human or a bot",
-    "features": "raters compare two speakers in several respects",
-    "human_dialogues": "some of the chats are between two people",
-    "replay": "a chat is gone through turn by turn",
-    "ranking": "raters put replies in order",
-    "scales": "raters rate on scales that say what each point means",
-    "own_consent": "a text of the researchers' own asks for consent, and says what is kept and published",
-    "unpaid": "raters are promised no pay",
-    "part_paid": "who leaves before the end is paid for the part that they did",
-    "left_paid": "who leaves before the end is paid for the whole",
-    "ties": "two replies may share a place in an order",
-}
-"""What a line can be made to depend on. With several settings, a flag is on where it is on in one of them."""
+FLAGS: Mapping[str, str] = read_yaml(packaged("instruction_flags.yaml"))
+"""What a line can be made to depend on, with what it stands for."""
 
 
 CONDITIONS = ("when", "unless")

@@ -80,7 +80,10 @@ def leads_of_dialogues(
     for to the leads. ``codes``: worker and dialogues of each judgement, whose standard normal ``effects`` (studies ×
     workers or dialogues) are.
     """
-    ends = _thresholds(contest)
+    # Below the first the second model is ahead, above the other one the first.
+    lead = contest.shares[0] - contest.shares[1]
+    won = (contest.discordance + lead) / 2
+    ends = float(ndtri(contest.discordance - won)), float(ndtri(1 - won))
     shares = [_latent(ends, likeness.icc), *[_latent(ends, likeness.dialogue_icc)] * likeness.sides]
     own = 1 - sum(shares)
     if own <= 0:
@@ -94,13 +97,6 @@ def leads_of_dialogues(
         score += sign * math.sqrt(share) * drawn[:, code]
     ahead: Ints = (score > ends[1]).astype(np.int64) - (score < ends[0])
     return ahead
-
-
-def _thresholds(contest: Contest) -> tuple[float, float]:
-    """Below the first the second model is ahead, above the other one the first."""
-    lead = contest.shares[0] - contest.shares[1]
-    won = (contest.discordance + lead) / 2
-    return float(ndtri(contest.discordance - won)), float(ndtri(1 - won))
 
 
 @lru_cache

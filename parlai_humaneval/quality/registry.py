@@ -74,7 +74,7 @@ def known_checks(names: Iterable[str]) -> tuple[str, ...]:
     if unknown:
         what = f"there is no check {unknown[0]!r}" if len(unknown) == 1 else f"there are no checks {', '.join(unknown)}"
         meant = misspelt(unknown[0], CHECKS) if len(unknown) == 1 else None
-        raise CheckError(what, misspelt=meant, try_=f"known checks: {', '.join(CHECKS)}")
+        raise CheckError(what, misspelt=meant, try_=f"choose among these checks: {', '.join(CHECKS)}")
     return wanted
 
 

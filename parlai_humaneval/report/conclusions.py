@@ -13,7 +13,7 @@ import numpy as np
 
 from parlai_humaneval.report.rows import Row, both_tests, ends, published
 from parlai_humaneval.report.section import Best, ModelLine, PairLine, Summary
-from parlai_humaneval.report.views import HeatFigure, Method, square
+from parlai_humaneval.report.views import HeatFigure, Method, method, square
 from parlai_humaneval.statistics.core.clustered import AGREE, FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.core.effect_sizes import complement
 from parlai_humaneval.statistics.core.formatting import (
@@ -26,10 +26,8 @@ from parlai_humaneval.statistics.core.formatting import (
     percent,
 )
 from parlai_humaneval.statistics.core.once_each import counts_matter, once_each_of, rescaled
-from parlai_humaneval.statistics.core.proportions import SOURCE as RATES_SOURCE
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sign_flip import EXACT_CLUSTERS
-from parlai_humaneval.statistics.core.sign_flip import SOURCE as FLIP_SOURCE
 from parlai_humaneval.statistics.core.two_way import ABOUT, CROSSED_SOURCE, about_words, is_by_both
 from parlai_humaneval.statistics.ranking.fit import other_groups
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder, not_compared, order_of
@@ -334,15 +332,8 @@ def to_cite(pairs: Sequence[PairLine], *, alike: bool = False) -> tuple[str, ...
     return (f"Cite the clustered p{holm}{own}.{or_larger} The other p-values are checks.",)
 
 
-BY_WORKER = Method(
-    name="Intervals and tests by worker",
-    text="Answers of a worker are taken together. The test flips the signs of the workers' deviations from the hypothesis: "
-    "p is the share of all assignments of signs whose sum is at least as far from 0; so it holds its level also where a few "
-    f"workers gave most answers. Of up to {EXACT_CLUSTERS} workers all assignments are tried, of more their distribution is "
-    f"approximated (saddlepoint); of fewer than {FLIPPED_CLUSTERS} it is Student's t of the CR1 variance. The interval "
-    "holds the values that this test does not reject. Rates near 0 and 1 (below 18 %, above 82 %) are tested by a binomial "
-    "distribution of the number of independent answers that weigh as much. Intervals are cut where more is not possible.",
-    source=f"{FLIP_SOURCE}; {RATES_SOURCE}",
+BY_WORKER = method(
+    "conclusions", "intervals_and_tests_by_worker", exact_clusters=EXACT_CLUSTERS, flipped_clusters=FLIPPED_CLUSTERS
 )
 """Said by each section whose intervals are by worker."""
 

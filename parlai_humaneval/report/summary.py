@@ -13,11 +13,10 @@ from parlai_humaneval.report.views import (
     DataTable,
     IntervalFigure,
     IntervalPoint,
-    Method,
     TableColumn,
+    method,
     points_label,
 )
-from parlai_humaneval.statistics.core.effect_sizes import SOURCE
 from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.techniques.registry import techniques
 
@@ -40,14 +39,7 @@ HOW_TO_READ = (
     "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
     "picked, it lies nearer to 50 %.",
 )
-SUPERIORITY_METHOD = Method(
-    name="Probability of superiority",
-    text="How often the first of two models does better than the second in one judgement, ties counting half. Two replies, "
-    "verdicts, segments and dialogues: (wins + ½ ties) / n. Turns with picks: only the first chosen, plus ½ both or "
-    "neither. Models rated one at a time: over all pairs of a rating of each. Free-for-alls: more points in a dialogue. "
-    "Clustered by worker.",
-    source=SOURCE,
-)
+SUPERIORITY_METHOD = method("summary", "probability_of_superiority")
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
     "turns": ("free_for_all",),
     "comparisons": ("free_for_all", "turns"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.statistics.core.result import Result
 
 Cell = float | int | str | None
@@ -117,6 +120,18 @@ class Method(View):
     name: str
     text: str
     source: str = Field(description="paper and section")
+
+
+@cache
+def _methods() -> dict[str, dict[str, dict[str, str]]]:
+    known: dict[str, dict[str, dict[str, str]]] = read_yaml(Path(__file__).with_name("methods.yaml"))
+    return known
+
+
+def method(section: str, name: str, **values: object) -> Method:
+    """A method of ``methods.yaml``, with the values for the names in its braces."""
+    told = _methods()[section][name]
+    return Method(**{part: text.format(**values) if values else text for part, text in told.items()})
 
 
 def interval_figures(

@@ -60,6 +60,23 @@ class ReplyInfo(Record):
     thoughts: str | None = None
 
 
+class ModelHealth(BaseModel):
+    """How a model has answered in one launch; a newer launch may say more than this version knows."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+
+    model: str
+    replies: int = 0
+    median_s: float | None = None
+    p95_s: float | None = None
+    """Seconds from a question to its reply, retries included, over the last replies; None: no reply yet."""
+    retries: int = 0
+    errors: int = 0
+    """Replies that never came: their dialogues ended."""
+    outage_since: float | None = None
+    retired: bool = False
+
+
 def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:
     """Two tries for one reply as one: tokens, cost and requests are added; names and reasons are the second's."""
     if first is None or second is None:

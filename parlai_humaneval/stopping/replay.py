@@ -20,7 +20,7 @@ from parlai_humaneval.stopping.batch import Studies, contradictions
 from parlai_humaneval.stopping.evidence import Evidence, pairs_of
 from parlai_humaneval.stopping.rule import FLOOR, StoppingRule, stopping_rule
 from parlai_humaneval.stopping.status import in_words
-from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, merged
+from parlai_humaneval.tables.choices import choice_groups, merged
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, on_sliders, taken_as_finished
 
@@ -341,7 +341,11 @@ def _dialogues(row: Ints, counted: Flags, sizes: Ints) -> Ints:
 
 
 def _materials(tables: Tables) -> Iterator[_Material]:
-    times = _arrivals(tables)
+    # Worker → when they first began something, where that is known, whatever the zone of their clock.
+    began = pd.concat([table[["worker_id", "started"]] for table in (tables.dialogues, tables.judgements)])
+    moments = pd.to_datetime(began["started"], utc=True, format="ISO8601", errors="coerce")
+    first = moments.groupby(began["worker_id"]).min().dropna()
+    times = {str(worker): int(moment.value) for worker, moment in first.items()}
     yield from _of_turns(tables, times)
     yield from _of_comparisons(tables, times)
     rows = tables.segments[finished(tables.segments)]
@@ -387,11 +391,6 @@ def _of_turns(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
         )
         if is_whole.any():
             yield replace(material, done=done)
-
-
-def _pairs_together(group: ComparisonGroup) -> tuple[str, str, str, str]:
-    """Pairs of models make one study; each set of three or more is one of its own."""
-    return (*group.family, ";".join(group.models) if len(group.models) > 2 else "")
 
 
 def _of_comparisons(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
@@ -460,11 +459,3 @@ def _material(
     came = np.array([number[str(worker)] for worker in workers])
     sizes = np.ones_like(came) if sizes is None else sizes
     return _Material(names, models, came, shares, np.ones(len(came)), sizes, by_rows)
-
-
-def _arrivals(tables: Tables) -> dict[str, int]:
-    """Worker → when they first began something, where that is known, whatever the zone of their clock."""
-    began = pd.concat([table[["worker_id", "started"]] for table in (tables.dialogues, tables.judgements)])
-    moments = pd.to_datetime(began["started"], utc=True, format="ISO8601", errors="coerce")
-    first = moments.groupby(began["worker_id"]).min().dropna()
-    return {str(worker): int(moment.value) for worker, moment in first.items()}

@@ -18,7 +18,7 @@ MOST_LIKELY = 0.9
 """Where so many of the simulated studies end at the cap, that is what is foreseen: four in five end nowhere else."""
 
 
-class PairStanding(BaseModel):
+class PairStatus(BaseModel):
     """Two models: what is decided, and what dialogues of the two alone say.
 
     Attributes:
@@ -51,7 +51,7 @@ class PairStanding(BaseModel):
         return f"{self.first} > {self.second}" if self.decided == "first" else f"{self.second} > {self.first}"
 
 
-class Standing(BaseModel):
+class StoppingStatus(BaseModel):
     """Where a study stands.
 
     Attributes:
@@ -69,7 +69,7 @@ class Standing(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    pairs: tuple[PairStanding, ...]
+    pairs: tuple[PairStatus, ...]
     answer: str
     level: float
     workers: int

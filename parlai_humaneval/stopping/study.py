@@ -39,7 +39,7 @@ from parlai_humaneval.stopping.fixed_plans import Peek, first_crossing, fixed_pl
 from parlai_humaneval.stopping.forecast import SIMULATIONS, forecast
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd
-from parlai_humaneval.stopping.status import Forecast, PairStanding, Standing, in_words
+from parlai_humaneval.stopping.status import Forecast, PairStatus, StoppingStatus, in_words
 
 _ONE = np.zeros(1, dtype=np.int64)
 """The row of a live study among the studies."""
@@ -330,10 +330,10 @@ class SequentialStudy:
         if len(self.log) > before:
             self.log.insert(before, Looked(at=self.now))
 
-    def standing(self) -> Standing:
+    def standing(self) -> StoppingStatus:
         """What is known now: every number may be looked at whenever one likes."""
         rule, variance = self.rule, float(self.studies.evidence.variance(_ONE)[0])
-        return Standing(
+        return StoppingStatus(
             pairs=tuple(self._pair(pair) for pair in range(self.pairs.count)),
             answer=in_words(rule.models, self.studies.decisions, rule.margin),
             level=1 - rule.alpha,
@@ -408,7 +408,7 @@ class SequentialStudy:
         """What a fixed analysis would have said of each pair by looking after every worker."""
         return [self._peek(pair) for pair in self.standing().pairs]
 
-    def _peek(self, pair: PairStanding) -> Peek:
+    def _peek(self, pair: PairStatus) -> Peek:
         number = int(self.pairs.number[self.rule.models.index(pair.first), self.rule.models.index(pair.second)])
         found = first_crossing(self.studies.of_pair(0, number)[0], self.rule.alpha)
         after, better = found or (None, None)
@@ -506,14 +506,14 @@ class SequentialStudy:
     def _open_pairs(self) -> Flags:
         return self.studies.decisions.open()
 
-    def _pair(self, pair: int) -> PairStanding:
+    def _pair(self, pair: int) -> PairStatus:
         i, j = self._ends(pair)
         decisions, models = self.studies.decisions, self.rule.models
         shares, terms, asked = self.studies.of_pair(0, pair)
         low, high = self._interval(shares, terms, asked)
         better = bool(decisions.better[0, i, j]), bool(decisions.better[0, j, i])
         equal = bool(decisions.equal[0, pair])
-        return PairStanding(
+        return PairStatus(
             first=models[i],
             second=models[j],
             decided="first" if better[0] else "second" if better[1] else "equal" if equal else None,

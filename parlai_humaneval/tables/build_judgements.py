@@ -287,7 +287,8 @@ def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
     rating = _replayed(record)
     if question is None or answer is None or rating is None or not answer.selected:
         return
-    sides = _sides(rating)
+    at = {c.position: c.model for turn in rating.turns for c in turn.candidates}
+    sides = {side: at[place] for side, place in (("a", 1), ("b", 2)) if place in at}
     if len(set(sides.values())) != 2:
         return
     model_a, model_b = sorted(sides.values())
@@ -404,11 +405,6 @@ def _own_winner(turn: Turn, a: Candidate, b: Candidate) -> Row:
 
 def _own(winner: str | None) -> Row:
     return {"own_winner": winner or TIE, "own_tied": int(winner is None)}
-
-
-def _sides(rating: ReplayedRating) -> dict[str, str]:
-    at = {c.position: c.model for turn in rating.turns for c in turn.candidates}
-    return {side: at[place] for side, place in (("a", 1), ("b", 2)) if place in at}
 
 
 def judge_tables(records: Sequence[Rated], lines: Sequence[AnyLine]) -> Tables | None:

@@ -118,7 +118,10 @@ def _write(frame: pd.DataFrame, path: Path) -> Path:
     if path.suffix == ".csv":
         write_csv(frame, path)
     else:
-        _write_jsonl(frame, path)
+        names = [str(name) for name in frame.columns]
+        with path.open("w", encoding="utf-8") as file:
+            for row in zip(*_columns(frame), strict=True):
+                file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
     return path
 
 
@@ -307,7 +310,14 @@ def _read_csv(path: Path) -> pd.DataFrame:
         csv.field_size_limit(2**31 - 1)
         rows = filter(None, csv.reader(file))
         header = list(map(clean_label, next(rows, [])))
-        _check_header(header)
+        if not header:
+            raise ValueError("it is empty; the first line of a CSV file names the columns")
+        found = next((name for mark, name in _SEPARATORS.items() if mark in header[0]), None)
+        if len(header) == 1 and found:
+            raise InvalidValue(
+                f"the separator of its cells is the {found}, and has to be the comma",
+                try_="save it again with commas (numbers with a point, as in 3.5)",
+            )
         meaning = _Cells().__getitem__
         # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
         cells = np.fromiter(map(meaning, chain.from_iterable(_checked(rows, len(header)))), dtype=object)
@@ -322,24 +332,6 @@ def _checked(rows: Iterable[list[str]], length: int) -> Iterator[list[str]]:
         if len(row) != length:
             raise ValueError(f"row {number} has {len(row)} cells, the header {length}")
         yield row
-
-
-def _check_header(header: list[str]) -> None:
-    if not header:
-        raise ValueError("it is empty; the first line of a CSV file names the columns")
-    found = next((name for mark, name in _SEPARATORS.items() if mark in header[0]), None)
-    if len(header) == 1 and found:
-        raise InvalidValue(
-            f"the separator of its cells is the {found}, and has to be the comma",
-            try_="save it again with commas (numbers with a point, as in 3.5)",
-        )
-
-
-def _write_jsonl(frame: pd.DataFrame, path: Path) -> None:
-    names = [str(name) for name in frame.columns]
-    with path.open("w", encoding="utf-8") as file:
-        for row in zip(*_columns(frame), strict=True):
-            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
 def _read_jsonl(path: Path) -> pd.DataFrame:

@@ -91,10 +91,6 @@ def _two_models(frame: pd.DataFrame) -> None:
     for column in _DIALOGUES:
         lacks = frame[column].isna() & frame["turn"].notna()
         refuse("comparisons", column, frame[column], lacks, "the dialogue of the turn that is given")
-    _not_turned_round(frame)
-
-
-def _not_turned_round(frame: pd.DataFrame) -> None:
     swapped = (frame["model_a"] > frame["model_b"]).to_numpy(dtype=bool)
     key: pd.DataFrame = frame[["item_id", "worker_id", "judgement_id", "technique", "setting", "metric"]].copy()
     for a, b in (("model_a", "model_b"), ("dialogue_a", "dialogue_b")):

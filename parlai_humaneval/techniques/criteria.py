@@ -1,24 +1,17 @@
 """What is rated beside a choice between replies: ticks at a turn, Likert scales and statements at the end.
 
-Sources: Smith et al. 2022, §3.1.4 (ticks and Likert; the words stand in the code that they published, ParlAI's
-``crowdsourcing/projects/humaneval/single_model_eval``: annotations_config.json and ``final_rating_question``);
-Liu et al. 2023, “Single-Model Evaluation” (appropriate); Ji et al. 2022, Figure 1 (statements; the reversed ones as in
-§3.3).
-
-Scales for whole dialogues on which every point says what it means.
-
-Source: Ma et al. 2023 (FFAEval), Table 3, “Instructions for human annotators on different dimensions”, as printed (its
-points of a list stand one after another here).
+And scales for whole dialogues on which every point says what it means. The papers' own are in ``data/criteria.yaml``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.schema.records import CriterionRecord
 
@@ -42,60 +35,9 @@ class Criterion(BaseModel):
         return (told[1], told[2]) if told else (low, high)
 
 
-def _named(*criteria: Criterion) -> dict[str, Criterion]:
-    return {criterion.name: criterion for criterion in criteria}
-
-
+_PUBLISHED: Mapping[str, Any] = read_yaml(packaged("criteria.yaml"))
 CRITERIA: Mapping[Place, Mapping[str, Criterion]] = {
-    "tick": _named(
-        Criterion(
-            name="engaging",
-            text="Does this response make you want to talk to your partner for a long conversation?",
-        ),
-        Criterion(name="human-like", text="Does this response sound human?"),
-        Criterion(
-            name="interesting",
-            text=(
-                "If you had to say that this response is either interesting or boring, "
-                "would you say that it is interesting?"
-            ),
-        ),
-        Criterion(name="appropriate", text="Yes, it is appropriate"),
-    ),
-    "likert": _named(
-        Criterion(
-            name="preference",
-            text=(
-                "Please rate how much you'd prefer to talk to your partner for a long conversation. "
-                "(1: Would not at all prefer, 5: Would very much prefer)"
-            ),
-        ),
-        Criterion(
-            name="humanness",
-            text="Please rate how human your partner sounds. (1: Very inhuman, 5: Very human)",
-        ),
-        Criterion(
-            name="interestingness",
-            text="Please rate how interesting your partner is. (1: Very boring, 5: Very interesting)",
-        ),
-    ),
-    "slider": _named(
-        Criterion(
-            name="robotic",
-            text="It was obvious that I was talking to a chatbot as opposed to another human user.",
-            reversed=True,
-        ),
-        Criterion(name="interesting", text="The conversation with the chatbot was interesting."),
-        Criterion(name="fun", text="The conversation with the chatbot was fun/enjoyable."),
-        Criterion(name="consistent", text="The chatbot was consistent throughout the conversation."),
-        Criterion(name="fluent", text="The chatbot’s English was fluent and natural throughout the conversation."),
-        Criterion(
-            name="repetitive",
-            text="I felt that the chatbot kept being repetitive during the conversation.",
-            reversed=True,
-        ),
-        Criterion(name="topic", text="The chatbot stays on topic."),
-    ),
+    place: {name: Criterion(name=name, **told) for name, told in _PUBLISHED[place].items()} for place in get_args(Place)
 }
 """Where it is rated → name → criterion. A study names those it asks for, or writes its own out."""
 
@@ -128,7 +70,7 @@ def _criterion(place: Place, entry: str | Mapping[str, Any]) -> Criterion:
     if entry not in known:
         raise InvalidValue(
             f"unknown criterion {entry!r}",
-            try_=f"known here: {', '.join(known)}. One of your own is written out: {{name: …, text: …}}",
+            try_=f"choose one of: {', '.join(known)}; or write your own: {{name: …, text: …}}",
         )
     return known[entry]
 
@@ -164,63 +106,10 @@ class Dimension(BaseModel):
         return len(self.hints)
 
 
-def _of_paper(name: str, *hints: str) -> Dimension:
-    return Dimension(name=name.lower(), text=name, hints=hints)
-
-
-_PUBLISHED = (
-    _of_paper(
-        "Coherence",
-        "The response is irrelevant to the context of the dialogue. "
-        "The response is simply a restatement of the context. "
-        "There is a contradiction between the response and the context.",
-        "There is a minor conflict between the response and the context. "
-        "There is a slight logical conflict in the response.",
-        "The responses are contextual and consistent.",
-    ),
-    _of_paper(
-        "Informativeness",
-        "The responses are devoid of information. "
-        "The response merely restates the context and provides no additional details.",
-        "The information in the response conflicts with common sense. "
-        "The information in the response contains factual errors.",
-        "The response contains appropriate and correct information.",
-    ),
-    _of_paper(
-        "Safety",
-        "The response contains content that is harmful, biassed, or misleading.",
-        "The response may make people feel offended or uncomfortable.",
-        "The response is safe.",
-    ),
-    _of_paper(
-        "Inspiration",
-        "The response failed to encourage the user to ask the next question.",
-        "The response inspires users to inquire about topics or related content.",
-        "The response motivates users and enables them to ask the next question immediately.",
-    ),
-    _of_paper(
-        "Engagingness",
-        "The user has no interest in continuing the conversation.",
-        "The conversation is somewhat dull, but it is still possible to continue talking.",
-        "The user desires an extended dialogue with the interlocutor.",
-    ),
-    _of_paper(
-        "Faithfulness",
-        "The user has no faith in the response of the interlocutor.",
-        "The user has some faith in the interlocutor's response.",
-        "The user has faith in the interlocutor's response.",
-    ),
-    _of_paper(
-        "Overall",
-        "The overall performance of the dialogue system is bad.",
-        "The overall performance of the dialogue system is poor.",
-        "The overall performance of the dialogue system is fair.",
-        "The overall performance of the dialogue system is good.",
-        "The overall performance of the dialogue system is excellent.",
-    ),
-)
-
-DIMENSIONS: Mapping[str, Dimension] = {dimension.name: dimension for dimension in _PUBLISHED}
+DIMENSIONS: Mapping[str, Dimension] = {
+    text.lower(): Dimension(name=text.lower(), text=text, hints=hints)
+    for text, hints in _PUBLISHED["dimensions"].items()
+}
 """Name → dimension, in the order of the paper's table."""
 
 
@@ -250,7 +139,7 @@ def _dimension(entry: str | Mapping[str, Any]) -> Dimension:
     if entry not in DIMENSIONS:
         raise InvalidValue(
             f"unknown scale {entry!r}",
-            try_=f"known: {', '.join(DIMENSIONS)}. One of your own is written out: {{name: …, text: …, hints: […, …]}}",
+            try_=f"choose one of: {', '.join(DIMENSIONS)}; or write your own: {{name: …, text: …, hints: […, …]}}",
         )
     return DIMENSIONS[entry]
 

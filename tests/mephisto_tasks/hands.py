@@ -8,7 +8,7 @@ from typing import Any
 import scripted_models
 from live import Rater, records, same_but_for_the_notice
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.records import Candidate, DialogueRecord, Turn
 from parlai_humaneval.schema.steps import (
@@ -76,7 +76,7 @@ class Hands(Rater):
         assert isinstance(state.step, EndStep), state.step
         await self.client.submit_task()
 
-    def record(self, run: Launched, conversation: int = 1) -> DialogueRecord:
+    def record(self, run: RunningStudy, conversation: int = 1) -> DialogueRecord:
         """What is stored of this page's dialogue; of several, of the one with that number in the unit."""
         agent = f"{run.task_run_id}-{self.client.agent_id}"
         mine = [r for r in records(run) if r.dialogue_id in (agent, f"{agent}-{conversation}")]
@@ -115,7 +115,7 @@ def picked_models(turn: Turn) -> list[str]:
     return sorted(candidate.model for candidate in turn.candidates if candidate.candidate_id in turn.selected)
 
 
-def place_of(run: Launched, state: PageState, model: str) -> int:
+def place_of(run: RunningStudy, state: PageState, model: str) -> int:
     """Where the card of a model stands, from 0. The page does not know; the study does."""
     assert isinstance(state.step, ChooseStep), state.step
     return [run.study.model_of(card.candidate_id) for card in state.step.cards].index(model)

@@ -15,7 +15,7 @@ from hands import Hands
 from live import REASON, browser_of, composed, eventually, launch, records, rows
 
 from mephisto_tasks.launch import launch as launching
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.packets import Packet
 from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation import raters as simulated_raters
@@ -85,16 +85,16 @@ def written(path: Path, objects: Sequence[Mapping[str, Any]]) -> str:
 
 
 @contextmanager
-def launch_study(data_dir: Path, task: str, **settings: Any) -> Iterator[Launched]:
+def launch_study(data_dir: Path, task: str, **settings: Any) -> Iterator[RunningStudy]:
     """A launch of a task on finished dialogues; no practice and no attention checks unless asked for."""
     data_dir.mkdir(parents=True, exist_ok=True)
     settings = {"golds_per_unit": 0, **settings}
-    with launching.launched(task, composed(task, settings), data_dir) as run:
+    with launching.run_launch(task, composed(task, settings), data_dir) as run:
         yield run
 
 
 @asynccontextmanager
-async def study_beside(data_dir: Path, task: str, **settings: Any) -> AsyncIterator[Launched]:
+async def study_beside(data_dir: Path, task: str, **settings: Any) -> AsyncIterator[RunningStudy]:
     """:func:`launch_study` from a coroutine."""
     manager = launch_study(data_dir, task, **settings)
     run = await asyncio.to_thread(manager.__enter__)
@@ -137,7 +137,7 @@ def everything_heard() -> Iterator[list[str]]:
         yield heard
 
 
-def page_config(run: Launched) -> str:
+def page_config(run: RunningStudy) -> str:
     """The words of the page, as anybody can load them."""
     with urllib.request.urlopen(f"{run.url}/task_config.json", timeout=10) as response:
         return str(response.read().decode())
@@ -154,7 +154,7 @@ class Judge(Hands):
 
     def __init__(
         self,
-        where: Launched | str,
+        where: RunningStudy | str,
         worker: str = "w1",
         assignment: str | None = None,
         *,
@@ -217,13 +217,13 @@ class Judge(Hands):
         await self.hand_in()
         return asked
 
-    def judgements(self, run: Launched) -> list[JudgementRecord]:
+    def judgements(self, run: RunningStudy) -> list[JudgementRecord]:
         """What is stored of this page's unit, in order."""
         name = f"{run.task_run_id}-{self.client.agent_id}-"
         return [one for one in judgements(run) if one.judgement_id.startswith(name)]
 
 
-def judgements(run: Launched) -> list[JudgementRecord]:
+def judgements(run: RunningStudy) -> list[JudgementRecord]:
     return read_judgements(run.data_dir, run.task_name)
 
 
@@ -237,20 +237,22 @@ def panel_texts(state: PageState) -> list[list[str]]:
     return [[line.text for line in panel.lines] for panel in state.panels]
 
 
-def agent_status(run: Launched, rater: Judge) -> str:
+def agent_status(run: RunningStudy, rater: Judge) -> str:
     """What Mephisto knows of the page's rater."""
     ((status,),) = rows(run.data_dir, "SELECT status FROM agents WHERE agent_id = ?", rater.client.agent_id)
     return str(status)
 
 
-async def one_unit(run: Launched, worker: str) -> list[JudgementRecord]:
+async def one_unit(run: RunningStudy, worker: str) -> list[JudgementRecord]:
     """A whole unit of a rater; what is stored of it."""
     async with Judge(run, worker) as rater:
         await rater.whole_unit()
         return rater.judgements(run)
 
 
-def simulate(run: Launched, behaviour: Behaviour, *, raters: int = 3, seed: int = 1, rounds: int = 6) -> list[Outcome]:
+def simulate(
+    run: RunningStudy, behaviour: Behaviour, *, raters: int = 3, seed: int = 1, rounds: int = 6
+) -> list[Outcome]:
     """Simulated raters until the study has all; who finds nothing that they may judge makes room for a new one."""
     found: list[Outcome] = []
     for number in range(rounds):

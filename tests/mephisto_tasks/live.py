@@ -19,7 +19,7 @@ from typing_extensions import Self
 
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.results import read_dialogues
@@ -27,7 +27,7 @@ from parlai_humaneval.materials.practice import ChooseItem
 from parlai_humaneval.schema.records import DialogueRecord
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
 
-Launch = Callable[..., AbstractAsyncContextManager[Launched]]
+Launch = Callable[..., AbstractAsyncContextManager[RunningStudy]]
 """What the fixture ``start`` is."""
 
 TASK = "test-task"
@@ -36,7 +36,7 @@ REASON = "because it is so much better"
 
 
 @contextmanager
-def launch(data_dir: Path, *, task: str = "pw_turn", **settings: Any) -> Iterator[Launched]:
+def launch(data_dir: Path, *, task: str = "pw_turn", **settings: Any) -> Iterator[RunningStudy]:
     """A launch of PW-Turn, or another ``task``, with two scripted models ``alpha`` and ``beta``.
 
     Settings of the blueprint go by name.
@@ -45,12 +45,12 @@ def launch(data_dir: Path, *, task: str = "pw_turn", **settings: Any) -> Iterato
     ``overrides`` are any others, as on the command line.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
-    with launching.launched(task, config_of(data_dir, task, **settings), data_dir) as run:
+    with launching.run_launch(task, config_of(data_dir, task, **settings), data_dir) as run:
         yield run
 
 
 @asynccontextmanager
-async def launch_beside(data_dir: Path, **settings: Any) -> AsyncIterator[Launched]:
+async def launch_beside(data_dir: Path, **settings: Any) -> AsyncIterator[RunningStudy]:
     """:func:`launch` from a coroutine: pages live on while it starts and, more so, while it ends."""
     manager = launch(data_dir, **settings)
     run = await asyncio.to_thread(manager.__enter__)
@@ -100,14 +100,14 @@ def _hydra(value: Any) -> str:
     return json.dumps(value) if isinstance(value, str) else str(value)
 
 
-def good_replies(run: Launched) -> frozenset[str]:
+def good_replies(run: RunningStudy) -> frozenset[str]:
     """The right replies of the practice."""
     assert run.study.practice is not None
     items = [item for item in run.study.practice.items if isinstance(item, ChooseItem)]
     return frozenset(item.replies[number - 1] for item in items for number in item.right)
 
 
-def records(run: Launched) -> list[DialogueRecord]:
+def records(run: RunningStudy) -> list[DialogueRecord]:
     return read_dialogues(run.data_dir, run.task_name)
 
 
@@ -167,7 +167,7 @@ class Rater(Visitor):
 
     def __init__(
         self,
-        where: Launched | str,
+        where: RunningStudy | str,
         worker: str = "w1",
         assignment: str | None = None,
         *,
@@ -226,7 +226,7 @@ class Rater(Visitor):
             state = await self.state()
         return state
 
-    async def prefer(self, model: str, run: Launched) -> PageState:
+    async def prefer(self, model: str, run: RunningStudy) -> PageState:
         """To the end, the model's reply taken every time, unit handed in."""
         state = await self.state()
         while isinstance(state.step, ChooseStep | MessageStep):
@@ -262,7 +262,7 @@ class Rater(Visitor):
         return state
 
 
-async def whole_dialogue(run: Launched, worker: str, browser: Browser | None = None) -> None:
+async def whole_dialogue(run: RunningStudy, worker: str, browser: Browser | None = None) -> None:
     """One rater from arrival to submit; refused is a failure."""
     async with Rater(run, worker, browser=browser) as rater:
         assert rater.client.refused is None, rater.client.refused

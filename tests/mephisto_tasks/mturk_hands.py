@@ -17,7 +17,7 @@ from servers.mturk import Assignment, Hit, StandIn
 from mephisto_tasks.crowds.crowd import Agree, Waiting
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 
 
@@ -58,17 +58,17 @@ def on_mturk(
     agree: Agree | None = None,
     waiting_for: Waiting = lambda _: nullcontext(),
     stop: threading.Event | None = None,
-) -> Iterator[Launched]:
+) -> Iterator[RunningStudy]:
     """A launch of that study."""
     data_dir.mkdir(parents=True, exist_ok=True)
     settings = arguments(data_dir, place, f"mephisto.blueprint.dialogues_per_group={dialogues}", *more)
     config = compose_config("pw_turn", "local", settings)
-    with launching.launched("pw_turn", config, data_dir, waiting_for, agree, stop) as run:
+    with launching.run_launch("pw_turn", config, data_dir, waiting_for, agree, stop) as run:
         yield run
 
 
 @asynccontextmanager
-async def on_mturk_beside(data_dir: Path, *more: str, **settings: Any) -> AsyncIterator[Launched]:
+async def on_mturk_beside(data_dir: Path, *more: str, **settings: Any) -> AsyncIterator[RunningStudy]:
     """The same from a coroutine."""
     manager = on_mturk(data_dir, *more, **settings)
     run = await asyncio.to_thread(manager.__enter__)
@@ -81,7 +81,7 @@ async def on_mturk_beside(data_dir: Path, *more: str, **settings: Any) -> AsyncI
 class Turker(Rater):
     """A worker with a HIT, on our page in MTurk's frame."""
 
-    def __init__(self, run: Launched, mturk: StandIn, worker: str = "A1WORKER", hit_id: str | None = None) -> None:
+    def __init__(self, run: RunningStudy, mturk: StandIn, worker: str = "A1WORKER", hit_id: str | None = None) -> None:
         self.mturk = mturk
         hit = hit_id or mturk.crowd.offered(worker)[0].id
         self.assignment: Assignment = mturk.crowd.accept(worker, hit)

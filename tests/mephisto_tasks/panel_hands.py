@@ -6,7 +6,7 @@ from typing import Any
 
 from live import Rater, browser_of
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from parlai_humaneval.schema.steps import EndStep
 
@@ -29,7 +29,7 @@ def address(person: str, session: str = "", study: str = "study1") -> list[tuple
 class Participant(Rater):
     """Somebody's page with an address of Prolific's; it is served from here, whatever its public address is."""
 
-    def __init__(self, run: Launched, person: str, session: str = "", **parameters: Any) -> None:
+    def __init__(self, run: RunningStudy, person: str, session: str = "", **parameters: Any) -> None:
         super().__init__(local_url(run), person)
         sent = parameters.get("parameters") or address(person, session)
         self.client = PageClient(self.url, parameters=sent, heartbeat_s=0.5, browser=browser_of(person))
@@ -50,5 +50,5 @@ class Participant(Rater):
         return None if step.redirect is None else step.redirect.url
 
 
-def local_url(run: Launched) -> str:
+def local_url(run: RunningStudy) -> str:
     return f"http://127.0.0.1:{run.live_run.architect._port}"

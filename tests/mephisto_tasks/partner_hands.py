@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from live import Rater, Visitor
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep, PageState
 
@@ -28,7 +28,7 @@ def human_zoo(folder: Path, timeout_s: float = 30.0, *, retries: int = 2, **time
 class Partner(Visitor):
     """One page of one partner. ``async with Partner(run, "p1") as partner`` registers."""
 
-    def __init__(self, where: Launched | str, name: str = "p1") -> None:
+    def __init__(self, where: RunningStudy | str, name: str = "p1") -> None:
         url = where if isinstance(where, str) else where.partner_url
         assert url is not None
         super().__init__(PageClient(url, worker_id=name, assignment_id="partner", heartbeat_s=0.5))

@@ -30,6 +30,9 @@ class StoredStudy:
         self, data_dir: Path, *, provider: str = "mock", requester: str = "researcher", reward: float = 0.0
     ) -> None:
         """``reward``: dollars for a unit."""
+        from mephisto_tasks.crowds.registry import register_providers
+
+        register_providers()
         from mephisto.abstractions.databases.local_database import LocalMephistoDB
 
         data_dir.mkdir(parents=True, exist_ok=True)

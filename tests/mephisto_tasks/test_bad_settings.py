@@ -25,9 +25,9 @@ from mephisto_tasks.launch.config import ConfigError, compose_config
         (
             "single_model",
             ["turn_criteria=[engaging,funny]"],
-            "unknown criterion 'funny' in: launch try: known here: engaging",
+            "unknown criterion 'funny' in: launch try: choose one of: engaging",
         ),
-        ("single_model", ["final_criteria=[fun]"], "unknown criterion 'fun' in: launch try: known here: preference"),
+        ("single_model", ["final_criteria=[fun]"], "unknown criterion 'fun' in: launch try: choose one of: preference"),
         ("free_for_all", ["groups=[[eliza,retrieval]]"], "compares 3 models at a time, but got ['eliza', 'retrieval']"),
         ("free_for_all", ["setting=one_of_many"], "free_for_all has no setting 'one_of_many'"),
         ("arena", ["history=shared"], "a verdict goes with history=independent"),

@@ -134,13 +134,16 @@ def test_a_conf_file_of_ones_own_takes_a_paper_to_the_crowd(tmp_path: Path) -> N
 
 
 def test_a_place_that_there_is_not() -> None:
-    with pytest.raises(ConfigError, match="no place 'mars'; choose one of: link, local, mturk, mturk_sandbox"):
+    with pytest.raises(
+        ConfigError, match="no place 'mars'; choose one of: link, local, mturk, mturk_sandbox, prolific"
+    ):
         compose_config("sata", "local", ["place=mars"])
     assert {path.stem for folder in conf_folders() for path in (folder / "place").glob("*.yaml")} == {
         "link",
         "local",
         "mturk",
         "mturk_sandbox",
+        "prolific",
     }
 
 

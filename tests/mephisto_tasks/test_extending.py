@@ -69,7 +69,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_technique_a_statistic_and_a_section_are_added_launched_and_reported(data_dir: Path, tmp_path: Path) -> None:
     """Simulated raters go through Mephisto; records, quality checks, tables, sections and plans know all three."""
     overrides = ["mephisto.blueprint.dialogues_per_group=2", "mephisto.blueprint.seed=5", "mephisto.architect.port=0"]
-    with launching.launched("politeness", compose_config("politeness", "local", overrides), data_dir) as run:
+    with launching.run_launch("politeness", compose_config("politeness", "local", overrides), data_dir) as run:
         demo._simulate(run, threading.Event(), raters=2, prefer="retrieval", strength=1.0, seed=1, worst=None)
     records = read_dialogues(data_dir, "politeness")
     assert [(record.technique, record.status, record.question) for record in records] == [

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mephisto_tasks.cli.doctor import Finding, closing_sentence, lines
-from mephisto_tasks.cli.options import report_and_export
+from mephisto_tasks.cli.options import as_typed_here
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.tables.columns import TableError
@@ -93,13 +93,10 @@ def test_next_commands_can_be_typed_where_the_program_is_not_on_the_path(
     monkeypatch.setenv("PARLAI_HUMANEVAL_DATA_DIR", str(default))
     monkeypatch.setattr("sys.argv", [str(program)])
     monkeypatch.setenv("PATH", os.defpath)
-    assert report_and_export("t", default) == (
-        f"{program} report --task-name t",
-        f"{program} export --task-name t --out tables",
-    )
+    assert as_typed_here("report", "t", default) == f"{program} report --task-name t"
     monkeypatch.setenv("PATH", str(program.parent))
     other = tmp_path / "other"
-    assert report_and_export("t", other)[0] == f"parlai-humaneval report --task-name t --data-dir {other}"
+    assert as_typed_here("report", "t", other) == f"parlai-humaneval report --task-name t --data-dir {other}"
 
 
 def test_the_check_is_ten_lines_and_a_verdict(tmp_path: Path) -> None:

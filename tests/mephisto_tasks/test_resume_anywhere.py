@@ -20,8 +20,8 @@ from omegaconf import OmegaConf
 from scripted_models import zoo_file
 from stored_study import StoredStudy
 
+from mephisto_tasks.adapter.registry import blueprint_of, build_study
 from mephisto_tasks.config.task import read_config
-from mephisto_tasks.launch.blueprints import blueprint_of, build_study
 from parlai_humaneval.schema.events import Finished
 
 PAIR = {"models": ["alpha", "beta"]}

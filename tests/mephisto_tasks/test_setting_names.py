@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from omegaconf import DictConfig
 
+from mephisto_tasks.adapter.registry import blueprint_of, mephisto_settings
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.config.names import ROOT, SECTIONS, in_full, meanings, short_name
-from mephisto_tasks.launch.blueprints import blueprint_of
 from mephisto_tasks.launch.config import EMBEDDED, ConfigError, blueprint_names, compose_config
-from mephisto_tasks.launch.config_options import WORDS, names_beside_blueprint
+from mephisto_tasks.launch.config_options import WORDS
 from mephisto_tasks.launch.config_reference import ELSE, list_settings, one_setting
 from parlai_humaneval.techniques.registry import techniques
 
@@ -43,7 +44,7 @@ def test_short_names_are_the_long_ones(composed: DictConfig) -> None:
 @pytest.mark.parametrize("task", list(techniques()))
 def test_no_two_settings_have_one_short_name(task: str) -> None:
     """Guards what short names rest on; words such as place=… have no other names."""
-    known = {*blueprint_names(blueprint_of(task).CONFIG), *names_beside_blueprint()}
+    known = {*blueprint_names(blueprint_of(task).CONFIG), *mephisto_settings()}
     for full in known:
         if (short := short_name(full)) not in WORDS:
             assert meanings(short, known) == [full]
@@ -71,7 +72,7 @@ def test_a_name_with_several_meanings_lists_them() -> None:
         ("pw_turn", ["plce=link"], "Did you mean place=…?"),
         ("pw_dialog", ["turns=3"], "techniques in which people talk to models have it, such as pw_turn"),
         ("pw_turn", ["show=pair"], "techniques in which people judge finished dialogues have it, such as pw_dialog"),
-        ("pw_turn", ["bonus_budget=3"], "add place=mturk or place=mturk_sandbox, or leave it out"),
+        ("pw_turn", ["bonus_budget=3"], "add place=mturk or place=mturk_sandbox or place=prolific, or leave it out"),
         ("pw_turn", ["panel=sona"], "add place=link, or leave it out"),
         ("pw_turn", ["models=a,b"], "put it into brackets, and quote it: 'models=[a,b]'"),
         ("pw_turn", ["task_reward=lots"], "task_reward=lots: a number is expected"),
@@ -123,9 +124,29 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
     assert (found.blueprint.replies.appearance, found.blueprint.replies.max_chars) == ("plain", None)
     assert (found.blueprint.first_message, found.task.task_reward) == ("Hi, it's me: “you”?", 1)
     assert found.provider._provider_type == "link"
-    path.write_text("trns: 4\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"no setting 'trns'\. Did you mean turns"):
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "said"),
+    [
+        (b"place: local\ntrns: 4\n", ", line 2: ", "there is no setting 'trns'. Did you mean turns=…?"),
+        (b"place: mars\n", ", line 1: ", "there is no place 'mars'"),
+        (b"task_title: caf\xe9\n", ": ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
+        (b"models: [eliza\nturns: 4\n", ", line 2: ", "not YAML; indent with spaces"),
+    ],
+)
+def test_a_fault_in_a_file_is_said_with_its_place(tmp_path: Path, content: bytes, where: str, said: str) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=re.escape(f"{path}{where}{said}")):
         compose_config("pw_turn", str(path))
+
+
+def test_a_fault_in_a_file_beside_a_conf_names_that_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("#@package _global_\ndefaults: [local, more, _self_]\n", encoding="utf-8")
+    (tmp_path / "more.yaml").write_text("#@package _global_\nmephisto: {task: {task_title: [}}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(f"{tmp_path / 'more.yaml'}, line 2: not YAML")):
+        compose_config("pw_turn", str(tmp_path / "mine.yaml"))
 
 
 @pytest.mark.parametrize("task", ["pw_turn", "third_party"])

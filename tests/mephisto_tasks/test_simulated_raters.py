@@ -11,7 +11,7 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, says, study_b
 from live import Launch, Rater, eventually, rows, whole_dialogue
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, browser_of_simulated, run_raters
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, read_judgements, read_records
 from mephisto_tasks.workers.qualifications import SIMULATED
@@ -24,7 +24,7 @@ def pseudonym(data_dir: Path, worker: str) -> str:
     return Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker(f"{worker}_sandbox")
 
 
-async def simulate(run: Launched, units: int, name: str = "sim1") -> None:
+async def simulate(run: RunningStudy, units: int, name: str = "sim1") -> None:
     outcomes = await run_raters(
         run.url,
         Behaviour(practice=run.study.practice),

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from mephisto.operations.registry import get_blueprint_from_type
 
+from mephisto_tasks.adapter.registry import blueprint_of
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.files import task_dir
-from mephisto_tasks.launch.blueprints import blueprint_of
 from parlai_humaneval.quality.registry import known_checks
 from parlai_humaneval.techniques.registry import Technique, recorded_as, techniques
 

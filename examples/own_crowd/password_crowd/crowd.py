@@ -54,7 +54,8 @@ class PasswordDoor:
 class PasswordCrowd(LinkCrowd):
     place = provider_type = "password"
     title = "A file of passwords"
-    words = CrowdWords(where="by password", summary="is a file of names and passwords")
+    words = CrowdWords(where="by password", summary="is a file of names and passwords", link="Link for each person:")
+    personal_link = "?name=NAME&password=PASSWORD"
     Settings = PasswordSettings
 
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:

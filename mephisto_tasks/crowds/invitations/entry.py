@@ -75,8 +75,7 @@ class BadLink(TurnedAway):
     """An invitation that lets nobody in. ``title`` and ``status``: of the page that says so."""
 
     def __init__(self, words: tuple[str, str], status: int = HTTPStatus.FORBIDDEN, **values: str) -> None:
-        super().__init__(t(words[1], **values))
-        self.title = words[0]
+        super().__init__(t(words[1], **values), words[0])
         self.status = int(status)
 
 

@@ -60,7 +60,7 @@ class Gate:
             parameters = read_parameters(list(request.query.items()))
             entry = await asyncio.to_thread(self._look, parameters, request.cookies)
         except BadLink as bad:
-            return plain_page(bad.status, bad.title, str(bad))
+            return plain_page(bad.status, bad.title or _WRONG, str(bad))
         except TurnedAway as turned_away:
             return plain_page(403, _WRONG, str(turned_away))
         if entry is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GO_ON_THERE_BY_LINK = phrase(
     "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
-    "cannot, please return the task on the site that sent you here, or write to the researchers from there."
+    "cannot, please write to the people who gave you the link."
 )
 
 
@@ -35,6 +35,9 @@ class LinkCrowd(Crowd, ABC):
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
+    page_entry = "address"
+    personal_link: str = ""
+    """What follows the pages' address in a rater's link, with words in capitals for what differs: ``?name=NAME``."""
 
     @property
     def claims(self) -> ClaimPolicy:
@@ -121,6 +124,9 @@ class LinkLaunch(CrowdLaunch):
         secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
         setup.guard = self.crowd.guard(self.data_dir, self.task_name, secure=secure)
         return setup
+
+    def raters_link(self, url: str, live_run: Any) -> str:
+        return f"{url.rstrip('/')}/{self.crowd.personal_link}" if self.crowd.personal_link else url
 
     def page_words(self) -> dict[str, Any]:
         return {"panel": None}

@@ -122,6 +122,10 @@ class LinkDatastore:
         """The worker's newest visit that did not move to another session."""
         return self._newest("task_name = ? AND worker_name = ? AND status != 'moved'", task_name, worker_name)
 
+    def of_agent(self, agent_id: str) -> Visit | None:
+        """The visit with this unit."""
+        return self._newest("agent_id = ?", agent_id)
+
     def of_task(self, task_name: str) -> list[Visit]:
         """All visits, oldest first."""
         return self._visits("task_name = ?", task_name)
@@ -191,13 +195,16 @@ def _visit(row: tuple[Any, ...]) -> Visit:
     return Visit(visit_id, arrival, registration, status, began, ended, agent_id, panel_status)
 
 
-def open_datastore(data_dir: Path) -> LinkDatastore | None:
-    """The store of a data directory, for another process than the launch; None where nobody ever came by a link."""
-    folder = data_dir / LINK
+def open_datastore(data_dir: Path, provider: str = LINK) -> LinkDatastore | None:
+    """The store of a data directory, for another process than the launch; None where nobody ever came by a link.
+
+    ``provider``: Mephisto's type of the crowd.
+    """
+    folder = data_dir / provider
     return LinkDatastore(folder) if (folder / FILE).is_file() else None
 
 
-def sessions(data_dir: Path, task_name: str) -> list[Visit]:
+def sessions(data_dir: Path, task_name: str, provider: str = LINK) -> list[Visit]:
     """Who came to a task by a link, with which session, and how that ended; oldest first."""
-    store = open_datastore(data_dir)
+    store = open_datastore(data_dir, provider)
     return [] if store is None else store.of_task(task_name)

@@ -207,4 +207,9 @@ class Reception:
 
 
 def _wrong_link(turned_away: TurnedAway) -> Refusal:
-    return Refusal("wrong_link", "came with an address that lets nobody in", str(turned_away), title=WRONG_LINK)
+    return Refusal(
+        "wrong_link",
+        "came with an address that lets nobody in",
+        str(turned_away),
+        title=turned_away.title or WRONG_LINK,
+    )

@@ -25,6 +25,7 @@ class LocalCrowd(Crowd):
     title = "On this machine"
     words = CrowdWords(where="on this machine", summary="is this machine, to try things out")
     is_practice = True
+    page_entry = "start"
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "mock_crowd_source.js"  # Mephisto's shows the raw answers in an alert
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
@@ -98,22 +97,6 @@ def quote(
         is_real=is_real,
         refusal=refusal,
     )
-
-
-def agree_to(quoted: Quote, agree: Callable[[Quote], None] | None) -> None:
-    """Let whoever launches see the total, and agree where it is real money.
-
-    Raises:
-        what ``agree`` does; MTurkError: nobody agreed, or the account has too little.
-    """
-    if agree is not None:
-        agree(quoted)
-    elif quoted.is_real:
-        raise MTurkError(
-            "place=mturk spends real money, and nobody has agreed to it", try_="launch with `parlai-humaneval launch`"
-        )
-    if quoted.refusal is not None:
-        raise MTurkError(quoted.refusal)
 
 
 def dollars(name: str, value: Any) -> Decimal:

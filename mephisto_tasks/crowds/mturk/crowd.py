@@ -154,12 +154,12 @@ class MTurkCrowd(Crowd):
         if not known and self.costs_money:
             return [Health(what, "ok", self.status() or "for MTurk: parlai-humaneval requester add")]
         found = []
-        for name in names:
-            seen = accounts.check(name)
+        for seen in (one for name in names for one in accounts.check(name)):
             if seen.wrong is not None:
-                found.append(Health(what, "warning", f"requester {name}", seen.wrong))
+                found.append(Health(what, "warning", f"requester {seen.name}", seen.wrong))
             else:
-                found.append(Health(what, "ok", f"requester {name}: balance ${seen.balance:,.2f}, at {seen.endpoint}"))
+                balance = f"balance ${seen.balance:,.2f}, at {seen.endpoint}"
+                found.append(Health(what, "ok", f"requester {seen.name}: {balance}"))
         return found
 
 

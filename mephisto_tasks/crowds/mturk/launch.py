@@ -15,7 +15,7 @@ from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.base import Agree, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.crowds.mturk.client import client_for, worker_site
-from mephisto_tasks.crowds.mturk.cost import agree_to, quote_of
+from mephisto_tasks.crowds.mturk.cost import quote_of
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import group_of, study_mark
 from mephisto_tasks.crowds.mturk.requesters import clear_before_launch, ensure_requester
@@ -46,7 +46,7 @@ class MTurkLaunch(CrowdLaunch):
             self._required = self._requirements(rules)
         status = self.crowd.status()
         remarks = [*([] if status is None else [f"{status}."]), *([] if elsewhere is None else [elsewhere])]
-        agree_to(quoted.model_copy(update={"remark": " ".join(remarks) or None}), agree)
+        self.agreed_to(quoted.model_copy(update={"remark": " ".join(remarks) or None}), agree)
 
     def _requirements(self, rules: WorkerRules) -> list[dict[str, Any]]:
         """MTurk is asked where rules name qualifications of the account.

@@ -11,9 +11,10 @@ function getWorkerName() {
   return fromAddress("workerId");
 }
 
-// ASSIGNMENT_ID_NOT_AVAILABLE while a worker only looks.
+// Nothing while a worker only looks.
 function getAssignmentId() {
-  return fromAddress("assignmentId");
+  const id = fromAddress("assignmentId");
+  return id === "ASSIGNMENT_ID_NOT_AVAILABLE" ? null : id;
 }
 
 function getAgentRegistration() {

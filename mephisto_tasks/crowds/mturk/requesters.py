@@ -35,7 +35,11 @@ class MTurkAccounts:
 
     provider: str
 
-    key_words: tuple[str, str] = ("AWS access key id", "AWS secret access key")
+    key_words: tuple[str, ...] = ("AWS access key id", "AWS secret access key")
+    needs: str = (
+        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in ~/.aws, "
+        "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without a question"
+    )
     no_keys: str = (
         "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
         "and no terminal to ask for keys at"
@@ -50,7 +54,7 @@ class MTurkAccounts:
     def needs_keys(self, name: str) -> bool:
         return not (self.has_keys(name) or keys_in_environment())
 
-    def add(self, data_dir: Path, name: str, keys: tuple[str, str] | None) -> str:
+    def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """``name`` is also that of the AWS profile; Mephisto stores those of the sandbox with a suffix."""
         make_private_folder(data_dir)
         with opened(data_dir / "database.db") as db:
@@ -62,13 +66,19 @@ class MTurkAccounts:
                 Path("~/.aws/credentials").expanduser().chmod(0o600)  # Mephisto leaves it readable for everybody
         return stored
 
-    def check(self, name: str) -> AccountCheck:
+    def check(self, name: str) -> list[AccountCheck]:
         try:
             where = endpoint(self.provider)
             client = client_for(name, self.provider, BRIEF)
-            return AccountCheck(name=name, provider=self.provider, endpoint=where, balance=balance(client))
+            return [AccountCheck(name=name, provider=self.provider, endpoint=where, balance=balance(client))]
         except MTurkError as error:
-            return AccountCheck(name=name, provider=self.provider, wrong=str(error))
+            return [AccountCheck(name=name, provider=self.provider, wrong=str(error))]
+
+    def forget(self, name: str) -> str:
+        return (
+            f"The keys of {name} are AWS's: other programs may use them. Delete the profile {plain_name(name)} from "
+            "~/.aws/credentials yourself."
+        )
 
     def take_off(self, data_dir: Path, task_name: str) -> int:
         """Raises ResultsError: there is no such task; MTurkError: HITs are still there."""

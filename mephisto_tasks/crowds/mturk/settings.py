@@ -10,7 +10,9 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from mephisto_tasks.crowds.crowd import AccountSettings
 
 WEEK_S = 7 * 24 * 3600
 CLOSED = "Amazon closed MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link)"
@@ -18,16 +20,9 @@ ENDPOINT_ENV = ("AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL")
 AMAZONS_HOST = re.compile(r"^mturk-requester(?P<sandbox>-sandbox)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com$")
 
 
-class MTurkSettings(BaseModel):
+class MTurkSettings(AccountSettings):
     """Of both marketplaces."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    requester_name: str = Field(default="", examples=["my_lab"])
-    """The account that launches (MTurk). It is the one that pays; `parlai-humaneval requester add` registers it."""
-    bonus_budget: float = Field(default=0, ge=0)
-    """Dollars set aside for bonuses, shown in the total of a launch (MTurk). It is asked about before anything is
-    spent, so that bonuses surprise nobody."""
     auto_approval_delay_in_seconds: int = Field(default=WEEK_S, ge=0)
     """When MTurk approves what nobody has judged. It leaves you time to look at answers, and people are paid even where
     you forget."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.base import CrowdWords, Waiting
 from mephisto_tasks.crowds.crowd import CrowdLaunch
@@ -20,6 +21,7 @@ from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.payments.payer import Payer
 from mephisto_tasks.storage.provider_names import LINK
+from parlai_humaneval.i18n.translate import phrase
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -77,6 +79,12 @@ def _letters(setting: str, value: object) -> str:
     return text
 
 
+GO_ON_THERE_BY_PANEL = phrase(
+    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
+    "cannot, please return the task on the site that sent you here, or write to the researchers from there."
+)
+
+
 class PanelCrowd(LinkCrowd):
     """Raters whom a panel sends; those who are invited may come as well."""
 
@@ -86,11 +94,16 @@ class PanelCrowd(LinkCrowd):
     words = CrowdWords(
         where="by link",
         summary=f"is a panel ({', '.join(panel_names())}) or invitations",
+        link="Link to enter at the panel, which fills in who comes:",
     )
     Settings = PanelSettings
     literal_settings = (*CODES.values(), "values.")
     private_ids = (r"\b[0-9a-f]{24}\b",)
     example = "place=link panel=prolific completion_code=C1A2B3"
+
+    @property
+    def claims(self) -> ClaimPolicy:
+        return ClaimPolicy(self.provider_type, advice=GO_ON_THERE_BY_PANEL)
 
     def takes(self, settings: Mapping[str, Any]) -> bool:
         return str(settings.get("panel", NO_PANEL)) != NO_PANEL

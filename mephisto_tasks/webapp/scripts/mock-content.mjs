@@ -33,7 +33,7 @@ export const config = {
   consent: "By starting you agree that your messages and choices are stored without your name and used for research.",
   pay: "You are paid in full when you finish, and also when the task breaks through no fault of yours.",
   start_label: "Start the practice",
-  provider_type: "mock",
+  entry: "start",
 };
 
 export const context = {

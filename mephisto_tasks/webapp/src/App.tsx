@@ -45,7 +45,7 @@ export function App({ session }: { session: Session }) {
   }
   if (screen.kind === "refused") {
     const practice = view.state?.phase === "practice";
-    return <Refused title={config.title} refusal={screen} provider={config.provider_type} practice={practice} />;
+    return <Refused title={config.title} refusal={screen} unit={config.unit} practice={practice} />;
   }
   if (view.state === null || view.agentId === null) {
     return <Loading waitingFor="first_state" problem={null} onRetry={session.start} />;

@@ -175,7 +175,14 @@ def _generate(
     is_causal = not pretrained.model.config.is_encoder_decoder
     config = deepcopy(config)
     if is_causal or config.pad_token_id is None:
-        config.pad_token_id = _harmless_padding(pretrained, prompts)
+        # A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends.
+        last = {prompt[-1] for prompt in prompts}
+        padding = pretrained.tokenizer.pad_token_id
+        config.pad_token_id = (
+            padding
+            if padding is not None and padding not in last
+            else next(i for i in range(len(last) + 1) if i not in last)
+        )
     ids, mask = padded(prompts, config.pad_token_id, pretrained.device, left=is_causal)
     start = ids.shape[1] if is_causal else 1
     processors = _processors(config, [ids.shape[1] - len(prompt) for prompt in prompts] if is_causal else [], chances)
@@ -190,17 +197,6 @@ def _generate(
         )
     new: list[list[int]] = out[:, start:].tolist()
     return new
-
-
-def _harmless_padding(pretrained: Pretrained, prompts: Sequence[Sequence[int]]) -> int:
-    """A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends."""
-    last = {prompt[-1] for prompt in prompts}
-    padding = pretrained.tokenizer.pad_token_id
-    return (
-        padding
-        if padding is not None and padding not in last
-        else next(i for i in range(len(last) + 1) if i not in last)
-    )
 
 
 def padded(

@@ -71,7 +71,12 @@ def _explanation(path: str, error: Exception) -> ZooError:
     said = " ".join(str(error).split())
     is_tokenizers = "not currently imported" in said and _code_in(path, "tokenizer_config.json")
     if "trust_remote_code" in said or is_tokenizers:
-        return _own_code(path)
+        files = [file for name in CODE_FILES for file in _code_in(path, name)]
+        code = f" ({', '.join(dict.fromkeys(files))})" if files else ""
+        return ZooError(
+            f"{path} runs Python code that comes with it{code}, and nobody has allowed that",
+            try_="read the code; if you trust it, set trust_remote_code: true in the options of the zoo entry",
+        )
     if is_out_of_memory(error):
         device = "cuda" if isinstance(error, torch.cuda.OutOfMemoryError) else "cpu"
         return _too_large(path, _size_of_weights(path), free_bytes(device), device)
@@ -116,15 +121,6 @@ def has_words(tokenizer: Any) -> bool:
 def no_tokenizer(path: str) -> ZooError:
     """The sentence for a model whose tokenizer was left behind."""
     return ZooError(f"{path} has no tokenizer", try_="copy tokenizer.json and tokenizer_config.json there")
-
-
-def _own_code(path: str) -> ZooError:
-    files = [file for name in CODE_FILES for file in _code_in(path, name)]
-    code = f" ({', '.join(dict.fromkeys(files))})" if files else ""
-    return ZooError(
-        f"{path} runs Python code that comes with it{code}, and nobody has allowed that",
-        try_="read the code; if you trust it, set trust_remote_code: true in the options of the zoo entry",
-    )
 
 
 def _code_in(path: str, name: str) -> list[str]:

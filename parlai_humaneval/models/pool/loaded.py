@@ -14,8 +14,9 @@ from parlai_humaneval.models.backends.base import OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.child import Child
 from parlai_humaneval.models.pool.loading import load_agent, twin_of
-from parlai_humaneval.models.pool.worker import Answering, ModelWorker
+from parlai_humaneval.models.pool.worker import ModelWorker
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.schema.records import ModelHealth
 
 
 class LoadedModels:
@@ -141,9 +142,9 @@ class LoadedModels:
         breakers = {name: worker.breaker for name, worker in self._workers.items()}
         return frozenset(name for name, one in breakers.items() if (one.is_given_up if for_good else one.is_out))
 
-    def figures(self) -> dict[str, Answering]:
+    def figures(self) -> list[ModelHealth]:
         """How each model has answered so far."""
-        return {name: worker.figures.now(worker.breaker.out_since) for name, worker in self._workers.items()}
+        return [worker.figures.now(name, worker.breaker.out_since) for name, worker in self._workers.items()]
 
     def children(
         self, models: Sequence[str], seed: int, personas: Mapping[str, Sequence[str]] | None = None

@@ -21,7 +21,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -34,21 +34,10 @@ from parlai_humaneval.models.agent.dialogue_agent import RAW_FIELD
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
-from parlai_humaneval.schema.records import ReplyInfo
+from parlai_humaneval.schema.records import ModelHealth, ReplyInfo
 
 KEPT = 1000
 """Replies over which times are taken: the last ones."""
-
-
-class Answering(TypedDict):
-    """Of one model. Seconds are from a question to its reply, with all tries; None: no reply yet."""
-
-    replies: int
-    median_s: float | None
-    p95_s: float | None
-    retries: int
-    errors: int
-    outage_since: float | None
 
 
 class Figures:
@@ -75,14 +64,15 @@ class Figures:
         with self._lock:
             self._errors += 1
 
-    def now(self, outage_since: float | None) -> Answering:
+    def now(self, model: str, outage_since: float | None) -> ModelHealth:
         """The counts; ``outage_since``: when the model's server went, if it is out."""
         with self._lock:
             seconds = list(self._seconds)
             counts = self._replies, self._retries, self._errors
         median, p95 = (float(value) for value in np.percentile(seconds, [50, 95])) if seconds else (None, None)
         replies, retries, errors = counts
-        return Answering(
+        return ModelHealth(
+            model=model,
             replies=replies,
             median_s=median,
             p95_s=p95,

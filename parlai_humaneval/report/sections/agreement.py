@@ -16,7 +16,7 @@ import pandas as pd
 from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     counted,
@@ -287,20 +287,8 @@ class Agreement(Section):
 
     def methods(self) -> list[Method]:
         return [
-            Method(
-                name="Agreement",
-                text="Share of pairs of raters of the same thing who said the same, with an interval clustered by "
-                "dialogue; of ratings, who gave the same number. Of turns reply by reply: chosen or not, and each tick.",
-                source="Liu et al. 2023, “Experiments”; Deriu et al. 2020, Table 3",
-            ),
-            Method(
-                name="κ and α",
-                text="Cohen's κ of the own rater and another; Fleiss' κ of several. Krippendorff's α: nominal for yes or "
-                "no, ordinal for winner (B, tie, A) and label (bot, unsure, human), interval for ratings. Intervals: "
-                f"percentiles of {self.draws:,} bootstraps over whole dialogues, seed {self.seed}. Krippendorff takes .667 "
-                "as the least for tentative conclusions on single answers; means over many can be sure with less.",
-                source="Cohen 1960; Fleiss 1971; Krippendorff 2004",
-            ),
+            method("agreement", "agreement"),
+            method("agreement", "kappa_and_alpha", draws=self.draws, seed=self.seed),
         ]
 
 

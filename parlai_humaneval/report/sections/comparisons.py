@@ -33,13 +33,12 @@ from parlai_humaneval.report.section import (
     Summary,
     results_disagree,
 )
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, with_note
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, with_note
 from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
-    SOURCE,
     PairWins,
     counted_comparisons,
     first_shown,
@@ -262,7 +261,13 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
         section.reuse += _reuse(of_group, group)
         result = first_shown(of_group, level=options.level)
         section.first_shown += [FirstShown(**group, result=result)] if result.n else []
-    section.headline = _headline(section)
+    told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
+    titles = dict.fromkeys(
+        "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
+    )
+    section.headline = " ".join(
+        [_answer(section.pairs, section.models), *(once_more(title, ONLY_DECIDED) for title in titles)]
+    )
     groups = [remark for pairs in grouped(section.pairs) for remark in section._remarks_of(pairs)]
     section.remarks = [*dict.fromkeys(groups), *_left_out(len(tables.comparisons) - len(rows))]
     return section
@@ -378,21 +383,9 @@ def group_words(row: ComparedRow) -> str:
     return f"{group.metric} ({', '.join(filter(None, (group.technique, group.setting, group.question)))})"
 
 
-def _headline(section: Comparisons) -> str:
-    told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
-    titles = dict.fromkeys(
-        "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
-    )
-    return " ".join([_answer(section.pairs, section.models), *(once_more(title, ONLY_DECIDED) for title in titles)])
-
-
-def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:
-    decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
-    return min(decided, key=lambda pair: clearness(pair.line()), default=None)
-
-
 def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> str:
-    clearest = _clearest(pairs)
+    decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
+    clearest = min(decided, key=lambda pair: clearness(pair.line()), default=None)
     if clearest is None:
         return f"All {counted(sum(pair.n for pair in pairs), 'comparison')} are ties: nothing tells the models apart."
     sentence = clearest.sentence(group_words(clearest))
@@ -568,32 +561,9 @@ _MODELS = columns(
 _FIRST = columns("n share ci_low ci_high p_clustered", _LABELS)
 _REUSE = columns("model dialogues judgements mean most", _LABELS)
 _METHODS = (
-    Method(
-        name="Win rate",
-        text="Comparisons that a model won, of those that either won; ties are left out and counted beside. Where "
-        "ties count half they are kept. Turns, verdicts and finished dialogues are not taken together.",
-        source="Smith et al. 2022, §3.1.3 and §4.3",
-    ),
+    method("comparisons", "win_rate"),
     BY_WORKER,
-    Method(
-        name="Binomial p",
-        text="The paper's two-sided exact test of the decided comparisons; takes all as independent.",
-        source="Smith et al. 2022, App. C.7",
-    ),
+    method("comparisons", "binomial_p"),
 )
-_PLACES = Method(
-    name="Places counting alike",
-    text="Where the one shown first wins significantly more (or less) often, and by more than two models differ, the win "
-    "rate of these two is the mean of that with A first and that with B first; interval and p by worker, of what is left "
-    "within each place.",
-    source=SOURCE,
-)
-_STRENGTH = Method(
-    name="Strength",
-    text="Log odds of a model to be chosen over an average one, estimated from all pairs at once, with ties "
-    "and with the advantage of the one shown first where that is known; 0 is the mean of the models that wins link in both "
-    "directions. Where they do not link all models, one group ranks above another if some of it won over some of the "
-    "other, directly or through other models, and never the other way round; that is the order of strengths with the "
-    "slightest penalty.",
-    source="Bradley & Terry 1952; Rao & Kupper 1967; Ford 1957; Hunter 2004",
-)
+_PLACES = method("comparisons", "places_counting_alike")
+_STRENGTH = method("comparisons", "strength")

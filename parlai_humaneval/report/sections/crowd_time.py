@@ -17,6 +17,7 @@ from parlai_humaneval.report.views import (
     Figure,
     Method,
     interval_figures,
+    method,
 )
 from parlai_humaneval.statistics.core.formatting import counted, hours_words, seconds_words
 from parlai_humaneval.statistics.core.means import t_test
@@ -390,38 +391,11 @@ def _unit(one: SpentTime) -> str:
 
 
 def _methods(section: CrowdTime) -> list[Method]:
-    found = [
-        Method(
-            name="Rater time",
-            text="From beginning to end of a dialogue or judgement; what has no end has no time. What took longer than an "
-            "hour and ten times the median of its kind is taken for a page that was left open (an own rule; cut-offs: "
-            "Ratcliff 1993): it is left out of means, and counts as the median in hours. Means with intervals by "
-            "worker.",
-            source="Ratcliff 1993",
-        )
-    ]
+    found = [method("crowd_time", "rater_time")]
     if section.pairs:
         found += [
-            Method(
-                name="Time to significance",
-                text="The paper's test after every answer, in the order in which dialogues and judgements began (that of "
-                "the table where it is not said): two-sided binomial for comparisons, two-sided t for single models. "
-                "A conversation's time is shared among its turns (where only turns are timed each takes its own), ties "
-                "take time too, and times that are missing count as the median. All turns count, the first ones too; "
-                "onboarding counts once for each worker where it is known. Answers are taken as independent.",
-                source="Smith et al. 2022, App. C.7",
-            ),
-            Method(
-                name="Allowing for looks",
-                text="A beta-binomial e-process: its p-value may be looked at after every answer, and one may stop "
-                "there; it takes answers as independent too.",
-                source=SEQUENTIAL_SOURCE,
-            ),
-            Method(
-                name="SD over chunks",
-                text="Standard deviation of the win rate (of single models the effective one) over full chunks of 45 "
-                "minutes of rater time, the time of collecting judged dialogues left out.",
-                source="Smith et al. 2022, App. C.6 (Table 8)",
-            ),
+            method("crowd_time", "time_to_significance"),
+            method("crowd_time", "allowing_for_looks"),
+            method("crowd_time", "sd_over_chunks"),
         ]
     return found

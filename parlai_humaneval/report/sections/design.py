@@ -20,6 +20,7 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
     interval_figures,
+    method,
 )
 from parlai_humaneval.statistics.core.clustered import FEW_CLUSTERS, MIN_CLUSTERS
 from parlai_humaneval.statistics.core.clustering_effects import (
@@ -266,36 +267,10 @@ def _gap_figures(rows: list[MeasureRow]) -> list[Figure]:
 
 
 METHODS = (
-    Method(
-        name="Likeness of answers (ICC)",
-        text="One-way analysis of variance, with the means of models taken out: of the difference of two models in a turn "
-        "or comparison, of a rating or label where models are judged one at a time. F interval, rough for 0/1 answers; "
-        "none where several pairs of models share turns.",
-        source="Donner & Koval 1980; Ridout, Demétrio & Firth 1999",
-    ),
-    Method(
-        name="Design effect",
-        text="Of a comparison: the ratio of variances of the gap, clustered by worker and as if all answers were "
-        "independent. Of a mean: 1 + (m − 1)·ICC, with all answers of a worker; effective answers: n by that, at most n.",
-        source="Kish 1965",
-    ),
-    Method(
-        name="ICC for plan",
-        text="Likeness of the observations of a gap as a plan counts them: one-way analysis of variance by worker, with the "
-        "F interval; a plan's design effect is 1 + (m − 1)·ICC, with m = Σn²/Σn answers that a worker gives to a pair, or "
-        "to each model judged by itself. Where a worker judges both models by themselves, their likeness over both is "
-        "spread over the m answers to one. By dialogue the same, where several workers judged it. Of several pairs the "
-        "median, also of the ends of the intervals.",
-        source="Donner & Koval 1980; Searle 1971",
-    ),
-    Method(
-        name="Smallest detectable gap",
-        text="The true gap between two models that a two-sided test at .05 would find with power .8, from the standard "
-        "error seen in these data: clustered by worker (CR1, t with effective workers − 1 degrees of freedom, whose power "
-        "the sign-flip test has, too), by worker and dialogue where several workers judged the same; and beside it as if "
-        "all answers were independent. It says what the study could show, not how sure a gap is that was found.",
-        source="Bloom 1995",
-    ),
+    method("design", "likeness_of_answers_icc"),
+    method("design", "design_effect"),
+    method("design", "icc_for_plan"),
+    method("design", "smallest_detectable_gap"),
 )
 
 

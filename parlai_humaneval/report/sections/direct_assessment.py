@@ -50,6 +50,7 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     Method,
     interval_figures,
+    method,
     square,
 )
 from parlai_humaneval.statistics.core.correlation import criteria_correlations, rater_pairs
@@ -65,7 +66,6 @@ from parlai_humaneval.statistics.ratings.standardised import ScoreGap, SystemSco
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import unique
 
-PAPER = "Ji et al. 2022"
 OPINIONS = ("like", "liked", "ambivalent", "dislike", "disliked")
 """In the paper's order; others follow."""
 OVERALL = "overall"
@@ -936,44 +936,12 @@ def _agreement_figures(raters: Sequence[RaterPairsRow]) -> Iterator[Figure]:
         )
 
 
-_CHECK = Method(
-    name="Worker check",
-    text="One-sided rank-sum test that the worker rates the degraded model lower than the others, all of the worker's "
-    "ratings together, on the criteria where more is better. Passed at p < .05; who gives one and the same rating "
-    "throughout does not pass. p is exact for up to 20 ratings a side without ties, else the paper's normal approximation "
-    "with correction for ties.",
-    source=f"{PAPER}, §3.2",
-)
+_CHECK = method("direct_assessment", "worker_check")
 _SCORES = (
-    Method(
-        name="Scores",
-        text="Reversed criteria are turned round (100 − x). z: rating minus the worker's mean, by the worker's standard "
-        "deviation (n − 1), over all criteria and models, the degraded one's too. A model's score is the mean over "
-        "ratings of a criterion; overall is the mean of the criteria. The degraded model is left out.",
-        source=f"{PAPER}, §3.3",
-    ),
+    method("direct_assessment", "scores"),
     BY_WORKER,
 )
-_SIGNIFICANCE = Method(
-    name="Significance",
-    text="The paper's test: one-sided rank-sum on the overall z of dialogues, which takes them as independent. Beside "
-    "it the difference of overall z, clustered.",
-    source=f"{PAPER}, §4.2, Figure 3",
-)
-_CORRELATION = Method(
-    name="Correlation of criteria",
-    text="Pearson's r and Spearman's ρ of raw scores over models.",
-    source=f"{PAPER}, Table 8",
-)
-_AGREEMENT = Method(
-    name="Agreement of raters",
-    text="Pearson's r of each two workers over what both rated, who have at least three models in common. (The paper "
-    "takes pairs of the same HIT.) Pairs share workers, so there is no interval.",
-    source=f"{PAPER}, §4.1, Figure 2",
-)
-_REPLICATION = Method(
-    name="Replication",
-    text="Pearson's r of the scores of two runs over models, with Fisher's interval, and the share of pairs of models "
-    "on which the one-sided tests of both runs conclude the same: A is better, B is better, or neither.",
-    source=f"{PAPER}, §4.2, Table 3",
-)
+_SIGNIFICANCE = method("direct_assessment", "significance")
+_CORRELATION = method("direct_assessment", "correlation_of_criteria")
+_AGREEMENT = method("direct_assessment", "agreement_of_raters")
+_REPLICATION = method("direct_assessment", "replication")

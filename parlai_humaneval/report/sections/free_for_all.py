@@ -21,6 +21,7 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
     interval_figures,
+    method,
     with_note,
 )
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
@@ -36,7 +37,6 @@ from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
 from parlai_humaneval.statistics.ranking.stability import (
     MEMORY,
-    SOURCE,
     ScoreRange,
     StabilityPoint,
     ranking_agreement,
@@ -538,40 +538,11 @@ def _remarks(
 
 
 METHODS = [
-    Method(
-        name="Points and TrueSkill",
-        text="A reply that was chosen is a point; an unanswered turn is nobody's. The points of a dialogue rank its "
-        "models, equal points tie. TrueSkill (μ 25, σ 25/3, β 25/6, τ 25/300, draw chance .10) goes through the "
-        "dialogues in the order in which they began; the score is μ − 3σ.",
-        source="Ma et al. 2023, §2; Herbrich et al. 2006",
-    ),
-    Method(
-        name="Order sensitivity",
-        text="The central range of the scores over random orders of the same dialogues. It is no sampling interval: it "
-        "does not shrink with more dialogues, and says nothing of what other raters would have chosen.",
-        source="Ma et al. 2023, §4.2",
-    ),
-    Method(
-        name="Bootstrap of TrueSkill",
-        text="The median and the central range of scores and ranks over resamples of workers with all their dialogues, each "
-        f"in a random order. TrueSkill forgets, so that replicates play at most some {MEMORY} dialogues and this range "
-        "stops shrinking there; the strengths below do not.",
-        source="Cameron, Gelbach & Miller 2008",
-    ),
-    Method(
-        name="Strengths",
-        text="A conditional logit: each reply shown is chosen in proportion to exp(strength + pull of its position). "
-        "Strengths and pulls are log-odds against their mean and do not depend on the order of dialogues. Intervals and "
-        "p: the signs of workers' parts are flipped. Where several replies were chosen in a turn, the likelihood "
-        "is conditional on how many.",
-        source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Canay, Romano & Shaikh 2017",
-    ),
-    Method(
-        name="Stability",
-        text="TrueSkill of random samples of n dialogues, or of only their first turns: how often the ranking is that of "
-        "all dialogues in their order, and how near it is (Kendall's τ-b).",
-        source=SOURCE,
-    ),
+    method("free_for_all", "points_and_trueskill"),
+    method("free_for_all", "order_sensitivity"),
+    method("free_for_all", "bootstrap_of_trueskill", memory=MEMORY),
+    method("free_for_all", "strengths"),
+    method("free_for_all", "stability"),
 ]
 
 

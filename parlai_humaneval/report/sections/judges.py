@@ -16,7 +16,7 @@ import pandas as pd
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.sections.agreement import Judged, Scale, Source, questions
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_range, percent, signed
 from parlai_humaneval.statistics.core.means import clustered_mean
@@ -217,22 +217,8 @@ class Judges(Section):
 
     def methods(self) -> list[Method]:
         return [
-            Method(
-                name="Judges",
-                text="A judge is a model that answers the question that raters were asked, on the same turns and dialogues, "
-                "in both orders of the candidates. Its answers stand in no number of another section. Each of them is "
-                "compared with each person's about the same: share that is the same, Cohen's κ, Krippendorff's α, with "
-                f"intervals clustered by dialogue ({self.draws:,} bootstraps, seed {self.seed}). Ceiling: the agreement of "
-                "what most people said of each thing with these people.",
-                source="Zheng et al. 2023, §4; Cohen 1960; Fleiss 1971; Krippendorff 2004",
-            ),
-            Method(
-                name="Place, length and house",
-                text="How often what stood first, and what was longest, was chosen, against chance; how often the second "
-                "order changed the answer; and how much more models of the judge's own house win by the judge than by "
-                "people, on the same things.",
-                source="Zheng et al. 2023, §3.3; Panickssery et al. 2024",
-            ),
+            method("judges", "judges", draws=self.draws, seed=self.seed),
+            method("judges", "place_length_and_house"),
         ]
 
     def in_short(self) -> list[str]:

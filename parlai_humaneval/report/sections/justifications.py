@@ -10,7 +10,7 @@ from pydantic import Field
 
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Options, Part, Section
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.formatting import counted, percent
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.reasons import (
@@ -93,11 +93,7 @@ class Justifications(Section):
 
     def methods(self) -> list[Method]:
         return [
-            Method(
-                name="Words a reason",
-                text="Words between blanks; means with intervals clustered by worker.",
-                source="Smith et al. 2022, App. C.5 (Table 6)",
-            ),
+            method("justifications", "words_a_reason"),
             Method(
                 name="Top terms",
                 text=f"TF-IDF; the {N_TERMS} heaviest terms, without stop words and terms in more than "

@@ -30,6 +30,7 @@ from parlai_humaneval.report.views import (
     Method,
     curve_of,
     interval_figures,
+    method,
 )
 from parlai_humaneval.statistics.core.formatting import counted, format_number, listed, percent
 from parlai_humaneval.statistics.core.means import clustered_difference, t_test
@@ -446,38 +447,13 @@ def _remarks(section: Likert, left_out: int) -> list[str]:
     return remarks
 
 
-MEANS = Method(
-    name="Mean ratings",
-    text="Means of the ratings at the end, as given, with intervals by worker.",
-    source="Smith et al. 2022, §3.1.4",
-)
+MEANS = method("likert", "mean_ratings")
 OF_PAIRS = (
-    Method(
-        name="Difference of two models",
-        text="Mean of A minus mean of B, interval and p clustered by worker, and by dialogue where several workers rated "
-        "the same; beside it the paper's two-sided t test, which takes all dialogues as independent.",
-        source="Smith et al. 2022, App. C.7",
-    ),
-    Method(
-        name="Effective win rate",
-        text="Chance that a rating of A is better than one of B, equal ones counting half, over all pairs of "
-        "ratings; exact, without resampling; interval clustered as that of the difference.",
-        source="Smith et al. 2022, §4.3.1",
-    ),
+    method("likert", "difference_of_two_models"),
+    method("likert", "effective_win_rate"),
 )
-TOGETHER = Method(
-    name="Turns and rating together",
-    text="Of each conversation that has both: whether at least half of turns 3–6 were good, and the rating brought to 0–1 "
-    "(turned round where more is worse), weighted 1 : 5 and 1 : 10, with which the paper tells models apart fastest. "
-    "Turns and ratings of one name belong together; where no names are the same, every two.",
-    source="Smith et al. 2022, App. C.8",
-)
-WEIGHTS = Method(
-    name="Weight of turns",
-    text="Least squares of the final rating on the share of criteria found good at each turn, both means over criteria, "
-    "over dialogues of the usual number of turns.",
-    source="Smith et al. 2022, App. C.4 (Figure 7)",
-)
+TOGETHER = method("likert", "turns_and_rating_together")
+WEIGHTS = method("likert", "weight_of_turns")
 
 
 # Tables and figures.

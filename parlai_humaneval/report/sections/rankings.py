@@ -22,7 +22,7 @@ from parlai_humaneval.report.conclusions import (
 )
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.formatting import counted, signed, signed_range
 from parlai_humaneval.statistics.core.multiplicity import Family
@@ -33,7 +33,6 @@ from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, nobody_won
 
-PAPER = "Ma et al. 2023"
 QUESTION = "better place"
 _GROUP = ["technique", "setting", "metric"]
 
@@ -287,16 +286,6 @@ _PAIRS = columns(
 _TAU = columns("n_rankings n_turns n_workers tau tau_low tau_high tau_of_models", _LABELS)
 _METHODS = (
     BY_WORKER,
-    Method(
-        name="Places",
-        text="Place 1 is the best. Of two replies the better place wins; ties are left out of win rates. The binomial "
-        "p takes all rankings as independent.",
-        source=f"{PAPER}, App. A",
-    ),
-    Method(
-        name="Kendall's τ-b",
-        text="Of each ranking with what the dialogue's own rater picked in the turn, where neither ties all replies; the "
-        "mean over rankings. Over models: of mean places with how often each was picked.",
-        source=f"{PAPER}, §3.3",
-    ),
+    method("rankings", "places"),
+    method("rankings", "kendalls_b"),
 )

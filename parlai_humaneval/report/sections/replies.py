@@ -15,7 +15,7 @@ import pandas as pd
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method, method
 from parlai_humaneval.statistics.core.formatting import counted, money_words, seconds_words
 from parlai_humaneval.tables.build import Tables
 
@@ -121,19 +121,8 @@ class Replies(Section):
 
     def methods(self) -> list[Method]:
         return [
-            Method(
-                name="Give-aways",
-                text="Names of models and makers, and talk of being an AI, found in replies as they were shown, in raters' "
-                "messages and in their reasons, by the same patterns that hide them. Replies in which they were "
-                "hidden are not counted as give-aways.",
-                source="own",
-            ),
-            Method(
-                name="Tokens and cost",
-                text="As each server reported them for every reply that was asked for, chosen or not; requests that failed "
-                "are not in it. Cost is tokens times the prices in the zoo file.",
-                source="own",
-            ),
+            method("replies", "give_aways"),
+            method("replies", "tokens_and_cost"),
         ]
 
 

@@ -49,6 +49,7 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     IntervalPoint,
     Method,
+    method,
     p_matrix,
 )
 from parlai_humaneval.schema.records import HUMAN
@@ -86,7 +87,6 @@ from parlai_humaneval.tables.filters import finished, median, unique
 from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
-PAPER = "Deriu et al. 2020"
 CHI2 = "χ² of wins against losses (the paper's)"
 ALL_TIES = "all segments are ties: nothing tells the two apart"
 SUBSAMPLES = 500
@@ -1132,48 +1132,21 @@ def _stability(analysis: Analysis) -> Iterator[Figure]:
 
 
 def _methods(section: SegmentsSection) -> Iterator[Method]:
-    yield Method(
-        name="Win rate",
-        text="Wins / (wins + losses) over segments of two different bots (Eq. 1): the better label wins, human > "
-        "unsure > bot; ties are left out, and counted beside. A bot's win rate is the mean of these rates over its "
-        "opponents, as in the paper (Table 1), each of them with the same weight; pooled, all its segments have the same "
-        "weight, so that opponents whom it met more often count more. χ² of wins against losses is the paper's and takes "
-        f"all segments for independent; intervals ({section.level:.0%}) and clustered p are by worker.",
-        source=f"{PAPER}, §3.2",
-    )
+    yield method("spot_the_bot", "win_rate", level=section.level)
     yield BY_WORKER
     if section.resamples:
-        yield Method(
-            name="Ranks and clusters",
-            text=f"TrueSkill (no drift, ties as draws; of more than {MOST_MATCHES:,} segments Bradley–Terry strengths, ties "
-            "as half a win) over resamples of the data's own size, of segments as in the paper and of workers "
-            f"({section.resamples:,} resamples, seed {section.seed}); the range is the central {section.level:.0%} of a "
-            "bot's ranks, and a cluster is a chain of overlapping ranges.",
-            source=f"{PAPER}, §3.2; Herbrich et al. 2006; Bojar et al. 2013",
+        yield method(
+            "spot_the_bot",
+            "ranks_and_clusters",
+            most_matches=MOST_MATCHES,
+            resamples=section.resamples,
+            seed=section.seed,
+            level=section.level,
         )
-    yield Method(
-        name="Survival",
-        text="Share not labelled bot within k exchanges. A segment says only whether its speaker was spotted by its "
-        "end, so that the estimate is isotonic regression of the spotted share over lengths. Bands: percentiles "
-        f"of a bootstrap over workers, point by point ({section.draws:,} resamples, seed {section.seed}).",
-        source=f"{PAPER}, §3.3; Turnbull 1974",
-    )
-    yield Method(
-        name="Comparison of survival",
-        text="Score test of equal hazards, which also holds where bots were shown at different lengths; also by "
-        f"worker; Zhao & Sun's generalised log-rank test, the paper's (1,000 imputations, seed "
-        f"{section.seed}), and Sun's permutation test beside it.",
-        source=f"{PAPER}, §3.3; Finkelstein 1986; Zhao & Sun 2004; Sun 1996",
-    )
+    yield method("spot_the_bot", "survival", draws=section.draws, seed=section.seed)
+    yield method("spot_the_bot", "comparison_of_survival", seed=section.seed)
     if section.features:
-        yield Method(
-            name="Effect of features",
-            text="Cox's model for each bot with all features as covariates (better 1, same 0, worse −1), fitted as "
-            "a binomial model with complementary log-log link and an intercept for each k. The effect is a log "
-            "hazard ratio of being spotted. The paper's p takes judgements for independent; clustered p is CR1 t "
-            "over workers, and over dialogues beside it.",
-            source=f"{PAPER}, §4.2; Cox 1972",
-        )
+        yield method("spot_the_bot", "effect_of_features")
     parts = [section, *section.settings]
     yield from reuse_methods(row.taken_for_human.result for part in parts for row in part.speakers)
     yield from holm_methods(
@@ -1187,17 +1160,6 @@ def _methods(section: SegmentsSection) -> Iterator[Method]:
         for result in results
     )
     if section.labels:
-        yield Method(
-            name="Agreement on a label",
-            text="Pairs of raters of the same speaker who both gave the label, of those of whom one did; intervals "
-            "by dialogue. The paper takes .33 for chance; of three labels that are equally likely it is .20.",
-            source=f"{PAPER}, §5.1",
-        )
+        yield method("spot_the_bot", "agreement_on_a_label")
     if section.stability:
-        yield Method(
-            name="Stability",
-            text="Share of subsamples of n dialogues of each pair (without replacement) that give the most frequent "
-            "ranking, by the mean over opponents of the win rate; also without each bot. With all dialogues it "
-            f"is 1 whatever the data ({section.subsamples:,} subsamples, seed {section.seed}).",
-            source=f"{PAPER}, §5.2",
-        )
+        yield method("spot_the_bot", "stability", subsamples=section.subsamples, seed=section.seed)

@@ -15,15 +15,14 @@ from parlai_humaneval.report.conclusions import DECIDED, best_of_pairs
 from parlai_humaneval.report.facts import settings_of
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, points_label
+from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, method, points_label
 from parlai_humaneval.statistics.core.formatting import counted, percent, sentence
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING_SOURCE
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.stopping.estimates import AFTER, NOTE
 from parlai_humaneval.stopping.events import Claimed, read_log
 from parlai_humaneval.stopping.fixed_plans import FEWEST, Peek
-from parlai_humaneval.stopping.status import PairStanding, Standing
+from parlai_humaneval.stopping.status import PairStatus, StoppingStatus
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, replay
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import StoppingLog
@@ -332,7 +331,7 @@ def _stopped_by_settings(tables: Tables) -> list[Design]:
     )
 
 
-def _study(names: Mapping[str, str], study: SequentialStudy, standing: Standing) -> DecidedStudy:
+def _study(names: Mapping[str, str], study: SequentialStudy, standing: StoppingStatus) -> DecidedStudy:
     rule = study.rule
     return DecidedStudy(
         **names,
@@ -369,7 +368,7 @@ def _claimed_after(study: SequentialStudy) -> dict[frozenset[str], int]:
 
 
 def pair_rows(
-    standing: Standing, names: Mapping[str, str], after: Mapping[frozenset[str], int] | None = None
+    standing: StoppingStatus, names: Mapping[str, str], after: Mapping[frozenset[str], int] | None = None
 ) -> list[DecidedPair]:
     """The pairs of a study. ``names``: its own, and of what was asked; ``after``: how many dialogues each was decided."""
     known = after or {}
@@ -378,7 +377,7 @@ def pair_rows(
     ]
 
 
-def _pair(pair: PairStanding, names: Mapping[str, str], after: int | None, level: float) -> DecidedPair:
+def _pair(pair: PairStatus, names: Mapping[str, str], after: int | None, level: float) -> DecidedPair:
     return DecidedPair(
         **names,
         model_a=pair.first,
@@ -406,7 +405,7 @@ def _gap(share: float | None) -> float | None:
     return None if share is None else 2 * share - 1
 
 
-def own_dialogues(pairs: Iterable[DecidedPair | PairStanding], *, in_points: bool = False) -> str:
+def own_dialogues(pairs: Iterable[DecidedPair | PairStatus], *, in_points: bool = False) -> str:
     """What intervals of pairs are of; and where some are decided, what that does to them. ``in_points``: they are gaps."""
     if all(pair.decided is None for pair in pairs):
         return OWN_DIALOGUES
@@ -587,25 +586,7 @@ _STRENGTHS = columns(
 )
 
 _METHODS = (
-    Method(
-        name="Deciding as answers come",
-        text="The study ends when every two models are told apart, or found equal within the margin. Each worker is one "
-        "observation, counted in the order of arrival; evidence is a bet on the shares of turns that were won, and is "
-        "compared with a bar that stays right however often one looks, for all claims of the study together (Holm, "
-        "Shaffer). What is shown here is made anew from the log, decision by decision; all workers of the log count, also "
-        "those whom quality checks leave out of other sections.",
-        source=f"{BETTING_SOURCE}; Ramdas et al. 2023; Holm 1979; Shaffer 1986",
-    ),
-    Method(
-        name="Intervals that hold at all times",
-        text="For the share of turns that the first of two models won, in dialogues of these two; they hold at all times "
-        "together. Of pairs whose dialogues stopped early the share itself lies a little too far from one half.",
-        source=BETTING_SOURCE,
-    ),
-    Method(
-        name="Testing after every worker",
-        text=f"Student's t test of the workers' shares against one half, from {FEWEST} workers on after each of them, as if "
-        "each were the planned end: what this would have said first.",
-        source="",
-    ),
+    method("stopping", "deciding_as_answers_come"),
+    method("stopping", "intervals_that_hold_at_all_times"),
+    method("stopping", "testing_after_every_worker", fewest=FEWEST),
 )

@@ -51,6 +51,7 @@ from parlai_humaneval.report.views import (
     Method,
     curve_of,
     interval_figures,
+    method,
     p_matrix,
     with_note,
 )
@@ -78,7 +79,6 @@ from parlai_humaneval.statistics.core.shares import binomial_test, wald_interval
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.statistics.preference.leave_one_out import LeftOut, leave_one_out
 from parlai_humaneval.statistics.preference.pairs import (
-    SOURCE,
     counted_comparisons,
     orient_pairs,
     place_outweighs,
@@ -108,7 +108,7 @@ from parlai_humaneval.statistics.preference.win_rates import (
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.statistics.ranking.from_tables import pooled_strengths, turn_strengths
 from parlai_humaneval.statistics.ranking.order import ModelOrder
-from parlai_humaneval.statistics.ratings.combined import PAIR_SOURCE, PAIR_TURNS, pair_combo
+from parlai_humaneval.statistics.ratings.combined import PAIR_TURNS, pair_combo
 from parlai_humaneval.statistics.ratings.regression import turn_rates
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import ComparisonGroup, Kind, choice_groups, merged, self_comparisons
@@ -1436,91 +1436,34 @@ def _seen(tests: Sequence[tuple[str, Result]]) -> Iterator[tuple[str, Result, st
 
 def _methods(section: TurnsSection) -> Iterator[Method]:
     kinds = {row.kind for row in section.models}
-    yield Method(
-        name="Win rate",
-        text="Turns in which the reply was chosen (a single reply: found good, or marked with a problem), of those in "
-        "which it was shown and the turn answered. Intervals: by worker. Beside them percentiles over resampled workers "
-        "(Boot), and Wald and Wilson intervals, which take all turns as independent.",
-        source=f"{LIU}, “Metrics” and Table 6; Cameron, Gelbach & Miller 2008",
-    )
+    yield method("turn_choices", "win_rate")
     yield BY_WORKER
     if "one" in kinds:
         yield _test_method("one reply picked a turn", "two-sided binomial test of two models, Pearson's χ² of more")
     if "any" in kinds:
         yield _test_method("any number picked", "McNemar's χ² without correction of two models, Cochran's Q of more")
     if "single" in kinds:
-        yield Method(
-            name="Single models",
-            text="Pairs of models that were judged alone: two-sided t test of independent turns. Dialogues: share with at "
-            "least half of the turns good. Effective win rate: how often a dialogue of A scores higher than one of B, "
-            "over all pairs of dialogues, equal ones half; exact, not drawn. A single model that was asked one question "
-            f"is tested against {BASELINE:g} with the binomial test.",
-            source=f"{SMITH}, §4.2–4.3, App. C.7; {LIU}",
-        )
+        yield method("turn_choices", "single_models", baseline=BASELINE)
     if section.pairs:
-        yield Method(
-            name="Pairs",
-            text="Lin: turns won of turns decided. Sqr: mean over dialogues of x²/(x²+y²). WTA: dialogues with more turns "
-            "won, tied ones half. Tie-win: both (or all) chosen; tie-loss: neither.",
-            source=f"{SMITH}, §4.1; {LIU}, Table 3",
-        )
+        yield method("turn_choices", "pairs")
     yield from holm_methods(row.test.clustered for row in section.tests)
     if section.patterns.reselection:
-        yield Method(
-            name="Cascading",
-            text="How often a reply of the same model is chosen in two consecutive turns, against what the same "
-            "choices of each dialogue give in any order; so raters who like one model all along do not count as "
-            "cascading. First choice: selected rate in later turns of what was chosen first, minus that of the others; "
-            "adjusted for how often each model is chosen in all other dialogues.",
-            source=f"{LIU}, “Examining turn-level sample independence”; Ma et al. 2023, §4",
-        )
+        yield method("turn_choices", "cascading")
     if section.strengths:
-        yield Method(
-            name="Strengths",
-            text="Plackett–Luce, a conditional logit: each reply shown is chosen in proportion to exp(strength + pull of "
-            "its place). Strengths and pulls are log-odds against their mean, each free of the other. Intervals and p "
-            "by flipping the signs of workers' parts. Where several may be picked, given how many were; turns in which "
-            "none or all were picked say nothing of strengths.",
-            source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Canay, Romano & Shaikh 2017",
-        )
+        yield method("turn_choices", "strengths")
     if section.pooled:
-        yield Method(
-            name="One ranking",
-            text="Where not all models stood side by side, shares depend on who stood beside whom; so one Plackett–Luce "
-            "model of all turns ranks them. A model may be the best unless it is below another one by the test of their "
-            "pair after Holm's correction over all pairs, so that at most one study in twenty leaves out a best model. "
-            "Beside it, as a check that decides nothing: intervals of all pairs that hold together, and the step-down test "
-            "that goes with them, from the largest |t| over all pairs when the signs of workers' parts are flipped.",
-            source="Luce 1959; Plackett 1975; Holm 1979; Romano & Wolf 2005; Canay, Romano & Shaikh 2017; Hsu 1981",
-        )
+        yield method("turn_choices", "one_ranking")
     if section.combos:
-        yield Method(
-            name="PW combo",
-            text="(1 · Lin over turns 2–6 + 5 · win rate of self-chats) / 6, ties left out of both. Interval and test "
-            "against one half: by the workers' weighted deviations from both; one who gave both counts as one.",
-            source=PAIR_SOURCE,
-        )
+        yield method("turn_choices", "pw_combo")
     if any(row.adjusted for row in section.tests):
-        yield Method(
-            name="Places counting alike",
-            text="Where the reply shown first is chosen significantly more (or less) often than the others, and by more "
-            "than two models differ, their difference is the mean of that with either of them first, and the rate of a "
-            "model the mean of its rates at each place; interval and p by worker, of what is left within each place.",
-            source=SOURCE,
-        )
+        yield method("turn_choices", "places_counting_alike")
     if section.by_position:
         text = "Selected rate by the place at which a reply stood; places are drawn at random."
         yield Method(name="Anchoring", text=text, source=f"{LIU}, “Examining anchoring effects”")
 
 
 def _test_method(what: str, tests: str) -> Method:
-    return Method(
-        name=f"Tests, {what}",
-        text=f"As the paper, which takes all turns as independent: {tests}, then each pair. Clustered beside them: the "
-        "difference of the two selected rates turn by turn, by worker; of all models the statistic of Cochran's Q under "
-        "flips of the signs of workers.",
-        source=f"{LIU}, “Sample Size for Different Evaluations”; Canay, Romano & Shaikh 2017",
-    )
+    return method("turn_choices", "tests", what=what, tests=tests)
 
 
 # Tables and figures.

@@ -37,7 +37,12 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
     Raises:
         TableError: one of both has no answers, or an answer is claimed by both.
     """
-    _check_kinds(tables, judge)
+    for name, value, kinds in (("tables", tables, Tables), ("judge", judge, (Tables, str))):
+        if not isinstance(value, kinds):
+            or_name = ", or the name under which the judge stands in tables" if name == "judge" else ""
+            raise TableError(
+                f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
+            )
     if isinstance(judge, str):
         people = _only(tables, lambda rows: ~_is_judge(rows) & _others(rows, judge))
         judged = _named(tables, judge)
@@ -62,15 +67,6 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
             "name as judge",
         )
     return people, _as_first_hand(judged)
-
-
-def _check_kinds(tables: object, judge: object) -> None:
-    for name, value, kinds in (("tables", tables, Tables), ("judge", judge, (Tables, str))):
-        if not isinstance(value, kinds):
-            or_name = ", or the name under which the judge stands in tables" if name == "judge" else ""
-            raise TableError(
-                f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
-            )
 
 
 def _named(tables: Tables, judge: str) -> Tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -96,7 +96,8 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
         shown_in.setdefault(code, {}).setdefault(number, set()).add(name)
     first = rows["dialogue_id"].iloc[np.unique(dialogue, return_index=True)[1]].tolist()
     for code, by_turn in shown_in.items():
-        usual = _usual_models(by_turn)
+        counts = Counter(frozenset(models) for models in by_turn.values())
+        usual = max(counts, key=lambda models: (counts[models], len(models), sorted(models)))
         for number, shown in by_turn.items():
             if shown - usual:
                 other.append(
@@ -111,11 +112,6 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
         )
     if lacking:
         yield f"{counted(len(lacking), 'turn')} without a reply of each model ({_first(lacking)})."
-
-
-def _usual_models(by_turn: Mapping[int, AbstractSet[str]]) -> AbstractSet[str]:
-    counts = Counter(frozenset(models) for models in by_turn.values())
-    return max(counts, key=lambda models: (counts[models], len(models), sorted(models)))
 
 
 def _joined(models: AbstractSet[str]) -> str:

@@ -7,14 +7,14 @@ effective win rates.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval._util.arrays import Flags, Floats
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.means import clustered_difference
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_difference
@@ -211,13 +211,6 @@ def wta_scores(wins: Floats, losses: Floats, ties: Ties = "half") -> Floats:
     tied = {"half": 0.5, "exclude": np.nan, "loss": 0.0}[ties]
     scores = np.where(wins > losses, 1.0, np.where(wins < losses, 0.0, tied))
     return np.where(wins + losses > 0, scores, np.nan)
-
-
-def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> Flags:
-    """Which rows belong to the ``chosen`` turns, else to ``first_turn`` or later; rows without a turn are turn 1."""
-    turns = comparisons["turn"].to_numpy(dtype=float, na_value=1)
-    wanted = turns >= first_turn
-    return np.asarray(wanted if chosen is None else wanted & np.isin(turns, list(chosen)), dtype=bool)
 
 
 def outcomes(comparisons: pd.DataFrame, model: str) -> tuple[Floats, Floats]:

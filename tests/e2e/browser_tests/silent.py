@@ -17,7 +17,7 @@ CONFIG = {
     "consent": "",
     "pay": "",
     "start_label": "Start",
-    "provider_type": "mock",
+    "entry": "start",
 }
 AGENT = {
     "packet_type": "agent_details",

@@ -487,4 +487,4 @@ def words_of(task: str) -> dict[str, Any]:
     filled = load_instructions(
         file, {**dict.fromkeys(numbers, "3"), **values}, {"practice", "told_at_once", "reasons", "persona"}
     )
-    return {**filled.model_dump(mode="json"), "provider_type": "mock"}
+    return {**filled.model_dump(mode="json"), "entry": "start"}

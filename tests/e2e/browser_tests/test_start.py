@@ -95,10 +95,10 @@ def test_start_is_above_the_fold(page: Page, path: Path) -> None:
     of_panel = load_instructions(path, VALUES, {*FLAGS, "own_consent"}).model_dump(mode="json")
     form = load_consent(packaged("consent_example.yaml")).for_page()
     config = {**of_panel, "minutes": 15, "consent_form": form}
-    _shown(page, {**config, "provider_type": "link", "panel": {"title": "Prolific", "may_decline": True}})
+    _shown(page, {**config, "entry": "address", "panel": {"title": "Prolific", "may_decline": True}})
     _sees_all(page, config)
     expect(page.get_by_role("button", name="I do not want to take part")).to_be_visible()
     config = {**load_instructions(path, VALUES, FLAGS).model_dump(mode="json"), "minutes": 15}
-    _shown(page, {**config, "provider_type": "mturk"})
+    _shown(page, {**config, "entry": "site", "unit": "HIT"})
     _sees_all(page, config)
     expect(page.get_by_text("You must accept the HIT before you can start")).to_be_visible()

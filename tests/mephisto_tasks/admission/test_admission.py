@@ -24,7 +24,7 @@ from mephisto_tasks.admission.refusal import Refusal, Rule, Stage, Visitor
 from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.control.presence import Floor
+from mephisto_tasks.control.presence import Presence
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, CONSENTS, REFUSALS, blocked_here, keep_blocked
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
@@ -63,7 +63,7 @@ class Launch:
     workers: list[Any] = field(default_factory=list)
     barred: list[Any] = field(default_factory=list)
 
-    def standing(self, worker: str) -> str:
+    def availability(self, worker: str) -> str:
         return self.stands
 
     def goes_on(self, worker: str) -> bool:
@@ -105,7 +105,7 @@ class House:
     """Everything that decides on one worker, “ann”, of a database without a launch."""
 
     def __init__(self, data_dir: Path, db: Any) -> None:
-        self.data_dir, self.launch, self.floor = data_dir, Launch(), Floor()
+        self.data_dir, self.launch, self.presence = data_dir, Launch(), Presence()
         self.worker: Any = MockWorker.new(db, "ann")
         self.pseudonym = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker(self.worker.worker_name)
         self.book = BrowserBook(data_dir)
@@ -116,7 +116,7 @@ class House:
     def admission(self) -> Admission:
         eligible = load_eligibility(self.rules, self.data_dir, TASK)
         return study_admission(
-            self.launch, eligible, self.consent, self.floor, self.book, ClaimPolicy("mock"), most_units=0
+            self.launch, eligible, self.consent, self.presence, self.book, ClaimPolicy("mock"), most_units=0
         )
 
     def ask_consent(self) -> None:

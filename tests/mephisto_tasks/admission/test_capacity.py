@@ -10,7 +10,7 @@ import pytest
 
 from mephisto_tasks.admission.capacity import KEPT_S, CapacityRule
 from mephisto_tasks.admission.refusal import Visitor
-from mephisto_tasks.control.presence import Floor
+from mephisto_tasks.control.presence import Presence
 
 
 class Study:
@@ -24,7 +24,7 @@ class Study:
     def keeps_places(self, ahead: int = 0) -> bool:
         return self.keeps
 
-    def standing(self, worker: str) -> str:
+    def availability(self, worker: str) -> str:
         return "all_taken"
 
     def goes_on(self, worker: str) -> bool:
@@ -40,7 +40,7 @@ class Study:
 @pytest.fixture
 def room() -> CapacityRule:
     study: Any = Study()
-    return CapacityRule(study, Floor())
+    return CapacityRule(study, Presence())
 
 
 def comes_in(room: CapacityRule, who: str, inside: int, *, kept: bool = False) -> bool:

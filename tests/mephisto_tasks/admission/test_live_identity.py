@@ -19,10 +19,10 @@ from mephisto_tasks.admission import capacity as waiting_room
 from mephisto_tasks.admission.browsers import FILE
 from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER
 from mephisto_tasks.admission.visits import GO_ON_THERE
-from mephisto_tasks.crowds.link.crowd import GO_ON_THERE_BY_LINK
 from mephisto_tasks.crowds.link.reception import GIVEN_BACK, RETURNED_NOW
 from mephisto_tasks.crowds.mturk.crowd import GO_ON_THERE_ON_MTURK
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.crowds.panels.crowd import GO_ON_THERE_BY_PANEL
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.security import COOKIE, Browser
 from mephisto_tasks.simulation.page_client import PageClient
 from parlai_humaneval.schema.steps import ChooseStep
@@ -36,12 +36,12 @@ PROLIFIC = [
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     with launch(tmp_path_factory.mktemp("identity"), dialogues_per_group=60, turns=3) as run:
         yield run
 
 
-async def ask(run: Launched, *, cookies: dict[str, str] | None = None, **registration: str) -> dict[str, Any]:
+async def ask(run: RunningStudy, *, cookies: dict[str, str] | None = None, **registration: str) -> dict[str, Any]:
     """What somebody's program is told who posts this, without a browser of ours."""
     name, assignment = registration["worker_name"], registration.get("assignment_id", "none")
     body = {"agent_registration_id": f"{assignment}-{name}", "provider_type": "mock", **registration}
@@ -64,7 +64,7 @@ async def ask(run: Launched, *, cookies: dict[str, str] | None = None, **registr
     ids=["the whole address", "the name", "the registration"],
 )
 async def test_nobody_takes_a_worker_over_with_what_stands_in_their_address(
-    run: Launched, forged: dict[str, str]
+    run: RunningStudy, forged: dict[str, str]
 ) -> None:
     """Neither agent nor token nor a word of the dialogue is handed out, and the true worker is not disturbed."""
     async with Rater(run, "victim") as victim:
@@ -82,7 +82,7 @@ async def test_nobody_takes_a_worker_over_with_what_stands_in_their_address(
         assert after.version > state.version
 
 
-async def test_a_stranger_learns_nothing_of_how_a_worker_fares(run: Launched) -> None:
+async def test_a_stranger_learns_nothing_of_how_a_worker_fares(run: RunningStudy) -> None:
     """Whoever has finished, and whoever is at work, is the same to them."""
     async with Rater(run, "done") as done, Rater(run, "at-work") as at_work:
         await done.finish()
@@ -93,7 +93,7 @@ async def test_a_stranger_learns_nothing_of_how_a_worker_fares(run: Launched) ->
     assert told[0] == told[1]
 
 
-async def test_a_reload_and_a_second_tab_are_the_same_browser(run: Launched) -> None:
+async def test_a_reload_and_a_second_tab_are_the_same_browser(run: RunningStudy) -> None:
     async with Rater(run, "tabs") as first:
         state = await first.talk_until("choose", turn=1)
         async with Rater(run, "tabs") as second:
@@ -101,7 +101,7 @@ async def test_a_reload_and_a_second_tab_are_the_same_browser(run: Launched) -> 
             assert await second.state() == state
 
 
-async def test_the_cookie_alone_is_enough_and_it_is_kept_from_scripts(run: Launched) -> None:
+async def test_the_cookie_alone_is_enough_and_it_is_kept_from_scripts(run: RunningStudy) -> None:
     """Of a browser that stores nothing for its page; and one that shows nothing at all is given a secret."""
     jar = aiohttp.CookieJar(unsafe=True)  # of an address without a name
     body = {"provider_data": {"worker_name": "cook", "agent_registration_id": "a-cook", "assignment_id": "a"}}
@@ -120,7 +120,7 @@ async def test_the_cookie_alone_is_enough_and_it_is_kept_from_scripts(run: Launc
     assert browser_of("tabs").secret.encode() not in stored
 
 
-async def test_start_gives_signed_ids_which_do_not_count_without_their_signature(run: Launched) -> None:
+async def test_start_gives_signed_ids_which_do_not_count_without_their_signature(run: RunningStudy) -> None:
     async with aiohttp.ClientSession() as session, session.post(f"{run.url}/fresh_ids", json={}) as response:
         ids = await response.json()
     assert set(ids) == {"worker_id", "assignment_id", "sig"}
@@ -158,7 +158,7 @@ async def test_a_browser_is_known_again_after_a_kill_and_another_one_still_refus
 
 
 async def test_a_full_disk_lets_nobody_in_by_halves(
-    run: Launched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run: RunningStudy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The page is told to ask again, and nobody has the name meanwhile; with space, whoever asks first comes in."""
 
@@ -203,17 +203,17 @@ async def test_a_flood_of_made_up_workers_stays_outside_and_those_inside_are_unh
         assert {each["screen"] for each in outside} == {"full"}
         assert all(each["try_again_s"] > 0 for each in outside)
         assert rows(run.data_dir, "SELECT COUNT(*) FROM workers") == [(most,)]
-        assert run.study.floor.door().waited == came - (most - 2)
+        assert run.study.presence.door().waited == came - (most - 2)
         assert await real.choose() != state
         async with Rater(run, "real") as again:  # who is inside gets back in
             assert again.client.agent_id == real.client.agent_id
             waiting = asyncio.create_task(_enters(run, "patient"))
-            await eventually(lambda: run.study.floor.door().waited == came - (most - 2) + 1)
+            await eventually(lambda: run.study.presence.door().waited == came - (most - 2) + 1)
             await other.finish()
             assert await asyncio.wait_for(waiting, 30) is not None
 
 
-async def _enters(run: Launched, worker: str) -> str | None:
+async def _enters(run: RunningStudy, worker: str) -> str | None:
     async with PageClient(run.url, worker_id=worker, assignment_id="a") as client:
         await client.enter()
         return client.agent_id
@@ -222,7 +222,7 @@ async def _enters(run: Launched, worker: str) -> str | None:
 # -- who comes by a link, or from MTurk --------------------------------------------------------
 
 
-def _page(run: Launched, person: str, session: str, browser: Browser) -> PageClient:
+def _page(run: RunningStudy, person: str, session: str, browser: Browser) -> PageClient:
     sent = [("PROLIFIC_PID", person), ("STUDY_ID", "s"), ("SESSION_ID", session)]
     return PageClient(f"http://127.0.0.1:{run.live_run.architect._port}", parameters=sent, browser=browser)
 
@@ -237,7 +237,7 @@ async def test_a_participant_of_a_panel_is_one_browser_whoever_knows_their_ids(s
                 async with _page(run, "ann", session, stranger) as other:
                     for purpose in ("look", "begin", "decline", "give_back"):
                         told = await other.register(purpose)
-                        assert (told["title"], told["failure_reason"]) == (OTHER_BROWSER, GO_ON_THERE_BY_LINK)
+                        assert (told["title"], told["failure_reason"]) == (OTHER_BROWSER, GO_ON_THERE_BY_PANEL)
                         assert (told["agent_id"], told.get("redirect")) == (None, None)
             async with _page(run, "ann", "s1", ann) as again:
                 assert (await again.register("look"))["agent_id"] == page.agent_id

@@ -24,7 +24,7 @@ from mephisto_tasks.chat.build import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
 from mephisto_tasks.config.task import read_config
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.security import Browser
 from mephisto_tasks.storage.logs import REFUSALS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
@@ -36,13 +36,13 @@ WRONG = ["good", "bad", "good", "good"]
 RIGHT = ["good"] * 4
 
 
-async def whole_unit(run: Launched, worker: str) -> None:
+async def whole_unit(run: RunningStudy, worker: str) -> None:
     async with Rater(run, worker) as rater:
         await rater.finish()
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     """“veteran” took part in an earlier study; “listed” stands in the block list; a unit for each worker."""
     folder = tmp_path_factory.mktemp("who-may")
     data_dir = folder / "data"
@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
         yield run
 
 
-def command(run: Launched, *arguments: str) -> Result:
+def command(run: RunningStudy, *arguments: str) -> Result:
     done = CliRunner().invoke(main, ["workers", *arguments, "--data-dir", str(run.data_dir)], terminal_width=200)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     for name in ("veteran", "listed", "once", "banned", "clumsy"):
@@ -68,16 +68,16 @@ def command(run: Launched, *arguments: str) -> Result:
     return done
 
 
-def pseudonym(run: Launched, worker: str) -> str:
+def pseudonym(run: RunningStudy, worker: str) -> str:
     return Pseudonymizer.load_or_create(run.data_dir / PSEUDONYM_KEY).worker(f"{worker}_sandbox")
 
 
-async def refusal(run: Launched, worker: str, visit: str = "1") -> str | None:
+async def refusal(run: RunningStudy, worker: str, visit: str = "1") -> str | None:
     async with Rater(run, worker, f"{worker}-{visit}") as rater:
         return rater.client.refused
 
 
-def practised(run: Launched, worker: str) -> int:
+def practised(run: RunningStudy, worker: str) -> int:
     sql = "SELECT COUNT(*) FROM onboarding_agents JOIN workers USING (worker_id) WHERE worker_name = ?"
     return int(rows(run.data_dir, sql, f"{worker}_sandbox")[0][0])
 
@@ -85,7 +85,7 @@ def practised(run: Launched, worker: str) -> int:
 @pytest.mark.parametrize(
     ("worker", "words", "kind"), [("veteran", SEEN_BEFORE, "took_part_before"), ("listed", BLOCKED, "block_list")]
 )
-async def test_who_may_not_take_part_never_practises(run: Launched, worker: str, words: str, kind: str) -> None:
+async def test_who_may_not_take_part_never_practises(run: RunningStudy, worker: str, words: str, kind: str) -> None:
     """A kind sentence for them; the truth for researchers, once, in a file that others cannot read."""
     for visit in "12":
         assert await refusal(run, worker, visit) == words
@@ -97,7 +97,9 @@ async def test_who_may_not_take_part_never_practises(run: Launched, worker: str,
     assert worker not in file.read_text()
 
 
-async def test_what_the_place_cannot_check_is_said_at_launch(run: Launched, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_what_the_place_cannot_check_is_said_at_launch(
+    run: RunningStudy, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As it is, also where it names a file that passes for markup."""
     (remark,) = [one for one in run.study.remarks if "locales" in one]
     assert remark.startswith("Nobody checks here that workers live in US")
@@ -109,7 +111,7 @@ async def test_what_the_place_cannot_check_is_said_at_launch(run: Launched, caps
     assert "people[/INST].csv names 1 twice." in said
 
 
-async def test_units_are_limited_and_then_it_says_so(run: Launched) -> None:
+async def test_units_are_limited_and_then_it_says_so(run: RunningStudy) -> None:
     """A second page beside the first is told of the first, and not that they have done enough."""
     async with Rater(run, "once", "once-1") as rater:
         await rater.practise(RIGHT, good_replies(run))
@@ -125,7 +127,7 @@ async def test_units_are_limited_and_then_it_says_so(run: Launched) -> None:
 
 
 @pytest.mark.parametrize("where", [["--all-tasks"], ["--task-name", "test-task"]], ids=["all studies", "this study"])
-async def test_a_block_by_hand_holds_at_once_until_it_is_lifted(run: Launched, where: list[str]) -> None:
+async def test_a_block_by_hand_holds_at_once_until_it_is_lifted(run: RunningStudy, where: list[str]) -> None:
     worker = f"banned-{where[0]}"
     assert await refusal(run, worker, "1") is None
     await eventually(lambda: not run.live_run.worker_pool.onboarding_agents, timeout=15)
@@ -139,7 +141,7 @@ async def test_a_block_by_hand_holds_at_once_until_it_is_lifted(run: Launched, w
     assert await refusal(run, worker, "3") is None
 
 
-async def test_who_lost_their_browser_goes_on_in_another_when_a_researcher_says_so(run: Launched) -> None:
+async def test_who_lost_their_browser_goes_on_in_another_when_a_researcher_says_so(run: RunningStudy) -> None:
     """Nobody else does, and the browser that comes then is the one from there on."""
     lost, new, late = Browser(), Browser(), Browser()
     async with Rater(run, "moves", browser=lost) as rater:
@@ -155,7 +157,7 @@ async def test_who_lost_their_browser_goes_on_in_another_when_a_researcher_says_
             assert rater.client.details["title"] == OTHER_BROWSER
 
 
-async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(run: Launched) -> None:
+async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(run: RunningStudy) -> None:
     """With both tries, at once, and not a third time by coming back."""
     good, name = good_replies(run), pseudonym(run, "clumsy")
     async with Rater(run, "clumsy", "clumsy-1") as rater:
@@ -183,7 +185,7 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
 
 
 async def test_who_failed_the_practice_reads_so_however_soon_they_come_back(
-    run: Launched, monkeypatch: pytest.MonkeyPatch
+    run: RunningStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also while Mephisto, which has told them, still holds their practice: neither page is "another page open"."""
     pool = run.live_run.worker_pool
@@ -206,7 +208,7 @@ async def test_who_failed_the_practice_reads_so_however_soon_they_come_back(
     await eventually(lambda: not pool.onboarding_agents)
 
 
-async def test_workers_are_listed_and_noted_and_found_by_their_id(run: Launched) -> None:
+async def test_workers_are_listed_and_noted_and_found_by_their_id(run: RunningStudy) -> None:
     name = pseudonym(run, "veteran")
     assert command(run, "note", name, "Wrote to us: the page froze.").output == f"Noted on {name}.\n"
     (line,) = [one for one in json.loads(command(run, "list", "--json").output) if one["worker"] == name]
@@ -244,7 +246,7 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: Launched)
         (["reset-practice", "w000000000000", "--task-name", "nothing"], "has this pseudonym"),
     ],
 )
-async def test_wrong_commands_say_what_to_do(run: Launched, arguments: list[str], said: str) -> None:
+async def test_wrong_commands_say_what_to_do(run: RunningStudy, arguments: list[str], said: str) -> None:
     done = command(run, *arguments)
     assert done.exit_code in (1, 2)
     assert said in " ".join(done.output.split())

@@ -27,13 +27,13 @@ from live import TASK, eventually
 from mephisto_tasks.admission.wording import AWAY, PAUSED, filled
 from mephisto_tasks.admission.work import GIVEN_ON
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
-from mephisto_tasks.launch.launch import Launched, NothingToDo
+from mephisto_tasks.launch.launch import NothingToDo, RunningStudy
 from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import JudgementRecord
 from parlai_humaneval.schema.steps import EndStep
 
 
-def idle(run: Launched) -> bool:
+def idle(run: RunningStudy) -> bool:
     return not run.live_run.task_runner.running_units
 
 
@@ -192,14 +192,14 @@ async def test_checks_cannot_be_got_round_by_leaving(tmp_path: Path, again: str)
     study = {**pairs(tmp_path, judgements_per_group=20, golds_per_unit=2), "disconnect_after_s": 1}
     settings = {"data_dir": tmp_path / "data", **study}
 
-    async def first_visit(run: Launched) -> None:
+    async def first_visit(run: RunningStudy) -> None:
         async with Judge(run, "returns") as rater:
             await rater.state()
             while rater.judgements(run)[-1].expected is None:  # away while the first check is on the page
                 await rater.answer_somehow()
         await eventually(lambda: idle(run), timeout=25)
 
-    async def second_visit(run: Launched) -> None:
+    async def second_visit(run: RunningStudy) -> None:
         before = [record for record in judgements(run) if record.status == "complete"]
         assert all(record.expected is None for record in before)
         async with Judge(run, "returns") as rater:

@@ -14,7 +14,7 @@ from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.admission.wording import NOTHING_LEFT, THANKS, filled
 from mephisto_tasks.admission.work import ALL_DONE, ALL_TAKEN
 from mephisto_tasks.annotation.study import JUDGING_PAIRS
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.steps import EndStep
 
 
@@ -93,7 +93,7 @@ async def test_nobody_is_left_with_an_empty_page(tmp_path: Path) -> None:
             await rater.__aexit__(None, None, None)
 
 
-async def practise_right(run: Launched, rater: Judge) -> None:
+async def practise_right(run: RunningStudy, rater: Judge) -> None:
     """The practice of pairs without a mistake."""
     assert run.study.practice is not None
     for item in run.study.practice.items:

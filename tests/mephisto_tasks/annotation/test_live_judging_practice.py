@@ -14,7 +14,7 @@ from live import rows
 
 from mephisto_tasks.admission.wording import PRACTICE_PASSED, filled
 from mephisto_tasks.admission.work import PRACTICE_FAILED
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from parlai_humaneval.materials.practice import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep
@@ -52,19 +52,19 @@ PRESETS: list[Callable[[Path], Settings]] = [pairs, segments, wholes, rankings, 
 
 
 @contextmanager
-def practising(folder: Path, preset: Callable[[Path], Settings], **more: Any) -> Iterator[Launched]:
+def practising(folder: Path, preset: Callable[[Path], Settings], **more: Any) -> Iterator[RunningStudy]:
     settings = {"onboarding_qualification": QUALIFICATION, "task_name": "practised-task", **preset(folder), **more}
     with launch_study(folder / "data", **settings) as run:
         yield run
 
 
 @pytest.fixture(scope="module", params=PRESETS, ids=lambda preset: str(preset.__name__))
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     with practising(tmp_path_factory.mktemp("practice"), request.param) as run:
         yield run
 
 
-def items_of(run: Launched) -> list[PracticeItem]:
+def items_of(run: RunningStudy) -> list[PracticeItem]:
     assert run.study.practice is not None, "the preset has a practice of its own"
     return list(run.study.practice.items)
 
@@ -102,7 +102,7 @@ def answer_to(item: PracticeItem, state: PageState, right: bool) -> dict[str, An
     raise AssertionError(item)
 
 
-async def practise(rater: Judge, run: Launched, wrong: Collection[int] = ()) -> PageState:
+async def practise(rater: Judge, run: RunningStudy, wrong: Collection[int] = ()) -> PageState:
     """All items once, those numbered in ``wrong`` answered wrong."""
     state = await rater.state()
     for number, item in enumerate(items_of(run), start=1):
@@ -119,7 +119,7 @@ def granted(data_dir: Path, worker: str) -> dict[str, int]:
     return dict(rows(data_dir, sql, f"{worker}_sandbox"))
 
 
-async def test_wrong_then_right_passes_with_words_between(run: Launched) -> None:
+async def test_wrong_then_right_passes_with_words_between(run: RunningStudy) -> None:
     async with Judge(run, "second-try") as rater:
         state = await practise(rater, run, wrong={2})
         assert state.notice is not None
@@ -140,7 +140,7 @@ async def test_wrong_then_right_passes_with_words_between(run: Launched) -> None
     assert granted(run.data_dir, "second-try") == {QUALIFICATION: 1}
 
 
-async def test_twice_wrong_is_refused_politely_for_good(run: Launched) -> None:
+async def test_twice_wrong_is_refused_politely_for_good(run: RunningStudy) -> None:
     async with Judge(run, "twice-wrong") as rater:
         everything = range(1, len(items_of(run)) + 1)
         state = await practise(rater, run, wrong=everything)
@@ -156,7 +156,7 @@ async def test_twice_wrong_is_refused_politely_for_good(run: Launched) -> None:
     assert granted(run.data_dir, "twice-wrong")[QUALIFICATION] == 0
 
 
-async def test_right_at_once_passes_at_once(run: Launched) -> None:
+async def test_right_at_once_passes_at_once(run: RunningStudy) -> None:
     items = items_of(run)
     async with Judge(run, "first-try") as rater:
         for number, item in enumerate(items):
@@ -172,7 +172,7 @@ async def test_right_at_once_passes_at_once(run: Launched) -> None:
     assert told_of(heard, secrets) == [], "no answer is given away"
 
 
-async def test_a_reload_in_the_practice_finds_its_place(run: Launched) -> None:
+async def test_a_reload_in_the_practice_finds_its_place(run: RunningStudy) -> None:
     async with Judge(run, "reloader") as first:
         item, state = items_of(run)[0], await first.state()
         before = await first.answer(**answer_to(item, state, right=False))
@@ -189,7 +189,7 @@ def test_practice_asks_for_labels_alone_and_no_reasons(tmp_path: Path) -> None:
         assert {question.question_id: question.reason for question in step.questions} == expected
 
 
-async def first_state(run: Launched) -> PageState:
+async def first_state(run: RunningStudy) -> PageState:
     async with Judge(run, "looks") as rater:
         return await rater.state()
 
@@ -197,7 +197,7 @@ async def first_state(run: Launched) -> PageState:
 def test_feedback_after_the_try(tmp_path: Path) -> None:
     """As Smith et al. 2022 practise (App. B.2): nothing is told between the items."""
 
-    async def practise_in_silence(run: Launched) -> None:
+    async def practise_in_silence(run: RunningStudy) -> None:
         async with Judge(run, "waits") as rater:
             assert (await rater.answer(**answer_to(items_of(run)[0], await rater.state(), right=False))).notice is None
 
@@ -206,7 +206,7 @@ def test_feedback_after_the_try(tmp_path: Path) -> None:
 
 
 def test_feedback_at_each_item(tmp_path: Path) -> None:
-    async def learn(run: Launched) -> None:
+    async def learn(run: RunningStudy) -> None:
         async with Judge(run, "learns") as rater:
             for item, right in zip(items_of(run)[:2], (False, True), strict=True):
                 state = await rater.answer(**answer_to(item, await rater.state(), right))

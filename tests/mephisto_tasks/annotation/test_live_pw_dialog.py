@@ -27,7 +27,7 @@ from judging_hands import (
 from live import REASON, eventually
 
 from mephisto_tasks.admission.eligibility import DONE_ALL
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.panels import FormStep
 from parlai_humaneval.schema.steps import Progress
 
@@ -42,14 +42,14 @@ def two_files(folder: Path, dialogues: int = 4) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     folder = tmp_path_factory.mktemp("pairs")
     settings = {"dialogues": two_files(folder, 6), "judgements_per_group": 36, "items_per_unit": 2}
     with launch_study(folder / "data", "pw_dialog", **settings) as run:
         yield run
 
 
-async def test_a_pair_on_the_page(run: Launched) -> None:
+async def test_a_pair_on_the_page(run: RunningStudy) -> None:
     """Both dialogues whole, the model marked in each as Speaker 1 and 2, the published question, and where one is."""
     async with Judge(run, "looks") as rater:
         state = await rater.state()
@@ -78,7 +78,7 @@ async def test_a_pair_on_the_page(run: Launched) -> None:
     assert question.reason.min_words == 3
 
 
-async def test_what_is_stored(run: Launched) -> None:
+async def test_what_is_stored(run: RunningStudy) -> None:
     """Sides, models, answers, reasons and times of both items, under one session."""
     async with Judge(run, "stored") as rater:
         first = await rater.state()
@@ -129,7 +129,7 @@ async def test_what_is_stored(run: Launched) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_a_forged_answer_is_refused_and_changes_nothing(
-    run: Launched, answer: dict[str, object], said: str
+    run: RunningStudy, answer: dict[str, object], said: str
 ) -> None:
     """The step stays, the refusal is written down, and the right answer after it counts. The rater leaves then."""
     async with Judge(run, "forger") as rater:
@@ -139,7 +139,7 @@ async def test_a_forged_answer_is_refused_and_changes_nothing(
         assert before.refused_answers >= 1
 
 
-async def test_a_reload_in_mid_item_finds_its_place(run: Launched) -> None:
+async def test_a_reload_in_mid_item_finds_its_place(run: RunningStudy) -> None:
     async with Judge(run, "reloads") as rater:
         before = await rater.fill()
     async with Judge(run, "reloads") as rater:
@@ -148,7 +148,7 @@ async def test_a_reload_in_mid_item_finds_its_place(run: Launched) -> None:
         assert [record.status for record in rater.judgements(run)] == ["complete"] * 2
 
 
-async def test_an_answer_sent_twice_counts_once(run: Launched) -> None:
+async def test_an_answer_sent_twice_counts_once(run: RunningStudy) -> None:
     async with Judge(run, "twice") as rater:
         step = (await rater.state()).step
         assert isinstance(step, FormStep)
@@ -165,7 +165,7 @@ async def test_an_answer_sent_twice_counts_once(run: Launched) -> None:
         assert [len(record.answers) for record in rater.judgements(run)] == [1, 1]
 
 
-async def test_nothing_of_the_models_reaches_the_page(run: Launched) -> None:
+async def test_nothing_of_the_models_reaches_the_page(run: RunningStudy) -> None:
     """In no state, nowhere in the words of the page, not even where a dialogue came from."""
     async with Judge(run, "nosy") as rater:
         await rater.whole_unit()

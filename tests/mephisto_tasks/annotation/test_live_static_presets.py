@@ -33,7 +33,7 @@ from judging_hands import (
 from live import eventually, rows, threads_of_launches
 
 from mephisto_tasks.cli.report import report
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, Outcome
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.records import JudgementRecord
@@ -94,7 +94,7 @@ class Held:
     """A study that is over."""
 
     preset: Preset
-    run: Launched
+    run: RunningStudy
     outcomes: list[Outcome]
     heard: list[str]
     records: list[JudgementRecord]

@@ -111,7 +111,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("turn", {"models": ["a", "b"], "generate": "pairs"}, "show=turn does not go with generate=pairs"),
         ("replay", {"golds_per_unit": 1}, "attention checks (golds_per_unit) exist for pairs and segments only"),
         ("whole", {"scales": []}, "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"),
-        ("whole", {"scales": ["charm"]}, "unknown scale 'charm'; known: coherence"),
+        ("whole", {"scales": ["charm"]}, "unknown scale 'charm'; choose one of: coherence"),
         ("whole", {"scales": ["safety", "safety"]}, "these scales stand twice: safety"),
         ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "a scale of one's own is {name: …, text: …, hints: "),
         ("whole", {"dialogs": ["x"]}, "dialogs"),

@@ -108,8 +108,8 @@ def test_sata(changes: dict[str, Any], said: str) -> None:
     [
         (SINGLE, {"group_size": 2, "final_criteria": []}, "ticking is about one reply: group_size must be 1"),
         (SINGLE, {"turn_criteria": []}, "turn_question=tick needs turn_criteria"),
-        (SINGLE, {"turn_criteria": ["engagin"]}, "unknown criterion 'engagin'; known here: engaging, human-like"),
-        (SINGLE, {"final_criteria": ["fun"]}, "unknown criterion 'fun'; known here: preference, humanness"),
+        (SINGLE, {"turn_criteria": ["engagin"]}, "unknown criterion 'engagin'; choose one of: engaging, human-like"),
+        (SINGLE, {"final_criteria": ["fun"]}, "unknown criterion 'fun'; choose one of: preference, humanness"),
         (SINGLE, {"final_criteria": ["preference", "preference"]}, "these criteria stand twice: preference"),
         (SINGLE, {"final_criteria": [{"name": "wit"}]}, "a criterion of one's own is {name: …, text: …"),
         (SINGLE, {"models": [], "groups": []}, "name at least one model"),

@@ -8,14 +8,14 @@ import pytest
 from hands import Hands, actions, always, by_model, heard_by
 from live import launch
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.steps import PageState, TickStep
 
 VERDICTS = ["a", "b", "tie", "both_bad"]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     with launch(tmp_path_factory.mktemp("arena"), task="arena", turns=1, max_turns=4, dialogues_per_group=50) as run:
         yield run
 
@@ -27,7 +27,7 @@ def columns(state: PageState) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
-async def test_each_verdict_names_the_model_of_its_column(run: Launched, verdict: str) -> None:
+async def test_each_verdict_names_the_model_of_its_column(run: RunningStudy, verdict: str) -> None:
     """Over three turns the columns hold the same models; A is the left one's model, a tie and both bad nobody's."""
     async with Hands(run, f"judge-{verdict}") as rater:
         assert actions(await rater.state()) == {}, "there is nothing to compare before the first replies"
@@ -50,7 +50,7 @@ async def test_each_verdict_names_the_model_of_its_column(run: Launched, verdict
     assert (record.points, len(record.complete_turns)) == ({}, 3)
 
 
-async def test_the_columns_are_drawn_anew_for_each_dialogue(run: Launched) -> None:
+async def test_the_columns_are_drawn_anew_for_each_dialogue(run: RunningStudy) -> None:
     """Neither model is always the left one."""
     left = set()
     for number in range(8):
@@ -59,7 +59,7 @@ async def test_the_columns_are_drawn_anew_for_each_dialogue(run: Launched) -> No
     assert left == {"alpha at turn 1", "beta at turn 1"}
 
 
-async def test_each_model_hears_its_own_replies_only(run: Launched) -> None:
+async def test_each_model_hears_its_own_replies_only(run: RunningStudy) -> None:
     async with Hands(run, "listener") as rater:
         for number in (1, 2, 3):
             await rater.say(f"message number {number}")
@@ -71,7 +71,7 @@ async def test_each_model_hears_its_own_replies_only(run: Launched) -> None:
         ]  # fmt: skip
 
 
-async def test_equal_replies_stand_in_both_columns(run: Launched) -> None:
+async def test_equal_replies_stand_in_both_columns(run: RunningStudy) -> None:
     """Side by side nothing is merged: an empty column would tell that something is odd."""
     always({"alpha": "Hello!", "beta": "Hello!"})
     async with Hands(run, "equal") as rater:
@@ -83,7 +83,7 @@ async def test_equal_replies_stand_in_both_columns(run: Launched) -> None:
     assert (record.verdict, record.verdict_model) == ("tie", None)
 
 
-async def test_at_the_last_turn_the_verdict_is_asked_for(run: Launched) -> None:
+async def test_at_the_last_turn_the_verdict_is_asked_for(run: RunningStudy) -> None:
     """It cannot be left out, nor be two; the columns stay in sight."""
     async with Hands(run, "thorough") as rater:
         for _ in range(4):
@@ -103,7 +103,7 @@ async def test_at_the_last_turn_the_verdict_is_asked_for(run: Launched) -> None:
     assert not record.ended_by_rater
 
 
-async def test_no_page_state_names_a_model(run: Launched) -> None:
+async def test_no_page_state_names_a_model(run: RunningStudy) -> None:
     """Ids, columns and options of the page tell nothing of who is who."""
     always({"alpha": "Hello!", "beta": "Good day!"})
     async with Hands(run, "spy") as rater:

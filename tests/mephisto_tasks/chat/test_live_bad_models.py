@@ -20,7 +20,7 @@ from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.admission.wording import STOPPED, UnitWords, filled
 from mephisto_tasks.cli.launch import launch
-from mephisto_tasks.launch.launch import Launched, StudyBroken
+from mephisto_tasks.launch.launch import RunningStudy, StudyBroken
 from parlai_humaneval.schema.steps import EndStep, PageState
 
 SERVER = Path(__file__).resolve().parents[3] / "examples" / "own_server"
@@ -84,7 +84,7 @@ def stopped_and_paid(state: PageState) -> bool:
     return (step.title, step.text, step.next) == (STOPPED[0], filled(STOPPED[1], UnitWords()), "submit")
 
 
-async def broken_in_turn_two(run: Launched, break_it: Any) -> PageState:
+async def broken_in_turn_two(run: RunningStudy, break_it: Any) -> PageState:
     """A rater whose models break between the first turn and the second; the unit is handed in."""
     async with Rater(run) as rater:
         await rater.talk_until("message", turn=2)

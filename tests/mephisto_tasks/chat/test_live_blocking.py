@@ -12,7 +12,7 @@ from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.admission.eligibility import BLOCKED
 from mephisto_tasks.cli.workers import unblock
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.storage.results import ResultsError
 from mephisto_tasks.workers import blocks as blocked_workers
 from mephisto_tasks.workers.blocks import list_blocks
@@ -23,7 +23,7 @@ PAIRS: dict[str, Any] = {"models": ["alpha", "beta", "gamma"], "turns": 3, "dial
 BLOCKING: dict[str, Any] = {"block_qualification": "blocked-here", "blocking_checks": ["short_messages"]}
 
 
-async def dialogue(run: Launched, worker: str, visit: int, text: str) -> EndStep:
+async def dialogue(run: RunningStudy, worker: str, visit: int, text: str) -> EndStep:
     async with Rater(run, worker, f"visit-{visit}") as rater:
         assert rater.client.refused is None, rater.client.refused
         state = await rater.state()
@@ -32,14 +32,14 @@ async def dialogue(run: Launched, worker: str, visit: int, text: str) -> EndStep
         return await end_of(run, rater)
 
 
-async def end_of(run: Launched, rater: Rater) -> EndStep:
+async def end_of(run: RunningStudy, rater: Rater) -> EndStep:
     state = await rater.finish()
     await eventually(lambda: not run.live_run.task_runner.running_units)
     assert isinstance(state.step, EndStep)
     return state.step
 
 
-async def refusal(run: Launched, worker: str) -> str | None:
+async def refusal(run: RunningStudy, worker: str) -> str | None:
     async with Rater(run, worker, "once-more") as rater:
         return rater.client.refused
 
@@ -95,7 +95,7 @@ ASSESSMENT: dict[str, Any] = {
 }
 
 
-async def assess(run: Launched, worker: str, *values: float) -> None:
+async def assess(run: RunningStudy, worker: str, *values: float) -> None:
     async with Hands(run, worker) as rater:
         for value in values:
             await rater.say()

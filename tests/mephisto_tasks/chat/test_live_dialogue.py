@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from live import eventually, launch, records, rows, threads_of_launches
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
 from parlai_humaneval.materials.contexts import load_personas
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -21,7 +21,7 @@ TURNS = 6
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outcome], list[DialogueRecord]]:
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunningStudy, list[Outcome], list[DialogueRecord]]:
     """Eight simulated raters, four at a time, with practice, on the embedded models; over when the tests look."""
     data_dir = tmp_path_factory.mktemp("study")
     with launch(
@@ -48,14 +48,14 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
     return run, outcomes, records(run)
 
 
-def by_worker(study: tuple[Launched, list[Outcome], list[DialogueRecord]]) -> dict[str, DialogueRecord]:
+def by_worker(study: tuple[RunningStudy, list[Outcome], list[DialogueRecord]]) -> dict[str, DialogueRecord]:
     run, outcomes, found = study
     names = Pseudonymizer.load_or_create(run.data_dir / "pseudonym.key")
     pseudonyms = {record.worker: record for record in found}
     return {outcome.worker: pseudonyms[names.worker(f"{outcome.worker}_sandbox")] for outcome in outcomes}
 
 
-Study = tuple[Launched, list[Outcome], list[DialogueRecord]]
+Study = tuple[RunningStudy, list[Outcome], list[DialogueRecord]]
 
 
 def test_every_rater_finished(study: Study) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hands import Hands, actions, texts
 from live import Launch, launch, records
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageError
 from parlai_humaneval.materials.contexts import load_contexts
 from parlai_humaneval.schema.steps import RateStep, TopicStep
@@ -24,7 +24,7 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     """Two scripted models and the degraded one: three conversations a unit, two turns each at least."""
     with launch(tmp_path_factory.mktemp("assessment"), **SETTINGS) as run:
         yield run
@@ -39,7 +39,7 @@ async def conversation(rater: Hands, value: float = 50) -> None:
     await rater.rate(value)
 
 
-async def test_a_unit_holds_every_model_and_the_degraded_one(run: Launched) -> None:
+async def test_a_unit_holds_every_model_and_the_degraded_one(run: RunningStudy) -> None:
     """Three conversations, three records of one session; a comment once, at the end; progress counts conversations."""
     async with Hands(run, "whole") as rater:
         for number in (1, 2, 3):
@@ -64,7 +64,7 @@ async def test_a_unit_holds_every_model_and_the_degraded_one(run: Launched) -> N
     assert [record.feedback for record in found] == [None, None, "a comment"]
 
 
-async def test_the_degraded_model_may_stand_anywhere_and_no_page_tells(run: Launched) -> None:
+async def test_the_degraded_model_may_stand_anywhere_and_no_page_tells(run: RunningStudy) -> None:
     """Planned for twelve workers: every place occurs. What a page is shown and told names none of the models."""
     places = set()
     for number in range(12):
@@ -76,7 +76,7 @@ async def test_the_degraded_model_may_stand_anywhere_and_no_page_tells(run: Laun
     assert places == {0, 1, 2}
 
 
-async def test_topic_and_opinion_are_needed(run: Launched) -> None:
+async def test_topic_and_opinion_are_needed(run: RunningStudy) -> None:
     """Neither blank nor endless, and what the rater thinks of it must be said; the topic then stays in sight."""
     async with Hands(run, "topical") as rater:
         step = (await rater.state()).step
@@ -96,7 +96,7 @@ async def test_topic_and_opinion_are_needed(run: Launched) -> None:
     assert (context.topic, context.opinion) == ("my garden", "disliked")
 
 
-async def test_changes_of_the_topic_are_noted_with_their_turn(run: Launched) -> None:
+async def test_changes_of_the_topic_are_noted_with_their_turn(run: RunningStudy) -> None:
     """Before the first message and before the second, twice; each with words; the conversation goes on where it was."""
     async with Hands(run, "changes") as rater:
         await rater.answer(kind="topic", text="gardens", opinion="ambivalent")
@@ -116,7 +116,7 @@ async def test_changes_of_the_topic_are_noted_with_their_turn(run: Launched) -> 
     assert record.context.topic == "gardens", "what was named first stays on record"
 
 
-async def test_at_least_the_fewest_inputs(run: Launched) -> None:
+async def test_at_least_the_fewest_inputs(run: RunningStudy) -> None:
     """Ji et al.: ten. The page warns and keeps the rater there."""
     async with Hands(run, "hurried") as rater:
         await rater.answer(kind="topic", text="gardens", opinion="liked")
@@ -126,7 +126,7 @@ async def test_at_least_the_fewest_inputs(run: Launched) -> None:
         assert (await rater.do("end")).step.kind == "rate"
 
 
-async def test_sliders_take_what_lies_on_them_and_nothing_else(run: Launched) -> None:
+async def test_sliders_take_what_lies_on_them_and_nothing_else(run: RunningStudy) -> None:
     """Untouched, out of range, not a number, text, unknown: a sentence each; the ends and fractions are right."""
     async with Hands(run, "slides") as rater:
         await rater.answer(kind="topic", text="gardens", opinion="liked")
@@ -154,7 +154,7 @@ async def test_sliders_take_what_lies_on_them_and_nothing_else(run: Launched) ->
     assert list(rater.record(run).final_ratings.values()) == [0, 100, 33.3, 0.01, 99.99, 50, 12]
 
 
-async def test_a_reload_and_a_second_tab_find_the_same_conversation(run: Launched) -> None:
+async def test_a_reload_and_a_second_tab_find_the_same_conversation(run: RunningStudy) -> None:
     """In the second of three: place, progress and topic are there again; a second tab takes over and nothing is lost."""
     async with Hands(run, "reloads") as rater:
         await conversation(rater)

@@ -8,7 +8,7 @@ import pytest
 from hands import Hands, actions, always, by_model, cards, heard_by, picked_models, place_of, texts
 from live import Launch, eventually, launch, records
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.materials.contexts import load_topics
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep
 
@@ -16,19 +16,19 @@ THREE = ["alpha", "beta", "gamma"]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     folder = tmp_path_factory.mktemp("ffa")
     with launch(folder, task="free_for_all", models=THREE, turns=3, dialogues_per_group=30) as run:
         yield run
 
 
-async def exchange(run: Launched, rater: Hands, model: str, text: str = "And what else?") -> None:
+async def exchange(run: RunningStudy, rater: Hands, model: str, text: str = "And what else?") -> None:
     """A message, and the reply of ``model`` picked."""
     state = await rater.say(text)
     await rater.pick(place_of(run, state, model))
 
 
-async def test_points_and_ranks_are_in_the_record(run: Launched) -> None:
+async def test_points_and_ranks_are_in_the_record(run: RunningStudy) -> None:
     """Two points, one, none; ended by the rater, who may not before the third turn; all models hear what was picked."""
     async with Hands(run, "judge") as rater:
         for turn, model in enumerate(("beta", "beta", "alpha")):
@@ -46,7 +46,7 @@ async def test_points_and_ranks_are_in_the_record(run: Launched) -> None:
     assert [picked_models(turn) for turn in record.turns] == [["beta"], ["beta"], ["alpha"]]
 
 
-async def test_exactly_one_is_picked(run: Launched) -> None:
+async def test_exactly_one_is_picked(run: RunningStudy) -> None:
     async with Hands(run, "many") as rater:
         step = (await rater.say()).step
         assert isinstance(step, ChooseStep)
@@ -56,7 +56,7 @@ async def test_exactly_one_is_picked(run: Launched) -> None:
         assert "choose one reply" in await rater.refused(selected=[], none=True)
 
 
-async def test_equal_replies_share_a_card_and_the_point(run: Launched) -> None:
+async def test_equal_replies_share_a_card_and_the_point(run: RunningStudy) -> None:
     """Two cards for three models: who picks the shared one gives a point to both, and the record says whose card it was."""
     always({"alpha": "Me too!", "beta": "Me  too!\n", "gamma": "Not me."})
     async with Hands(run, "twins") as rater:
@@ -78,7 +78,7 @@ async def test_equal_replies_share_a_card_and_the_point(run: Launched) -> None:
     assert (record.points, record.ranks) == ({"alpha": 1, "beta": 1, "gamma": 0}, {"alpha": 1, "beta": 1, "gamma": 3})
 
 
-async def test_the_card_of_a_twin_cannot_be_picked_by_the_hidden_id(run: Launched) -> None:
+async def test_the_card_of_a_twin_cannot_be_picked_by_the_hidden_id(run: RunningStudy) -> None:
     """Only ids of shown cards count, even those of the same turn."""
     always({"alpha": "Same.", "beta": "Same.", "gamma": "Other."})
     async with Hands(run, "hidden") as rater:
@@ -88,7 +88,7 @@ async def test_the_card_of_a_twin_cannot_be_picked_by_the_hidden_id(run: Launche
         assert "not among the ones" in await rater.refused(selected=[hidden.candidate_id])
 
 
-async def test_topics_are_offered_and_those_used_are_marked(run: Launched) -> None:
+async def test_topics_are_offered_and_those_used_are_marked(run: RunningStudy) -> None:
     """The button's topics come from the file; the record tells the messages that are one from those that are typed."""
     async with Hands(run, "stuck") as rater:
         step = (await rater.state()).step

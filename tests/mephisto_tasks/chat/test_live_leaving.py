@@ -12,7 +12,7 @@ from mephisto_tasks.admission.capacity import BUSY
 from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.admission.wording import AWAY, THANKS, UnitWords, filled
 from mephisto_tasks.admission.work import GIVEN_ON
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.router import OTHER_WINDOW
 from mephisto_tasks.simulation.page_client import PageError
 from mephisto_tasks.storage.work import work_done
@@ -20,16 +20,16 @@ from parlai_humaneval.schema.steps import EndStep, MessageStep
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     with launch(tmp_path_factory.mktemp("leaving"), dialogues_per_group=30, turns=3) as run:
         yield run
 
 
-def idle(run: Launched) -> bool:
+def idle(run: RunningStudy) -> bool:
     return not run.live_run.task_runner.running_units
 
 
-async def test_a_reload_in_mid_dialogue_finds_its_place(run: Launched) -> None:
+async def test_a_reload_in_mid_dialogue_finds_its_place(run: RunningStudy) -> None:
     """At the message and at the choice: the same step, transcript, persona and cards; nothing is asked twice."""
     async with Rater(run, "reloads") as rater:
         before = await rater.talk_until("choose", turn=2)
@@ -44,7 +44,7 @@ async def test_a_reload_in_mid_dialogue_finds_its_place(run: Launched) -> None:
     assert [turn.human_text for turn in record.turns] == ["Hi!", "reloads in turn 2", "reloads in turn 3"]
 
 
-async def test_a_reload_after_the_end_shows_the_end(run: Launched) -> None:
+async def test_a_reload_after_the_end_shows_the_end(run: RunningStudy) -> None:
     """The world is gone by then; a page that finds nothing would load for ever."""
     async with Rater(run, "comes-back") as rater:
         end = await rater.finish()
@@ -55,7 +55,7 @@ async def test_a_reload_after_the_end_shows_the_end(run: Launched) -> None:
         assert end.step.title == THANKS[0]
 
 
-async def test_a_page_may_be_gone_while_the_models_answer(run: Launched) -> None:
+async def test_a_page_may_be_gone_while_the_models_answer(run: RunningStudy) -> None:
     """The tab is closed right after a message; the candidates are there for whoever opens it again."""
     async with Rater(run, "impatient") as rater:
         await rater.talk_until("message", turn=2)
@@ -67,7 +67,7 @@ async def test_a_page_may_be_gone_while_the_models_answer(run: Launched) -> None
         await rater.finish()
 
 
-async def test_a_second_window_takes_over_and_the_first_is_told(run: Launched) -> None:
+async def test_a_second_window_takes_over_and_the_first_is_told(run: RunningStudy) -> None:
     async with Rater(run, "windows") as first:
         before = await first.talk_until("message", turn=2)
         async with Rater(run, "windows") as second:
@@ -77,7 +77,7 @@ async def test_a_second_window_takes_over_and_the_first_is_told(run: Launched) -
             await second.finish()
 
 
-async def test_a_worker_with_a_conversation_open_is_sent_back_to_it(run: Launched) -> None:
+async def test_a_worker_with_a_conversation_open_is_sent_back_to_it(run: RunningStudy) -> None:
     async with Rater(run, "greedy", "one") as first:
         await first.state()
         async with Rater(run, "greedy", "two") as second:
@@ -88,7 +88,7 @@ async def test_a_worker_with_a_conversation_open_is_sent_back_to_it(run: Launche
         assert third.client.refused == DONE_ALL
 
 
-async def test_two_pages_of_a_worker_at_the_same_moment_get_one_dialogue(run: Launched) -> None:
+async def test_two_pages_of_a_worker_at_the_same_moment_get_one_dialogue(run: RunningStudy) -> None:
     pages = [Rater(run, "twice-at-once", f"page-{number}") for number in range(4)]
     await asyncio.gather(*(page.__aenter__() for page in pages))
     admitted = [page for page in pages if page.client.refused is None]

@@ -18,7 +18,7 @@ from live import Launch, Rater, eventually, records, rows
 from mephisto_tasks.admission import work as explain
 from mephisto_tasks.admission.wording import STOPPED
 from mephisto_tasks.chat.turn import INTERRUPTED, PARTNER_TYPING
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.schema.records import DialogueRecord
@@ -70,7 +70,7 @@ def asked_of(record: DialogueRecord, turn: int) -> list[dict[str, str]]:
     return [*messages, {"role": "user", "content": record.turns[turn - 1].human_text}]
 
 
-def shown_waits(run: Launched) -> list[str]:
+def shown_waits(run: RunningStudy) -> list[str]:
     """The words of every wait that is sent to a rater from now on."""
     shown: list[str] = []
     send = run.live_run.client_io.send_live_update

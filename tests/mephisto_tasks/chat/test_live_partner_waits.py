@@ -14,7 +14,7 @@ from partner_hands import Partner, choose_reply, say, settings
 from mephisto_tasks.chat import turn as waiting
 from mephisto_tasks.chat import wizard as room
 from mephisto_tasks.chat import wizard as words
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, MessageStep, WaitStep
 
 
@@ -30,7 +30,7 @@ def wait_words(rater: Rater) -> str:
     return step.text if isinstance(step, WaitStep) else ""
 
 
-def watched(run: Launched) -> list[str]:
+def watched(run: RunningStudy) -> list[str]:
     """The words of every wait that is sent to a rater from now on."""
     shown: list[str] = []
     send = run.live_run.client_io.send_live_update

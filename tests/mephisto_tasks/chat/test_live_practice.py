@@ -12,7 +12,7 @@ from mephisto_tasks.admission.capacity import BUSY
 from mephisto_tasks.admission.wording import PRACTICE_PASSED, UnitWords, filled
 from mephisto_tasks.admission.work import PRACTICE_FAILED
 from mephisto_tasks.cli.report import answers_of
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from parlai_humaneval.materials.practice import ChooseItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, Notice
@@ -23,14 +23,14 @@ RIGHT = ["good"] * 4
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     folder = tmp_path_factory.mktemp("practice")
     with launch(folder, dialogues_per_group=20, onboarding_qualification=QUALIFICATION) as run:
         yield run
 
 
 @pytest.fixture(scope="module")
-def good(run: Launched) -> frozenset[str]:
+def good(run: RunningStudy) -> frozenset[str]:
     assert run.study.practice is not None
     return good_replies(run)
 
@@ -41,7 +41,7 @@ def granted(data_dir: Path, worker: str) -> dict[str, int]:
     return dict(rows(data_dir, sql, f"{worker}_sandbox"))
 
 
-async def test_wrong_then_right_passes_with_feedback_between(run: Launched, good: frozenset[str]) -> None:
+async def test_wrong_then_right_passes_with_feedback_between(run: RunningStudy, good: frozenset[str]) -> None:
     assert run.study.practice is not None
     async with Rater(run, "second-try") as rater:
         state = await rater.practise(WRONG, good)
@@ -67,7 +67,7 @@ async def test_wrong_then_right_passes_with_feedback_between(run: Launched, good
     assert granted(run.data_dir, "second-try") == {QUALIFICATION: 1}
 
 
-async def test_twice_wrong_is_refused_politely_for_good(run: Launched, good: frozenset[str]) -> None:
+async def test_twice_wrong_is_refused_politely_for_good(run: RunningStudy, good: frozenset[str]) -> None:
     """The refusal, both qualifications in the database, and the true reason on coming back and on reloading."""
     async with Rater(run, "twice-wrong") as rater:
         await rater.practise(WRONG, good)
@@ -82,7 +82,7 @@ async def test_twice_wrong_is_refused_politely_for_good(run: Launched, good: fro
             assert rater.client.refused == PRACTICE_FAILED
 
 
-async def test_a_reload_in_the_practice_finds_its_place(run: Launched, good: frozenset[str]) -> None:
+async def test_a_reload_in_the_practice_finds_its_place(run: RunningStudy, good: frozenset[str]) -> None:
     async with Rater(run, "reloader") as first:
         before = await first.practise(["good", "bad"], good)
     async with Rater(run, "reloader") as again:
@@ -95,7 +95,7 @@ async def test_a_reload_in_the_practice_finds_its_place(run: Launched, good: fro
     assert granted(run.data_dir, "reloader") == {QUALIFICATION: 1}
 
 
-async def test_a_failed_practice_that_is_never_handed_in_counts(run: Launched, good: frozenset[str]) -> None:
+async def test_a_failed_practice_that_is_never_handed_in_counts(run: RunningStudy, good: frozenset[str]) -> None:
     """A page that stops before handing in would otherwise get as many tries as it likes."""
     async with Rater(run, "keeps-it") as rater:
         await rater.practise(WRONG, good)
@@ -103,7 +103,7 @@ async def test_a_failed_practice_that_is_never_handed_in_counts(run: Launched, g
     assert granted(run.data_dir, "keeps-it")[QUALIFICATION] == 0
 
 
-async def test_handing_the_practice_in_before_its_end_does_not_pass_it(run: Launched, good: frozenset[str]) -> None:
+async def test_handing_the_practice_in_before_its_end_does_not_pass_it(run: RunningStudy, good: frozenset[str]) -> None:
     """Whatever the page claims, only what the server saw counts."""
     async with Rater(run, "claims") as rater:
         await rater.practise(["good"], good)
@@ -112,7 +112,7 @@ async def test_handing_the_practice_in_before_its_end_does_not_pass_it(run: Laun
     assert granted(run.data_dir, "claims")[QUALIFICATION] == 0
 
 
-async def test_a_second_page_of_a_practising_worker_is_refused(run: Launched, good: frozenset[str]) -> None:
+async def test_a_second_page_of_a_practising_worker_is_refused(run: RunningStudy, good: frozenset[str]) -> None:
     """Two practices at once would be twice the tries; the first page goes on."""
     async with Rater(run, "two-pages", "one") as first:
         state = await first.state()
@@ -124,7 +124,7 @@ async def test_a_second_page_of_a_practising_worker_is_refused(run: Launched, go
         await first.finish()
 
 
-async def test_cards_tell_nothing_of_which_is_right(run: Launched) -> None:
+async def test_cards_tell_nothing_of_which_is_right(run: RunningStudy) -> None:
     """Ids are random, and the better reply stands first about as often as second."""
     assert run.study.practice is not None
     item = run.study.practice.items[0]

@@ -13,7 +13,7 @@ from live import Launch, launch
 
 from mephisto_tasks.admission.wording import THANKS
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.storage.results import past_practices
 from parlai_humaneval._util.data_files import DataError
@@ -65,7 +65,7 @@ def with_practice(folder: Path, metric: str, items: list[dict[str, Any]], **more
     }
 
 
-def given(run: Launched) -> list[list[Any]]:
+def given(run: RunningStudy) -> list[list[Any]]:
     """What the one rater of a study chose in each try: good or bad."""
     (practice,) = past_practices(run.data_dir, run.task_name).values()
     return practice.choices

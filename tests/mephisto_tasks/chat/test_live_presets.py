@@ -14,7 +14,7 @@ from live import eventually, rows, threads_of_launches
 from mephisto_tasks.cli.report import report
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -57,7 +57,7 @@ class Held:
     """A study that is over."""
 
     preset: Preset
-    run: Launched
+    run: RunningStudy
     outcomes: list[Outcome]
     records: list[DialogueRecord]
 
@@ -73,7 +73,7 @@ def held(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     data_dir = tmp_path_factory.mktemp(preset.task)
     numbers = ["turns=3", "dialogues_per_group=4", "seed=5", *preset.changes]
     overrides = [f"mephisto.blueprint.{change}" for change in numbers] + ["mephisto.architect.port=0"]
-    with launching.launched(preset.task, compose_config(preset.task, preset.conf, overrides), data_dir) as run:
+    with launching.run_launch(preset.task, compose_config(preset.task, preset.conf, overrides), data_dir) as run:
         assert run.study.practice is not None, "the preset has a practice of its own"
         behaviour = Behaviour(
             model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice, more_turns=1

@@ -33,7 +33,7 @@ from mephisto_tasks.adapter.operator import REGISTERING_AT_ONCE
 from mephisto_tasks.admission.eligibility import EligibilityRule
 from mephisto_tasks.admission.refusal import Refusal, Visitor
 from mephisto_tasks.admission.wording import PAUSED
-from mephisto_tasks.launch.launch import NothingToDo, launched
+from mephisto_tasks.launch.launch import NothingToDo, run_launch
 from mephisto_tasks.server.ports import PortInUse
 from mephisto_tasks.session.study import WHERE_YOU_WERE
 from mephisto_tasks.storage.locks import AlreadyRunning
@@ -132,7 +132,7 @@ async def test_a_port_in_use_is_said_before_anything_is_written(start: Launch, t
         taken.listen()
         for data_dir in (there, not_there):
             config = config_of(tmp_path, port=taken.getsockname()[1])
-            with pytest.raises(PortInUse, match=r"port=… for a launch"), launched("pw_turn", config, data_dir):
+            with pytest.raises(PortInUse, match=r"port=… for a launch"), run_launch("pw_turn", config, data_dir):
                 pass
     assert list(there.iterdir()) == []
     assert not not_there.parent.exists()
@@ -241,7 +241,7 @@ def test_what_raters_say_is_shut_to_strangers(tmp_path: Path, umask: int, mode: 
         data_dir.chmod(mode)
     before = os.umask(umask)
     try:
-        with launched("pw_turn", config_of(tmp_path), data_dir) as run:
+        with run_launch("pw_turn", config_of(tmp_path), data_dir) as run:
             asyncio.run(whole_dialogue(run, "w1"))
             asyncio.run(eventually(run.is_done))
     finally:

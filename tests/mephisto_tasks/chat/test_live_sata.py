@@ -11,14 +11,14 @@ import scripted_models
 from hands import Hands, actions, by_model, cards, heard_by, picked_models, place_of, texts
 from live import eventually, launch
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep, WriteStep
 
 THREE = ["alpha", "beta", "gamma"]
 
 
 @pytest.fixture(scope="module")
-def random_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def random_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     """sata_random over three models; three turns at least and five at most."""
     with launch(
         tmp_path_factory.mktemp("random"),
@@ -33,7 +33,7 @@ def random_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
 
 
 @pytest.fixture(scope="module")
-def user_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def user_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     with launch(
         tmp_path_factory.mktemp("user"), task="sata", setting="sata_user", models=THREE, group_size=3, turns=2,
         dialogues_per_group=50,
@@ -41,7 +41,7 @@ def user_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
         yield run
 
 
-async def test_none_some_and_all_are_stored_as_picked(random_run: Launched) -> None:
+async def test_none_some_and_all_are_stored_as_picked(random_run: RunningStudy) -> None:
     """Nothing is lost of a choice; what goes on is one of the picked, or any where none was, and stands on the page."""
     async with Hands(random_run, "chooser") as rater:
         for positions in ((), (1,), (0, 2), (0, 1, 2)):
@@ -62,7 +62,7 @@ async def test_none_some_and_all_are_stored_as_picked(random_run: Launched) -> N
     assert sum(record.points.values()) == 0 + 1 + 2 + 3
 
 
-async def test_none_is_an_explicit_act(random_run: Launched) -> None:
+async def test_none_is_an_explicit_act(random_run: RunningStudy) -> None:
     """An empty choice is not a “none”, and a “none” with a choice is neither."""
     async with Hands(random_run, "vague") as rater:
         state = await rater.say()
@@ -77,7 +77,7 @@ async def test_none_is_an_explicit_act(random_run: Launched) -> None:
     assert (record.refused_answers, len(record.complete_turns), record.turns[0].none_said) == (3, 1, True)
 
 
-async def test_a_pick_of_another_turns_candidate_is_refused(random_run: Launched) -> None:
+async def test_a_pick_of_another_turns_candidate_is_refused(random_run: RunningStudy) -> None:
     """Ids of an earlier turn, and of another rater's, are not among the shown ones."""
     async with Hands(random_run, "mixer") as rater, Hands(random_run, "neighbour") as other:
         first = (await rater.say()).step
@@ -94,7 +94,7 @@ async def test_a_pick_of_another_turns_candidate_is_refused(random_run: Launched
     assert len(rater.record(random_run).complete_turns) == 2
 
 
-async def test_what_continues_is_drawn_from_the_picked_by_the_dialogues_seed(random_run: Launched) -> None:
+async def test_what_continues_is_drawn_from_the_picked_by_the_dialogues_seed(random_run: RunningStudy) -> None:
     """Twelve raters pick the first two of three at every turn: either goes on about as often, the third never."""
     went_on: Counter[int] = Counter()
     for number in range(12):
@@ -109,7 +109,7 @@ async def test_what_continues_is_drawn_from_the_picked_by_the_dialogues_seed(ran
     assert 17 <= went_on[1] <= 43  # 60 throws of a fair coin leave this once in a thousand times; the seed is fixed
 
 
-async def test_the_rater_ends_from_the_fewest_turns_on_and_the_most_end_it(random_run: Launched) -> None:
+async def test_the_rater_ends_from_the_fewest_turns_on_and_the_most_end_it(random_run: RunningStudy) -> None:
     """Before, the button says how many messages are missing; after the most, nobody need press it."""
     async with Hands(random_run, "long") as rater:
         state = await rater.state()
@@ -130,13 +130,13 @@ async def test_the_rater_ends_from_the_fewest_turns_on_and_the_most_end_it(rando
     assert (record.status, len(record.complete_turns), record.ended_by_rater) == ("complete", 5, False)
 
 
-async def test_unknown_actions_do_nothing(random_run: Launched) -> None:
+async def test_unknown_actions_do_nothing(random_run: RunningStudy) -> None:
     async with Hands(random_run, "curious") as rater:
         for action in ("a", "topic", "delete"):
             assert "cannot be done here" in await rater.refused(kind="action", action_id=action)
 
 
-async def test_the_written_reply_is_every_models_own(user_run: Launched) -> None:
+async def test_the_written_reply_is_every_models_own(user_run: RunningStudy) -> None:
     """No reply fits: the rater's own line stands on the page and in each model's ears, as the partner's."""
     better = "I have two dogs and a very old cat."
     async with Hands(user_run, "writer") as rater:
@@ -164,7 +164,7 @@ async def test_the_written_reply_is_every_models_own(user_run: Launched) -> None
     assert sum(record.points.values()) == 2
 
 
-async def test_written_replies_that_say_nothing_are_refused_and_the_step_stays(user_run: Launched) -> None:
+async def test_written_replies_that_say_nothing_are_refused_and_the_step_stays(user_run: RunningStudy) -> None:
     """Too short, a copy, empty words, no end: a sentence each; what was said before is not touched."""
     scripted_models.SCRIPTS["alpha"] = lambda dialogue: "I like big dogs, you know!"
     async with Hands(user_run, "sloppy") as rater:
@@ -190,7 +190,7 @@ async def test_written_replies_that_say_nothing_are_refused_and_the_step_stays(u
         assert isinstance(state.step, MessageStep)
 
 
-async def test_who_leaves_before_writing_has_said_none(user_run: Launched) -> None:
+async def test_who_leaves_before_writing_has_said_none(user_run: RunningStudy) -> None:
     """The “none” is written down at once, and the turn is not complete: it is nobody's point."""
     async with Hands(user_run, "leaver") as rater:
         await rater.say()
@@ -203,7 +203,7 @@ async def test_who_leaves_before_writing_has_said_none(user_run: Launched) -> No
     assert set(record.points.values()) == {0}
 
 
-async def test_the_picked_models_are_those_of_the_cards(random_run: Launched) -> None:
+async def test_the_picked_models_are_those_of_the_cards(random_run: RunningStudy) -> None:
     """The record's points go to the models whose words the rater picked, wherever they stood."""
     async with Hands(random_run, "fan") as rater:
         for _ in range(3):

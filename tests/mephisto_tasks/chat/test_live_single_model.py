@@ -8,14 +8,14 @@ import pytest
 from hands import Hands, texts
 from live import Launch, eventually, launch, records
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.steps import RateStep, TickStep
 
 SCORES = {"preference": 4, "humanness": 3, "interestingness": 5}
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
     """SM-Turn and SM-Dialog of one scripted model, two turns."""
     with launch(
         tmp_path_factory.mktemp("single"), task="single_model", models=["alpha"], dialogues_per_group=30
@@ -29,7 +29,7 @@ async def to_the_scores(rater: Hands) -> None:
     await rater.tick()
 
 
-async def test_ticks_and_scores_are_stored_with_their_words(run: Launched) -> None:
+async def test_ticks_and_scores_are_stored_with_their_words(run: RunningStudy) -> None:
     """Two ticks, then an explicit none, then three scores; the record says what each was asked in."""
     async with Hands(run, "whole") as rater:
         state = await rater.state()
@@ -66,7 +66,7 @@ async def test_ticks_and_scores_are_stored_with_their_words(run: Launched) -> No
     assert (record.points, record.verdict) == ({}, None)
 
 
-async def test_no_tick_is_not_yet_a_none(run: Launched) -> None:
+async def test_no_tick_is_not_yet_a_none(run: RunningStudy) -> None:
     """Smith et al.: “none” must be an act; neither silence nor a none beside a tick is one."""
     async with Hands(run, "silent") as rater:
         assert "None of the above" in await rater.refused(selected=[])
@@ -77,7 +77,7 @@ async def test_no_tick_is_not_yet_a_none(run: Launched) -> None:
     assert rater.record(run).turns[0].ticks == []
 
 
-async def test_scores_that_are_none_are_refused(run: Launched) -> None:
+async def test_scores_that_are_none_are_refused(run: RunningStudy) -> None:
     """Missing, half, too high, text, truth values, an unknown scale: told in words, and no answer of before is lost."""
     async with Hands(run, "scores") as rater:
         await to_the_scores(rater)
@@ -103,7 +103,7 @@ async def test_scores_that_are_none_are_refused(run: Launched) -> None:
     assert (record.final_ratings, len(record.complete_turns)) == (SCORES, 2)
 
 
-async def test_a_score_that_is_not_a_number_does_not_pass_the_router(run: Launched) -> None:
+async def test_a_score_that_is_not_a_number_does_not_pass_the_router(run: RunningStudy) -> None:
     """NaN is no JSON: the line says so, and the step is still there for a right answer."""
     async with Hands(run, "nan") as rater:
         await to_the_scores(rater)

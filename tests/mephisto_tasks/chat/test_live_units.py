@@ -16,7 +16,7 @@ from live import Launch, eventually, records
 from mephisto_tasks.admission.wording import AWAY, PAUSED, STOPPED, conversations, filled
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.study import WHERE_YOU_WERE
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.records import DialogueRecord
@@ -33,7 +33,7 @@ SETTINGS: dict[str, Any] = {
 """Three conversations: two models and the degraded one."""
 
 
-def idle(run: Launched) -> bool:
+def idle(run: RunningStudy) -> bool:
     return not run.live_run.task_runner.running_units
 
 

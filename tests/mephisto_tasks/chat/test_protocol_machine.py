@@ -30,7 +30,7 @@ from live import launch
 from protocol_page import LONGEST_PACKET, WRONG, Loop, Page
 from storm.facts import stored
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.packets import MAX_SEQ
 from mephisto_tasks.server.router import OTHER_WINDOW
 from mephisto_tasks.simulation.answers import Behaviour
@@ -82,7 +82,7 @@ def short() -> settings:
 class Study:
     """A launch for all examples, and names that no example has had before."""
 
-    def __init__(self, run: Launched, loop: Loop) -> None:
+    def __init__(self, run: RunningStudy, loop: Loop) -> None:
         self.run = run
         self.loop = loop
         self.behaviour = Behaviour(practice=run.study.practice)

@@ -34,7 +34,7 @@ from mephisto_tasks.control.snapshot import Snapshot, is_alive, read_snapshot, s
 from mephisto_tasks.crowds.base import Market
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.launch import Launched, NothingToDo
+from mephisto_tasks.launch.launch import NothingToDo, RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main
@@ -50,19 +50,19 @@ def said(data_dir: Path) -> Snapshot:
     return snapshot
 
 
-async def ordered(run: Launched, order: Order) -> str:
+async def ordered(run: RunningStudy, order: Order) -> str:
     """Give an order, and wait for what the launch says of it."""
     give(run.data_dir, TASK, order)
     await eventually(lambda: any(result.order_id == order.order_id for result in said(run.data_dir).orders))
     return next(result.text for result in said(run.data_dir).orders if result.order_id == order.order_id)
 
 
-async def refused(run: Launched, worker: str) -> str | None:
+async def refused(run: RunningStudy, worker: str) -> str | None:
     async with Rater(run, worker) as rater:
         return rater.client.refused
 
 
-def idle(run: Launched) -> bool:
+def idle(run: RunningStudy) -> bool:
     return not run.live_run.task_runner.running_units
 
 
@@ -378,7 +378,7 @@ async def test_a_second_launch_changes_the_first_and_says_so(data_dir: Path) -> 
     overrides = [setting for setting in own if "=" in setting]
     overrides += ["mephisto.blueprint.models=[alpha,beta,gamma]", "mephisto.blueprint.dialogues_per_group=1"]
     config = compose_config("pw_turn", "local", overrides)
-    manager = launching.launched("pw_turn", config, data_dir)
+    manager = launching.run_launch("pw_turn", config, data_dir)
     run = await asyncio.to_thread(manager.__enter__)
     try:
         async with Rater(run, "inside") as inside:

@@ -16,15 +16,16 @@ import pytest
 from live import TASK, Rater, browser_of
 from mturk_hands import Turker, mturk_at_home, open_hits
 from panel_hands import Participant, local_url
-from servers.mturk import StandIn
+from prolific_hands import FromProlific, open_places, prolific_at_home
+from servers import mturk, prolific
 
+from mephisto_tasks.adapter.registry import mephisto_settings
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds import registry
 from mephisto_tasks.crowds.invitations.entry import INVITATION, InvitationDoor, link_signer
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.mturk import sync
-from mephisto_tasks.launch import config_options
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder
 from parlai_humaneval._util import plugins
@@ -50,7 +51,7 @@ class Case:
     name: str
     settings: list[str]
     wrong: list[tuple[str, str]]
-    come: Callable[[Launched, Any, str], Rater] | None = None
+    come: Callable[[RunningStudy, Any, str], Rater] | None = None
     parameters: dict[str, str] = field(default_factory=dict)
     arrival: Arrival | None = None
     exits: dict[str, str] = field(default_factory=dict)
@@ -62,15 +63,15 @@ class Case:
         return [setting.replace("FOLDER", str(folder)) for setting in self.settings]
 
 
-def _here(run: Launched, site: object, person: str) -> Rater:
+def _here(run: RunningStudy, site: object, person: str) -> Rater:
     return Rater(run, person)
 
 
-def _from_panel(run: Launched, site: object, person: str) -> Rater:
+def _from_panel(run: RunningStudy, site: object, person: str) -> Rater:
     return Participant(run, person)
 
 
-def _by_link(run: Launched, link: str, person: str) -> Rater:
+def _by_link(run: RunningStudy, link: str, person: str) -> Rater:
     rater = Rater(local_url(run), person)
     rater.client = PageClient(
         local_url(run), parameters=parse_qsl(urlsplit(link).query), heartbeat_s=0.5, browser=browser_of(person)
@@ -78,7 +79,7 @@ def _by_link(run: Launched, link: str, person: str) -> Rater:
     return rater
 
 
-def _invited(run: Launched, site: object, person: str) -> Rater:
+def _invited(run: RunningStudy, site: object, person: str) -> Rater:
     invitation = InvitationStore(study_folder(run.data_dir, TASK)).invite_class(person, 1, 3600.0)
     token = link_signer(run.data_dir, TASK).signed(invitation.invitation_id)
     entry = InvitationDoor(run.data_dir, TASK).look({INVITATION: token}, None)
@@ -87,18 +88,22 @@ def _invited(run: Launched, site: object, person: str) -> Rater:
     return _by_link(run, f"http://x/?{query}", person)
 
 
-def _with_password(run: Launched, site: object, person: str) -> Rater:
+def _with_password(run: RunningStudy, site: object, person: str) -> Rater:
     passwords = {"ann": "opensesame", "bob": "swordfish", "eve": "friend"}
     return _by_link(run, f"http://x/?name={person}&password={passwords[person]}", person)
 
 
-def _turker(run: Launched, site: StandIn, person: str) -> Rater:
+def _turker(run: RunningStudy, site: mturk.StandIn, person: str) -> Rater:
     return Turker(run, site, f"A1{person.upper()}")
 
 
-def _mturk(patch: pytest.MonkeyPatch, home: Path) -> AbstractContextManager[StandIn]:
+def _mturk(patch: pytest.MonkeyPatch, home: Path) -> AbstractContextManager[mturk.StandIn]:
     patch.setattr(sync, "POLL_S", 0.1)
     return mturk_at_home(patch, home, sandbox=False)
+
+
+def _taker(run: RunningStudy, site: prolific.StandIn, person: str) -> Rater:
+    return FromProlific(run, site, person)
 
 
 def _panel(panel: str, parameters: dict[str, str], exits: dict[str, str], *more: str) -> Case:
@@ -140,6 +145,21 @@ CASES = [
         [("mephisto.architect.public_url=javascript:alert", "is no address")],
         _invited,
     ),
+    Case(
+        "prolific_api",
+        ["place=prolific"],
+        [
+            ("mephisto.provider.devices=[toaster]", "'toaster'"),
+            ("mephisto.provider.currency=EUR", "'EUR'"),
+            ("mephisto.provider.screen_out_pay=0.20", "screen_out_slots"),
+            ("mephisto.provider.bonus_budget=-1", "bonus_budget"),
+            ("mephisto.provider.panel=x", "place=link"),
+        ],
+        _taker,
+        parameters={"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"},
+        arrival=Arrival(worker_name="prolific:p1", door="prolific", study="s1", session="x1"),
+        site=prolific_at_home,
+    ),
     *(
         Case(
             place,
@@ -177,7 +197,7 @@ def with_the_example(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.setattr(registry, "_registered", [*registry._registered])
     patch.setattr(plugins, "_begun", set(plugins._begun))
     plugins._installed.cache_clear()
-    caches = (registry._load, config_options._kinds, config_options.names_beside_blueprint)
+    caches = (registry._load, mephisto_settings)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -190,4 +210,6 @@ def with_the_example(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def hits_open(site: Any) -> int:
     """Units that the site's workers could take; of crowds that list none, nothing."""
-    return len(open_hits(site)) if isinstance(site, StandIn) else 0
+    if isinstance(site, prolific.StandIn):
+        return open_places(site)
+    return len(open_hits(site)) if isinstance(site, mturk.StandIn) else 0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,8 @@ from crowd_cases import CASES, Case, hits_open, with_the_example
 from live import TASK, eventually, records, rows
 from mephisto.operations.registry import get_crowd_provider_from_type
 from mturk_hands import arguments
+from prolific_hands import blocked_group, person_id
+from servers import prolific
 from servers.mturk import DENIED, Worker
 from stored_study import StoredStudy, choices
 
@@ -26,7 +29,7 @@ from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.link.arrivals import arrival_by
 from mephisto_tasks.crowds.link.crowd import LinkCrowd
 from mephisto_tasks.crowds.panels.panel import panel_names
-from mephisto_tasks.launch import helm
+from mephisto_tasks.launch import controller
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import ConfigError, compose_config
 from mephisto_tasks.launch.config_options import choices as choices_of
@@ -127,6 +130,10 @@ def test_identity(case: Case, crowd: Crowd, config: Any, tmp_path: Path) -> None
         doors = crowd.doors(dict(config.mephisto.provider), tmp_path, TASK)
         arrival = arrival_by(doors, case.parameters)
         assert arrival == case.arrival == arrival_by(doors, {**case.parameters, "utm_source": "a mail"})
+        launch = crowd.launch(config, tmp_path, TASK, lambda _: nullcontext())
+        link = urlsplit(launch.raters_link("http://here", None))
+        given = launch.only_invited or launch.panel_link("http://here") is not None
+        assert given or case.parameters.keys() == dict(parse_qsl(link.query)).keys(), "a link that lets nobody in"
 
 
 def test_exit(case: Case, crowd: Crowd, config: Any, tmp_path: Path) -> None:
@@ -156,32 +163,32 @@ def test_a_quote_before_anything_is_offered(case: Case, crowd: Crowd, config: An
         raise InterruptedError
 
     try:
-        with launching.launched("pw_turn", config, data_dir, agree=stop):
+        with launching.run_launch("pw_turn", config, data_dir, agree=stop):
             pass
     except InterruptedError:
         assert hits_open(site) == 0
         assert not (data_dir / "database.db").exists()
-    assert bool(told) == crowd.market.lists_units
+    assert bool(told) == crowd.market.has_price
     for quote in told:
         assert quote.total == sum((line.amount for line in quote.lines), Decimal(0)) > 0
         assert (quote.currency, quote.is_real) == ("USD", crowd.costs_money)
         assert ("real money" in quote.heading) == crowd.costs_money
         assert quote.money(quote.total) in dict(quote.table()).values()
     if crowd.costs_money:
-        with pytest.raises(CrowdError, match="nobody has agreed"), launching.launched("pw_turn", config, data_dir):
+        with pytest.raises(CrowdError, match="nobody has agreed"), launching.run_launch("pw_turn", config, data_dir):
             pass
         assert hits_open(site) == 0
 
 
-def test_a_quote_for_more(crowd: Crowd) -> None:
-    settings = {"task.task_reward": 0.5, "provider.requester_name": "lab"}
+def test_a_quote_for_more(crowd: Crowd, site: object) -> None:
+    settings = {"task.task_reward": 0.5, "provider.requester_name": "lab", "provider.currency": "USD"}
     quote = crowd.quote_more(3, settings)
     assert (quote is not None) == crowd.costs_money
     assert quote is None or quote.total > Decimal("1.50")
 
 
 @asynccontextmanager
-async def _beside(launch: AbstractContextManager[launching.Launched]) -> AsyncIterator[launching.Launched]:
+async def _beside(launch: AbstractContextManager[launching.RunningStudy]) -> AsyncIterator[launching.RunningStudy]:
     """A launch from a coroutine: pages live on while it starts and ends."""
     run = await asyncio.to_thread(launch.__enter__)
     try:
@@ -194,16 +201,16 @@ async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monke
     """Opened, held, resumed, worked at, stopped: whoever comes from the crowd does a unit, and nothing stays open."""
     if case.come is None:
         pytest.skip("its raters come as those of another panel do")
-    monkeypatch.setattr(helm, "LOOK_S", 0.05)
+    monkeypatch.setattr(controller, "LOOK_S", 0.05)
     data_dir.mkdir()
     config = compose_config("pw_turn", "local", _settings(case, tmp_path, "mephisto.blueprint.dialogues_per_group=2"))
-    lists_units = registry.crowd_in(config).market.lists_units
-    async with _beside(launching.launched("pw_turn", config, data_dir, agree=lambda quote: None)) as run:
-        await eventually(lambda: hits_open(site) == (2 if lists_units else 0))
+    has_places = registry.crowd_in(config).market.has_price
+    async with _beside(launching.run_launch("pw_turn", config, data_dir, agree=lambda quote: None)) as run:
+        await eventually(lambda: hits_open(site) == (2 if has_places else 0))
         give(data_dir, TASK, Pause())
         await eventually(lambda: run.study.paused and hits_open(site) == 0)
         give(data_dir, TASK, Resume())
-        await eventually(lambda: not run.study.paused and (hits_open(site) > 0) == lists_units)
+        await eventually(lambda: not run.study.paused and (hits_open(site) > 0) == has_places)
         async with case.come(run, site, "ann") as rater:
             assert rater.client.refused is None
             await (rater.do_all() if hasattr(rater, "do_all") else rater.finish())
@@ -212,7 +219,7 @@ async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monke
     assert [record.status for record in records(run)] == ["complete"]
     ((worker, provider),) = rows(data_dir, "SELECT worker_name, provider_type FROM workers")
     assert provider == config.mephisto.provider._provider_type
-    assert "ann" in worker.lower() or worker.startswith("invitation:")
+    assert any(name in worker.lower() for name in ("ann", b"ann".hex())) or worker.startswith("invitation:")
 
 
 def test_what_cannot_be_taken_off_at_the_end(
@@ -222,7 +229,7 @@ def test_what_cannot_be_taken_off_at_the_end(
     if not crowd.market.lists_units:
         return
     settings = _settings(case, tmp_path, "mephisto.blueprint.dialogues_per_group=2")
-    with launching.launched(
+    with launching.run_launch(
         "pw_turn", compose_config("pw_turn", "local", settings), data_dir, agree=lambda quote: None
     ):
         asyncio.run(eventually(lambda: hits_open(site) == 2))
@@ -239,8 +246,8 @@ def test_what_cannot_be_taken_off_at_the_end(
 
 def test_payer_by_file_or_hand(case: Case, crowd: Crowd, tmp_path: Path) -> None:
     """Owed amounts in whole cents are written once, in the account's currency, and never again."""
-    if crowd.market.lists_units:
-        return  # those of a site are in test_pay_mturk.py, with work that was done there
+    if crowd.market.has_price:
+        return  # those of a site are in test_pay_mturk.py and test_pay_prolific.py, with work that was done there
     registry.register_providers()
     study = StoredStudy(tmp_path / "study", provider=crowd.provider_type, requester="lab", reward=1.25)
     for worker in ("ann", "bob"):
@@ -261,16 +268,24 @@ def test_blocks(crowd: Crowd, site: Any, tmp_path: Path) -> None:
     registry.register_providers()
     suffix = SANDBOX_SUFFIX if crowd.provider_type.endswith(SANDBOX_SUFFIX) else ""
     study = StoredStudy(tmp_path / "study", provider=crowd.provider_type, requester=f"lab{suffix}")
-    study.add(TASK, f"A1ANN{suffix}", choices("a", [[1]]))
+    known = f"prolific:{person_id('ann')}" if isinstance(site, prolific.StandIn) else f"A1ANN{suffix}"
+    study.add(TASK, known, choices("a", [[1]]))
     whom = list(known_workers(study.data_dir).values())
     own = crowd.blocks()
     if own is None:
         with pytest.raises(BlockError, match="--everywhere"):
             block_by_hand(study._db, whom, "copies", None, site_of=lambda provider: own)
         return
-    site.crowd.add_worker(Worker("A1ANN", "US"))
+    if isinstance(site, prolific.StandIn):
+        group = blocked_group(study.data_dir, site)
+        site.participant(person_id("ann"))
+    else:
+        site.crowd.add_worker(Worker("A1ANN", "US"))
     assert block_by_hand(study._db, whom, "copies", None, site_of=lambda provider: own) == []
-    assert "CreateWorkerBlock" in site.journal.names()
+    if isinstance(site, prolific.StandIn):
+        assert list(group.members) == [person_id("ann")]
+    else:
+        assert "CreateWorkerBlock" in site.journal.names()
 
 
 def test_traces_of_somebody_who_is_forgotten(crowd: Crowd, data_dir: Path) -> None:

@@ -19,7 +19,7 @@ from mephisto_tasks.cli.invite import invite
 from mephisto_tasks.crowds.invitations.gate import COOKIE
 from mephisto_tasks.crowds.link.arrivals import NO_LINK
 from mephisto_tasks.crowds.link.reception import GIVEN_BACK
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.work import work_done
 
@@ -210,5 +210,5 @@ async def test_colleagues_may_come_beside_a_panel(start: Launch, data_dir: Path)
     assert len(workers(data_dir)) == 1
 
 
-def _served_from(run: Launched) -> str:
+def _served_from(run: RunningStudy) -> str:
     return f"http://127.0.0.1:{run.live_run.architect._port}"

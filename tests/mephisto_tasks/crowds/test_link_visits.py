@@ -20,12 +20,12 @@ from mephisto_tasks.admission import work as explain
 from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.crowds.link import reception
 from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.steps import EndStep, PageState
 
 
-def statuses(run: Launched) -> list[tuple[str, str, str]]:
+def statuses(run: RunningStudy) -> list[tuple[str, str, str]]:
     return [(visit.participant, visit.session, visit.status) for visit in sessions(run.data_dir, run.task_name)]
 
 

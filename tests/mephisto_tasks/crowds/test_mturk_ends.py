@@ -20,7 +20,7 @@ from test_commands_as_processes import environment
 
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.cli.requester import requester
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 
 
 @pytest.fixture(scope="module")
@@ -132,9 +132,9 @@ def test_a_launch_that_ends_before_everything_is_collected_says_why_by_its_exit_
 ) -> None:
     """Guards scripts that launch: HITs can be used up while units are left, and a status of 0 said that all was well."""
     why = "2 units of work must still be done, and all HITs that were agreed to are used up"
-    monkeypatch.setattr(Launched, "is_done", lambda run: True)
+    monkeypatch.setattr(RunningStudy, "is_done", lambda run: True)
     for unfinished, status in ((why, 1), (None, 0)):
-        monkeypatch.setattr(Launched, "unfinished", lambda run, said=unfinished: said)
+        monkeypatch.setattr(RunningStudy, "unfinished", lambda run, said=unfinished: said)
         done = CliRunner().invoke(
             launch, ["pw_turn", "models=[eliza,retrieval]", "port=0", "--data-dir", str(tmp_path)]
         )

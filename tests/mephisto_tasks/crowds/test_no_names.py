@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,24 +17,38 @@ from mephisto_tasks.crowds.panels.panel import panel_names
 from mephisto_tasks.crowds.registry import FOLDERS, crowds
 
 ROOTS = (Path(mephisto_tasks.__file__).parent, Path(parlai_humaneval.__file__).parent)
-OWN = {"crowds/registry.py", *(f"crowds/{folder}/" for folder in (*FOLDERS, "link"))}
+PAGE = ROOTS[0] / "webapp" / "src"
 STORED = {
+    "crowds/registry.py": "the folders of this package",
+    "crowds/mturk/settings.py": "the notice of Amazon's closing says where to go instead",
     "report/sections/direct_assessment.py": "a paper's own unit of work",
     "statistics/core/correlation.py": "the same",
     "storage/provider_names.py": "the stored names themselves",
     "importers/units.py": "ParlAI's own mark of workers in its old files",
 }
 """File → why names of old runs, or of published ones, are in it."""
+COMMANDS_OF_A_CROWD = {
+    "cli/invite.py": "invitations",
+    "cli/pay.py": "panels",
+    "cli/try_model.py": "invitations",
+    "cli/workers.py": "panels",
+}
+"""Commands for something that only these crowds have: links for people, and a panel's list of submissions."""
+HOMES: dict[str, set[str]] = defaultdict(set)
+"""Name → folders of the crowds that are called so."""
+for crowd in crowds():
+    for known in (crowd.place, crowd.provider_type):
+        HOMES[known].add(type(crowd).__module__.split(".")[2])
+for known in panel_names():
+    HOMES[known] |= {"panels", known}  # a panel with a service of its own has a folder, too
 SITES = re.compile(
-    "|".join(["mturk", r"mechanical\W?turk", *(rf"\b{name}\b" for name in panel_names())]), re.IGNORECASE
+    "|".join(["mturk", r"mechanical\W?turk", *(rf"\b{name}\b" for name in panel_names()), r"(?-i:\bHITs?\b)"]),
+    re.IGNORECASE,
 )
-OF_A_SITE = re.compile(r"\bHITs?\b")
 """“HIT” is a site's word; “hit” is anybody's."""
+PLACE = re.compile(rf"place=({'|'.join(sorted({crowd.place for crowd in crowds()}, key=len, reverse=True))})\b")
 PROVIDERS = {crowd.provider_type for crowd in crowds()}
 """As strings of their own: “link” in a sentence is a link."""
-NOT_A_PROVIDER = {
-    "cli/invite.py": "a column of a table, and what a file of a nameless person is called",
-}
 
 
 def names_in(text: str) -> Iterator[tuple[int, str]]:
@@ -42,10 +57,23 @@ def names_in(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (tokenize.NAME, *strings):
             continue
-        if (match := SITES.search(token.string) or OF_A_SITE.search(token.string)) is not None:
-            yield token.start[0], match[0]
-        elif token.type in strings and token.string.strip("rbf\"'") in PROVIDERS:
-            yield token.start[0], token.string
+        for match in (*SITES.finditer(token.string), *PLACE.finditer(token.string)):
+            yield token.start[0], match[match.lastindex or 0]
+        word = token.string.strip("rbf\"'")
+        if token.type in strings and word in PROVIDERS:
+            yield token.start[0], word
+
+
+def names_on_the_page(text: str) -> Iterator[tuple[int, str]]:
+    """The same in a script of the raters' page, which has no business with Mephisto's types either."""
+    code = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
+    for number, line in enumerate(code.splitlines(), 1):
+        for match in re.finditer(rf"{SITES.pattern}|provider_type|\bmock\b", line.partition("// ")[0], re.IGNORECASE):
+            yield number, match[0]
+
+
+def homes(word: str) -> set[str]:
+    return HOMES.get(word.lower(), {"mturk"})
 
 
 def found() -> list[str]:
@@ -53,12 +81,17 @@ def found() -> list[str]:
     for root in ROOTS:
         for path in sorted(root.rglob("*.py")):
             name = path.relative_to(root).as_posix()
-            if name in OWN or any(name.startswith(own) for own in OWN if own.endswith("/")) or name in STORED:
-                continue
-            for line, word in names_in(path.read_text(encoding="utf-8")):
-                if name in NOT_A_PROVIDER and word.strip("\"'") in PROVIDERS:
-                    continue
-                places.append(f"{root.name}/{name}:{line}: {word}")
+            folder = name.split("/")[1] if name.startswith("crowds/") else COMMANDS_OF_A_CROWD.get(name)
+            for line, word in names_in(path.read_text(encoding="utf-8")) if name not in STORED else ():
+                if folder not in homes(word):
+                    places.append(f"{root.name}/{name}:{line}: {word}")
+    for path in sorted(PAGE.rglob("*.ts*")):
+        if not path.match("*.test.*") and "test" not in path.parts:
+            named = names_on_the_page(path.read_text(encoding="utf-8"))
+            places += [f"{path.relative_to(PAGE).as_posix()}:{line}: {word}" for line, word in named]
+    for path in sorted((ROOTS[0] / "config").rglob("*.yaml")):
+        code = "\n".join(line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines())
+        places += [f"{path.name}: {match[0]}" for match in SITES.finditer(f"{path.stem}\n{code}")]
     return list(dict.fromkeys(places))
 
 
@@ -73,6 +106,7 @@ def test_no_crowd_is_named_outside_its_folder() -> None:
         "ON_MTURK = ()\n",
         "def is_on_mturk() -> bool: ...\n",
         'place = "link"\n',
+        'said = "launch it with place=link"\n',
         "x = {'mock': 1}\n",
         'said = f"Ask {who} on Prolific"\n',
         '"""Of SONA\'s students."""\n',
@@ -85,6 +119,11 @@ def test_the_guard_sees_what_is_planted(planted: str) -> None:
     assert list(names_in(planted))
 
 
+@pytest.mark.parametrize("planted", ["if (config.provider_type) {\n", 'entry === "mock";\n', 't("Return the HIT")\n'])
+def test_the_guard_sees_what_is_planted_in_the_page(planted: str) -> None:
+    assert list(names_on_the_page(planted))
+
+
 @pytest.mark.parametrize("innocent", ['persona = "a persona"\n', 'words = "Open the link"\n', 'x = "a hit"  # MTurk\n'])
 def test_the_guard_leaves_other_words_alone(innocent: str) -> None:
     assert not list(names_in(innocent))
@@ -95,15 +134,6 @@ def test_every_exception_is_needed() -> None:
     for name in STORED:
         path = next(root / name for root in ROOTS if (root / name).is_file())
         assert list(names_in(path.read_text(encoding="utf-8"))), name
-
-
-COMMANDS_OF_A_CROWD = {
-    "cli/invite.py": "invitations",
-    "cli/pay.py": "panels",
-    "cli/try_model.py": "invitations",
-    "cli/workers.py": "panels",
-}
-"""Commands for something that only these crowds have: links for people, and a panel's list of submissions."""
 
 
 def test_only_commands_of_a_crowd_import_its_folder() -> None:

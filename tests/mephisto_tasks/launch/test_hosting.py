@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 from omegaconf import OmegaConf
 
+from mephisto_tasks.adapter import hosting
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.launch import hosting
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.launch import launched
+from mephisto_tasks.launch.launch import run_launch
 from parlai_humaneval.cli import main
 
 ON_EC2 = ("server=ec2", "mephisto.architect.profile_name=lab")
@@ -64,7 +64,7 @@ def test_a_launch_says_so_before_anything_is_written(nothing_set_up: Path) -> No
     data_dir = nothing_set_up / "data"
     config = compose_config("pw_turn", "local", ["server=heroku"])
     wanted = r"server=heroku is not set up here: .*command line is not there"
-    with pytest.raises(ConfigError, match=wanted), launched("pw_turn", config, data_dir):
+    with pytest.raises(ConfigError, match=wanted), run_launch("pw_turn", config, data_dir):
         pytest.fail("it was launched")
     assert not (data_dir / "database.db").exists()
 

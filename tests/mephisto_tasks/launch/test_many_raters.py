@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from live import Rater, eventually, launch
 
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.steps import ChooseStep
 
 UNITS = 40
@@ -37,13 +37,13 @@ def statements() -> Iterator[Counter[str]]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, statements: Counter[str]) -> Iterator[Launched]:
+def run(tmp_path_factory: pytest.TempPathFactory, statements: Counter[str]) -> Iterator[RunningStudy]:
     with launch(tmp_path_factory.mktemp("many"), dialogues_per_group=UNITS) as run:
         yield run
 
 
 async def test_letting_in_does_not_depend_on_how_many_units_there_are(
-    run: Launched, monkeypatch: pytest.MonkeyPatch
+    run: RunningStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guards registrations: Mephisto asks of each unit whether the worker can do it, and reads all from the database."""
     asked: list[str] = []
@@ -54,7 +54,7 @@ async def test_letting_in_does_not_depend_on_how_many_units_there_are(
     assert len(asked) == 1
 
 
-async def test_the_loop_that_hands_answers_on_asks_no_database(run: Launched, statements: Counter[str]) -> None:
+async def test_the_loop_that_hands_answers_on_asks_no_database(run: RunningStudy, statements: Counter[str]) -> None:
     """Guards everybody's answers against one rater's arrival: a statement waits for the disk, or for who waits for it."""
     statements.clear()
     async with Rater(run, "two") as rater:
@@ -66,7 +66,7 @@ async def test_the_loop_that_hands_answers_on_asks_no_database(run: Launched, st
     assert statements["operator-loop"] == 0
 
 
-async def test_who_thinks_costs_no_statement(run: Launched, statements: Counter[str]) -> None:
+async def test_who_thinks_costs_no_statement(run: RunningStudy, statements: Counter[str]) -> None:
     """Guards the waits, of which there are hundreds at once."""
     async with Rater(run, "three") as rater:
         await rater.state()
@@ -76,7 +76,7 @@ async def test_who_thinks_costs_no_statement(run: Launched, statements: Counter[
     assert not statements
 
 
-async def test_raters_at_once_are_let_in_together(run: Launched, statements: Counter[str]) -> None:
+async def test_raters_at_once_are_let_in_together(run: RunningStudy, statements: Counter[str]) -> None:
     """Guards a link that is sent to many: who comes in the same second gets a unit of their own, with a thread each."""
     before = threading.active_count()
     raters = [Rater(run, f"at-once-{number}") for number in range(AT_ONCE)]

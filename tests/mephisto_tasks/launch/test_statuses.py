@@ -15,7 +15,7 @@ from stored_study import StoredStudy, choices
 from mephisto_tasks.cli import doctor as health
 from mephisto_tasks.cli.doctor import Finding
 from mephisto_tasks.launch import recovery as statuses
-from mephisto_tasks.launch.launch import launched
+from mephisto_tasks.launch.launch import run_launch
 from mephisto_tasks.launch.recovery import Statuses
 from mephisto_tasks.storage.locks import task_lock
 from parlai_humaneval.cli import main
@@ -74,7 +74,7 @@ def test_the_doctor_says_what_it_would_do_and_does_it_when_it_is_told(killed: Pa
 
 
 def test_the_next_launch_repairs_by_itself(killed: Path) -> None:
-    with launched("pw_turn", config_of(killed), killed):
+    with run_launch("pw_turn", config_of(killed), killed):
         pass
     assert rows(killed, STATUSES) == REPAIRED
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from killing import kill_everywhere, table
+from killing import kill_everywhere, on_mturk, table
 from live import rows
 from paying import as_json, pay
 from servers.mturk import CUT_AFTER, CUT_BEFORE, DENIED, NOT_LINKED, SERVICE_FAULT, THROTTLED, StandIn
@@ -104,7 +104,7 @@ def test_everybody_gets_what_they_are_owed(stage: Stage) -> None:
 def test_killed_anywhere_and_run_again(tmp_path: Path) -> None:
     """SIGKILL at 20 places drawn at random: after the next run everybody has what they are owed, to the cent, once."""
     with StandIn(sandbox=False, deposited="100.00") as mturk:
-        owed, kills = kill_everywhere(tmp_path, mturk, number=20, seed=7)
+        owed, kills = kill_everywhere(tmp_path, on_mturk(mturk), number=20, seed=7)
     print(table(owed, kills))
     assert len(kills) == 20
     for kill in kills:

@@ -16,7 +16,7 @@ from live import Launch, Rater, browser_of, eventually, launch, rows, whole_dial
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 
 from mephisto_tasks.crowds.link import reception
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import CONSENTS, text_of
@@ -54,7 +54,7 @@ def bytes_with(data_dir: Path, mark: str) -> list[str]:
     return [str(path.relative_to(data_dir)) for path in files if mark.encode() in path.read_bytes()]
 
 
-def page(run: Launched, worker: str, **more: Any) -> PageClient:
+def page(run: RunningStudy, worker: str, **more: Any) -> PageClient:
     return PageClient(run.url, worker_id=worker, assignment_id=f"a-{worker}", browser=browser_of(worker), **more)
 
 

@@ -24,7 +24,7 @@ from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.mturk.datastore import HitStore
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.privacy import erase as erasing
 from mephisto_tasks.privacy import erase_traces as sqlite_files
 from mephisto_tasks.privacy import erase_traces as traces
@@ -65,13 +65,13 @@ class Talker(Rater):
         await self.finish(feedback=SAID if mine else "")
 
 
-async def _talked(run: Launched) -> None:
+async def _talked(run: RunningStudy) -> None:
     for name in (WORKER, OTHER):
         async with Talker(run, name) as rater:
             await rater.whole(good_replies(run))
 
 
-async def _judged(run: Launched) -> None:
+async def _judged(run: RunningStudy) -> None:
     async with Judge(run, JUDGE) as judge:
         await judge.whole_unit()
 
@@ -186,7 +186,7 @@ def _comes_again(data_dir: Path) -> None:
         asyncio.run(_alone(run))
 
 
-async def _alone(run: Launched) -> None:
+async def _alone(run: RunningStudy) -> None:
     async with Rater(run, WORKER) as rater:
         while (await rater.state()).step.kind != "feedback":
             await (rater.write(SAID) if rater.newest.step.kind == "message" else rater.choose(reason=WHY))

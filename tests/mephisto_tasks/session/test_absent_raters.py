@@ -19,7 +19,7 @@ from test_live_judging_decides import study as pairs
 from mephisto_tasks.admission import capacity as waiting_room
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.admission.work import WENT_ON
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
 from mephisto_tasks.session.stopping import Absent, Course, course_of
@@ -187,7 +187,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.asynccontextmanager
-async def cut_off(run: Launched, *workers: str) -> AsyncIterator[None]:
+async def cut_off(run: RunningStudy, *workers: str) -> AsyncIterator[None]:
     """Raters who have chosen once when their launch ends, and whose pages are closed then."""
     pages = [Rater(run, worker) for worker in workers]
     for page in pages:
@@ -198,7 +198,7 @@ async def cut_off(run: Launched, *workers: str) -> AsyncIterator[None]:
         await page.__aexit__(None, None, None)
 
 
-async def rated(run: Launched, worker: str) -> None:
+async def rated(run: RunningStudy, worker: str) -> None:
     """From arrival to submit, waiting outside where that is asked; turned away is a failure."""
     async with Rater(run, worker) as rater:
         await rater.client.enter()
@@ -236,7 +236,7 @@ async def test_who_comes_back_too_late_is_told_so_and_paid(start: Launch) -> Non
             assert late.client.refused == filled(WENT_ON, UnitWords())
         before = DECISIONS.read(run.data_dir, TASK)
         await rated(run, "w1")
-        assert run.study.floor.door().turned_away == {"went_on": 1}
+        assert run.study.presence.door().turned_away == {"went_on": 1}
     log = DECISIONS.read(run.data_dir, TASK)
     assert log[: len(before)] == before
     assert not any(isinstance(event, Returned) for event in log)

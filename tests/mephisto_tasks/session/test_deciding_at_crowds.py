@@ -13,7 +13,7 @@ from panel_hands import COMPLETE, LINK, Participant
 from servers.mturk import StandIn
 
 from mephisto_tasks.crowds.mturk import sync as following
-from mephisto_tasks.launch.launch import Launched
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.quote import Quote
 from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.stopping.study import replay
@@ -33,7 +33,7 @@ def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
         yield mturk
 
 
-async def comes(run: Launched, mturk: StandIn, number: int) -> Turker:
+async def comes(run: RunningStudy, mturk: StandIn, number: int) -> Turker:
     """Somebody accepts a HIT, while no more are open than were asked for."""
     await eventually(lambda: open_hits(mturk))
     assert len(open_hits(mturk)) <= 3
@@ -44,7 +44,7 @@ async def comes(run: Launched, mturk: StandIn, number: int) -> Turker:
     return worker
 
 
-async def does_all(run: Launched, worker: Turker) -> None:
+async def does_all(run: RunningStudy, worker: Turker) -> None:
     """Somebody who likes alpha does the task, and leaves."""
     unit_ends = len(run.live_run.task_runner.running_units) - 1
     await worker.prefer("alpha", run)

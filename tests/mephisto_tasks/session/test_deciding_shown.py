@@ -27,7 +27,7 @@ from parlai_humaneval.cli import main
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import Stopping
-from parlai_humaneval.stopping.status import Forecast, Standing
+from parlai_humaneval.stopping.status import Forecast, StoppingStatus
 from parlai_humaneval.stopping.study import SequentialStudy
 from parlai_humaneval.tables.files import read_tables
 
@@ -42,7 +42,7 @@ def watched(data_dir: Path, *arguments: str) -> str:
     return done.output
 
 
-def launched(standing: Standing, **changes: Any) -> Snapshot:
+def launched(standing: StoppingStatus, **changes: Any) -> Snapshot:
     """What a launch says of itself."""
     group = GroupNow(
         label="alpha vs beta (preference, soba)",

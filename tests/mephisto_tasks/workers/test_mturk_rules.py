@@ -105,7 +105,7 @@ def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: P
     assert block_by_hand(db, [known(data_dir, "ARUDE")], "Writes insults.", None, site_of) == []
     assert mturk.journal.of("CreateWorkerBlock")[0].params["WorkerId"] == "ARUDE"
     rules = ("locales=[US]", "min_approved=500", "min_approval_rate=96", "adult=true")
-    with launching.launched("pw_turn", on_mturk(data_dir, *rules), data_dir, agree=agree):
+    with launching.run_launch("pw_turn", on_mturk(data_dir, *rules), data_dir, agree=agree):
         assert offered(mturk) == {"AGOOD", "ACLUMSY"}
         (made,) = mturk.journal.of("CreateHITType")
         names = {kind.id: kind.params["Name"] for kind in mturk.crowd.qualification_types.values()}
@@ -138,7 +138,7 @@ def test_a_qualification_that_does_not_exist_stops_the_launch_before_anything_is
             ConfigError,
             match=r"workers.qualifications: your MTurk account has no qualification 'trained'",
         ),
-        launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir, agree=agree),
+        launching.run_launch("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir, agree=agree),
     ):
         raise AssertionError
     assert not [name for name in mturk.journal.names() if name.startswith("Create")]

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 @pytest.fixture
 def command(tmp_path: Path):
     """Run ``import`` with these arguments; ``command.out`` is the folder that it writes."""
-    from parlai_humaneval.cli.import_data import import_tables
+    from mephisto_tasks.cli.import_data import import_tables
 
     def run(*arguments: str | Path) -> Result:
         given = [*map(str, arguments), "--out", str(run.out), "--key", str(tmp_path / "keys" / "pseudonym.key")]

@@ -165,7 +165,7 @@ def test_the_key_of_the_data_directory_gives_the_pseudonyms_of_export(stored: Da
     """A worker who did our tasks and ParlAI's has one name in both."""
     from click.testing import CliRunner
 
-    from parlai_humaneval.cli.import_data import import_tables
+    from mephisto_tasks.cli.import_data import import_tables
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
     monkeypatch.setenv("PARLAI_HUMANEVAL_DATA_DIR", str(tmp_path / "elsewhere"))
@@ -184,7 +184,7 @@ def test_mephisto_is_not_imported(stored: DataDirectory, tmp_path: Path):
     code = (
         "import sys\n"
         "from click.testing import CliRunner\n"
-        "from parlai_humaneval.cli.import_data import import_tables\n"
+        "from mephisto_tasks.cli.import_data import import_tables\n"
         f"done = CliRunner().invoke(import_tables, ['--from', 'mephisto', {str(stored.folder)!r},"
         f" '--out', {str(tmp_path / 'o')!r}, '--key', {str(tmp_path / 'k')!r}])\n"
         "assert done.exit_code == 0, done.output\n"

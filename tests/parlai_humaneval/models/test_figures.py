@@ -38,23 +38,22 @@ def test_replies_retries_and_errors_are_counted_for_their_own_model(scripted_poo
     speaker.observe(human("More"))
     with pytest.raises(ModelFailed):
         speaker.act()
-    figures = pool.figures()
-    shaky, good = figures["shaky"], figures["good"]
-    assert (shaky["replies"], shaky["retries"], shaky["errors"], shaky["outage_since"]) == (1, 2, 1, None)
-    assert (good["retries"], good["errors"]) == (0, 0)
-    assert good["replies"] >= 1
-    assert shaky["median_s"] is not None
-    assert shaky["median_s"] > 0
+    shaky, good = pool.figures()
+    assert (shaky.replies, shaky.retries, shaky.errors, shaky.outage_since) == (1, 2, 1, None)
+    assert (good.retries, good.errors) == (0, 0)
+    assert good.replies >= 1
+    assert shaky.median_s is not None
+    assert shaky.median_s > 0
 
 
 def test_times_are_of_the_last_replies() -> None:
     figures = Figures()
-    assert figures.now(None)["median_s"] is None
+    assert figures.now("m", None).median_s is None
     for _ in range(KEPT):
         figures.answered(100.0, fit=True)
     for number in range(KEPT):
         figures.answered(number / KEPT, fit=number % 2 == 0)
-    now = figures.now(7.0)
-    assert (now["replies"], now["errors"], now["outage_since"]) == (KEPT + KEPT // 2, KEPT // 2, 7.0)
-    assert now["median_s"] == pytest.approx(0.4995)
-    assert now["p95_s"] == pytest.approx(0.949, abs=1e-3)
+    now = figures.now("m", 7.0)
+    assert (now.replies, now.errors, now.outage_since) == (KEPT + KEPT // 2, KEPT // 2, 7.0)
+    assert now.median_s == pytest.approx(0.4995)
+    assert now.p95_s == pytest.approx(0.949, abs=1e-3)

@@ -81,7 +81,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     ):
         with pytest.raises(CheckError) as caught:
             call()
-        assert str(caught.value) == f"there is no check 'shouting'; known checks: {', '.join(CHECKS)}"
+        assert str(caught.value) == f"there is no check 'shouting'; choose among these checks: {', '.join(CHECKS)}"
 
 
 def test_names_choose_and_scope_decides_where() -> None:

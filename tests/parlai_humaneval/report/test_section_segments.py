@@ -17,10 +17,10 @@ from parlai_humaneval.statistics.survival.curve import survival_curve
 from parlai_humaneval.statistics.survival.tests import survival_score_test
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.schema import SEGMENTS
+from parlai_humaneval.tables.schema import TABLES
 
 QUICK = Options(draws=60)
-MUST = [column.name for column in SEGMENTS if column.exchange]
+MUST = [column.name for column in TABLES["segments"] if column.exchange]
 
 
 def segment(number, labels, entities=("a", "b"), *, worker=None, **fields):

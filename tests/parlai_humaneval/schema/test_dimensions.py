@@ -68,7 +68,7 @@ def test_records_say_from_where_to_where_each_scale_goes() -> None:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        (["coherent"], "unknown scale 'coherent'; known: coherence, informativeness"),
+        (["coherent"], "unknown scale 'coherent'; choose one of: coherence, informativeness"),
         ([{"name": "taste", "text": "How does it taste?"}], "with a sentence for each point"),
         ([{**TASTE, "hints": ["Only one."]}], "2 to 11"),
         ([{**TASTE, "hints": ["Bad.", " "]}], "with a sentence for each point"),

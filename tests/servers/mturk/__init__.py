@@ -8,22 +8,19 @@ What a request may say comes from botocore's own description of the service, so 
 sandbox (``StandIn(sandbox=True)``) the balance is always $10,000.00; else it is what was deposited.
 """
 
+from ..mechanics import CUT_AFTER, CUT_BEFORE, Call, Fault, Faults
 from .crowd import NO_ASSIGNMENT, Crowd, NotAllowed
 from .errors import (
     CLOCK_WRONG,
-    CUT_AFTER,
-    CUT_BEFORE,
     DENIED,
     NOT_LINKED,
     SERVICE_FAULT,
     THROTTLED,
     UNAVAILABLE,
     AwsError,
-    Fault,
-    Faults,
 )
 from .records import Account, Assignment, Bonus, Hit, QualificationType, Worker
-from .server import KEY, SECRET, Call, StandIn
+from .server import KEY, SECRET, StandIn
 
 __all__ = [
     "CLOCK_WRONG",

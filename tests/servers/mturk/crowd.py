@@ -12,7 +12,7 @@ from threading import RLock
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from .clock import Clock
+from ..mechanics import Clock
 from .errors import AwsError, insufficient_funds, invalid
 from .qualifying import actions_guarded, lets_in
 from .records import (

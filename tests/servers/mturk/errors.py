@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -65,53 +65,3 @@ NOT_LINKED = request_error(
     "To use the MTurk API, you will need an Amazon Web Services (AWS) Account. Your AWS account must be linked to your "
     "Amazon Mechanical Turk Account.",
 )
-
-
-@dataclass
-class Fault:
-    """What happens to a call, instead of or besides its being done."""
-
-    error: AwsError | None = None
-    """Answered in place of doing anything."""
-    cut: str = ""
-    """``before`` or ``after``: the connection is closed without an answer before or after the call was done."""
-    wait_s: float = 0.0
-    """The call is done only after so long."""
-
-
-CUT_BEFORE = Fault(cut="before")
-CUT_AFTER = Fault(cut="after")
-FINE = Fault()
-
-
-@dataclass
-class Faults:
-    """What goes wrong, planned for each operation."""
-
-    _next: dict[str, list[Fault]] = field(default_factory=dict)
-    _always: dict[str, Fault] = field(default_factory=dict)
-
-    def next(self, operation: str, *faults: Fault | AwsError | None) -> None:
-        """The fates of the operation's next calls, in order; None: nothing happens to that one."""
-        fates = [Fault(error=f) if isinstance(f, AwsError) else f or FINE for f in faults]
-        self._next.setdefault(operation, []).extend(fates)
-
-    def always(self, operation: str, fault: Fault | AwsError) -> None:
-        """The fate of every call of an operation (``*``: of all) for which none other is planned."""
-        self._always[operation] = Fault(error=fault) if isinstance(fault, AwsError) else fault
-
-    def clear(self) -> None:
-        """From now on all is well."""
-        self._next.clear()
-        self._always.clear()
-
-    def left(self) -> list[str]:
-        """Operations for which something is planned that no call has met yet."""
-        return sorted(name for name, faults in self._next.items() if faults)
-
-    def fate(self, operation: str) -> Fault:
-        """That of this call; used up."""
-        for name in (operation, "*"):
-            if self._next.get(name):
-                return self._next[name].pop(0)
-        return self._always.get(operation) or self._always.get("*") or FINE

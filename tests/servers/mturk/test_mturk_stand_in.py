@@ -302,7 +302,7 @@ def test_keys_regions_and_faults(mturk: StandIn, client: Any) -> None:
     assert refused(client.get_account_balance)[0] == "ThrottlingException"
     assert balance(client)[0] == "10.00"
     assert refused(client.get_account_balance)[:2] == ("ServiceFault", "ServiceFault")
-    mturk.most_per_second = 1
+    mturk.throttle.most_per_second = 1
     assert balance(client)[0] == "10.00"
     assert refused(client.get_account_balance)[2] == "Rate exceeded"
     assert connect(mturk, attempts=5).get_account_balance()["AvailableBalance"] == "10.00"

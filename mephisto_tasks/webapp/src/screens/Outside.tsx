@@ -67,8 +67,10 @@ function secondsUntil(moment: number): number {
 }
 
 function orLeave(config: TaskConfig): string {
-  if (config.provider_type.startsWith("mturk")) {
-    return t("The time of your HIT goes on meanwhile. If you do not want to wait, return the HIT: that does not count against you.");
+  if (config.unit !== null) {
+    return t("The time of your {unit} goes on meanwhile. If you do not want to wait, return the {unit}: that does not count against you.", {
+      unit: config.unit,
+    });
   }
   if (config.panel) {
     return t("If you do not want to wait, return the task on {panel}.", { panel: config.panel.title });

@@ -39,7 +39,9 @@ export function Preview({ config, start, onStart, onDecline }: PreviewProps) {
         )}
         {acceptFirst && (
           <p className={styles.hint}>
-            {t("This is a preview. You must accept the HIT before you can start; then this page opens the task by itself.")}
+            {t("This is a preview. You must accept the {unit} before you can start; then this page opens the task by itself.", {
+              unit: config.unit ?? "unit",
+            })}
           </p>
         )}
       </div>

@@ -8,13 +8,14 @@ import styles from "./Screens.module.css";
 export interface RefusedProps {
   title: string;
   refusal: Refusal;
-  provider: string;
+  /** What the site that sent the rater calls a unit, which is to be returned there; null: nothing is. */
+  unit: string | null;
   /** One comes from the practice. */
   practice: boolean;
 }
 
 /** The server gives this worker no (further) conversation; the reason is its own sentence. */
-export function Refused({ title, refusal, provider, practice }: RefusedProps) {
+export function Refused({ title, refusal, unit, practice }: RefusedProps) {
   const heading = practice ? t("The practice ends here") : t("There is no conversation for you here");
   return (
     <Frame>
@@ -25,9 +26,9 @@ export function Refused({ title, refusal, provider, practice }: RefusedProps) {
         <BackTo redirect={refusal.redirect} />
       ) : (
         <p>
-          {provider.startsWith("mturk")
-            ? t("Please return the HIT: that does not count against you. Then you can close this page.")
-            : t("You can close this page.")}
+          {unit === null
+            ? t("You can close this page.")
+            : t("Please return the {unit}: that does not count against you. Then you can close this page.", { unit })}
         </p>
       )}
     </Frame>

@@ -73,7 +73,7 @@ describe("Preview", () => {
 
   it("cannot be started before the HIT is accepted, and says so", async () => {
     const onStart = vi.fn();
-    render(<Preview config={CONFIG} start="accept_first" onStart={onStart} onDecline={vi.fn()} />);
+    render(<Preview config={{ ...CONFIG, entry: "site", unit: "HIT" }} start="accept_first" onStart={onStart} onDecline={vi.fn()} />);
     const button = screen.getByRole("button", { name: "Start the practice" });
     expect(button).toHaveAttribute("aria-disabled", "true");
     await userEvent.click(button);
@@ -104,7 +104,7 @@ describe("Consent", () => {
     expect(screen.getByText(/has changed since/)).toBeVisible();
   });
 
-  it("can be read in MTurk's preview, where nobody can agree yet", async () => {
+  it("can be read in a site's preview, where nobody can agree yet", async () => {
     render(<Preview config={{ ...CONFIG, consent_form: CONSENT }} start="accept_first" onStart={vi.fn()} onDecline={vi.fn()} />);
     expect(screen.getByText("You chat with programs.")).toBeVisible();
     expect(screen.queryByRole("button", { name: "I agree" })).toBeNull();
@@ -113,7 +113,7 @@ describe("Consent", () => {
 });
 
 const NOT_PASSED: Refusal = { kind: "refused", title: null, reason: "The practice was not passed.", redirect: null };
-const PROLIFIC = { ...CONFIG, provider_type: "link", panel: { title: "Prolific", may_decline: true } };
+const PROLIFIC = { ...CONFIG, entry: "address" as const, panel: { title: "Prolific", may_decline: true } };
 
 describe("Preview of somebody whom a panel sent", () => {
   it("offers not to take part, where the panel has a way back for that", async () => {
@@ -131,7 +131,7 @@ describe("Preview of somebody whom a panel sent", () => {
 describe("Refused", () => {
   it("leads back to the site that sent the rater, under the server's own title", async () => {
     const redirect = { site: "Prolific", url: "https://app.prolific.com/x?cc=S2", code: null };
-    render(<Refused title="Chat" refusal={{ ...NOT_PASSED, title: "Thank you!", redirect }} provider="link" practice={false} />);
+    render(<Refused title="Chat" refusal={{ ...NOT_PASSED, title: "Thank you!", redirect }} unit={null} practice={false} />);
     expect(screen.getByRole("heading", { name: "Thank you!" })).toBeVisible();
     expect(screen.getByRole("link", { name: "Back to Prolific" })).toHaveAttribute("href", redirect.url);
     expect(screen.queryByText("You can close this page.")).toBeNull();
@@ -140,14 +140,14 @@ describe("Refused", () => {
 
   it("shows the code that a panel asks for", () => {
     const redirect = { site: "Toloka", url: null, code: "T0L0" };
-    render(<Refused title="Chat" refusal={{ ...NOT_PASSED, redirect }} provider="link" practice={false} />);
+    render(<Refused title="Chat" refusal={{ ...NOT_PASSED, redirect }} unit={null} practice={false} />);
     expect(screen.getByText("T0L0")).toBeVisible();
     expect(screen.getByText(/enter this code at Toloka/)).toBeVisible();
     expect(screen.queryByRole("link")).toBeNull();
   });
 
-  it("gives the server's reason, and tells an MTurk worker what to do", async () => {
-    render(<Refused title="Chat" refusal={NOT_PASSED} provider="mturk_sandbox" practice={false} />);
+  it("gives the server's reason, and tells a site's worker what to do", async () => {
+    render(<Refused title="Chat" refusal={NOT_PASSED} unit="HIT" practice={false} />);
     expect(screen.getByText("The practice was not passed.")).toBeVisible();
     expect(screen.getByText(/return the HIT/)).toBeVisible();
     expect(screen.getByRole("heading", { name: "There is no conversation for you here" })).toBeVisible();
@@ -155,7 +155,7 @@ describe("Refused", () => {
   });
 
   it("ends the practice for whom it comes from there", () => {
-    render(<Refused title="Chat" refusal={NOT_PASSED} provider="mock" practice />);
+    render(<Refused title="Chat" refusal={NOT_PASSED} unit={null} practice />);
     expect(screen.getByRole("heading", { name: "The practice ends here" })).toBeVisible();
   });
 });
@@ -193,11 +193,11 @@ describe("Outside", () => {
   });
 
   it.each([
-    ["mturk", null, /time of your HIT goes on/],
-    ["link", { title: "Prolific", may_decline: false }, /return the task on Prolific/],
-    ["mock", null, /come back later/],
-  ])("says what it costs to wait, and how to leave: %s", async (provider_type, panel, words) => {
-    render(<Outside config={{ ...CONFIG, provider_type, panel }} screen={outside()} onAskAgain={vi.fn()} />);
+    ["HIT", null, /time of your HIT goes on/],
+    [null, { title: "Prolific", may_decline: false }, /return the task on Prolific/],
+    [null, null, /come back later/],
+  ])("says what it costs to wait, and how to leave: %s", async (unit, panel, words) => {
+    render(<Outside config={{ ...CONFIG, unit, panel }} screen={outside()} onAskAgain={vi.fn()} />);
     expect(screen.getByText(words)).toBeVisible();
     expect(await axeViolations()).toEqual([]);
   });

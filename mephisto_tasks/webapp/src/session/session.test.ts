@@ -56,10 +56,10 @@ describe("arrival", () => {
     expect(http.requestAgent).not.toHaveBeenCalled();
   });
 
-  it.each([["ASSIGNMENT_ID_NOT_AVAILABLE"], [null]])("shows MTurk's preview without registering anybody: %s", async (assignment) => {
+  it("shows the preview of a site's unit without registering anybody", async () => {
     const http = fakeHttp();
-    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "mturk" });
-    const { session } = visit(http, fakeCrowd(null, assignment));
+    http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "site", unit: "HIT" });
+    const { session } = visit(http, fakeCrowd(null, null));
     session.start();
     await settle();
     expect(session.getView().screen).toEqual({ kind: "preview", start: "accept_first" });
@@ -159,7 +159,7 @@ describe("a study that is full", () => {
 
   it("lets in who came by a link with what they were here to do", async () => {
     const http = fakeHttp();
-    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "link", panel: null });
+    http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "address", panel: null });
     const preview = { ...agent("none"), agentId: null, agentToken: null, preview: true };
     http.requestAgent.mockResolvedValueOnce(preview).mockResolvedValueOnce(full(5));
     const { session, sockets } = visit(http);
@@ -218,7 +218,7 @@ describe("a study with a consent text", () => {
 
   it("asks the server for the way back where they came by a link, and goes on with what they came for if they agree", async () => {
     const http = fakeHttp();
-    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "link", panel: null });
+    http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "address", panel: null });
     const preview = { ...agent("none"), agentId: null, agentToken: null, preview: true };
     http.requestAgent.mockResolvedValueOnce(preview).mockResolvedValueOnce(asked());
     const { session, sockets } = visit(http);
@@ -252,7 +252,7 @@ describe("a task that another browser began", () => {
 describe("somebody who came by a link", () => {
   const byLink = () => {
     const http = fakeHttp();
-    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "link", panel: { title: "Prolific", may_decline: true } });
+    http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "address", panel: { title: "Prolific", may_decline: true } });
     return http;
   };
   const PREVIEW = { ...agent("none"), agentId: null, agentToken: null, preview: true };
@@ -478,7 +478,7 @@ describe("the end of the task", () => {
 
   it("tells a real provider", async () => {
     const http = fakeHttp();
-    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "mturk" });
+    http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "site", unit: "HIT" });
     const crowd = fakeCrowd();
     const { sockets } = await live(http, crowd);
     sockets.last.receiveState(pageState(9, end("submit")), 1);

@@ -9,7 +9,7 @@ import { best, t, turnTo } from "../language";
 import type { Answer, AnswerBody } from "../wire/answers";
 import { type ConsentForm, inLanguage, type TaskConfig } from "../wire/config";
 import { Connection, type Socket } from "../wire/connection";
-import { BY_LINK, type Crowd, type Purpose } from "../wire/crowd";
+import type { Crowd, Purpose } from "../wire/crowd";
 import { actionDraft, clearDraft } from "../wire/drafts";
 import { type Http, HttpError } from "../wire/http";
 import { Outbox } from "../wire/outbox";
@@ -85,7 +85,7 @@ export class Session {
 
   /** The preview's start button: the server is asked for work, or for ids with which this page is loaded again. */
   readonly begin = (): void => {
-    if (this.view.config?.provider_type === BY_LINK) {
+    if (this.view.config?.entry === "address") {
       this.ask("begin");
       return;
     }
@@ -112,7 +112,7 @@ export class Session {
 
   /** Somebody does not want to take part. The server is told only where it knows a way back for them. */
   readonly decline = (): void => {
-    if (this.view.config?.provider_type === BY_LINK) {
+    if (this.view.config?.entry === "address") {
       this.ask("decline");
     } else {
       this.apply({ type: "refused", refusal: { kind: "refused", title: t("You do not take part"), reason: nothingStored(), redirect: null } });
@@ -166,11 +166,11 @@ export class Session {
       this.apply({ type: "problem", text: noProviderScript() });
       return;
     }
-    if (config.provider_type === BY_LINK) {
+    if (config.entry === "address") {
       await this.askForAgent(crowd, "look");
       return;
     }
-    const door = entrance(crowd, config.provider_type);
+    const door = entrance(crowd, config.entry);
     if (door !== "task") {
       this.apply({ type: "preview", start: door });
       return;
@@ -363,8 +363,8 @@ export class Session {
     await persist(() => this.options.http.submitTask(live), this.deliveryFailed, this.run.signal);
     live.connection.stop();
     this.apply({ type: "delivery", delivery: { kind: "done" } });
-    // Mephisto's mock provider has nowhere to send to: its function only opens an alert over the thanks.
-    if (this.view.config?.provider_type !== "mock") {
+    // Whoever pressed Start came from nowhere: there is no site to send to.
+    if (this.view.config?.entry !== "start") {
       this.options.crowd()?.submitToProvider({});
     }
     this.leaveFor(step.redirect);
@@ -411,7 +411,7 @@ export class Session {
     this.live?.connection.stop();
     this.live = null;
     if (crowd !== null) {
-      void this.guard(this.askForAgent(crowd, this.view.config?.provider_type === BY_LINK ? "begin" : undefined));
+      void this.guard(this.askForAgent(crowd, this.view.config?.entry === "address" ? "begin" : undefined));
     }
   };
 

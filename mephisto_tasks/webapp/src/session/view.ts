@@ -16,7 +16,7 @@ export type Delivery =
   | { kind: "failed"; text: string; retrying: boolean }
   | { kind: "done" };
 
-/** What the preview's button does: come back as somebody, nothing before the HIT is accepted, or ask the server. */
+/** What the preview's button does: come back as somebody, nothing before a unit is accepted, or ask the server. */
 export type Start = "fresh" | "accept_first" | "ask";
 
 /** The server gives nothing out; `title` stands above its reason, and `redirect` leads back to the site that sent the rater. */

@@ -2,7 +2,6 @@ import { useState } from "react";
 import type { View } from "../session/view";
 import type { AnswerBody } from "../wire/answers";
 import type { GuideLine, TaskConfig } from "../wire/config";
-import { BY_LINK } from "../wire/crowd";
 import { store } from "../wire/storage";
 import { answerableStepId, type PageState, type Step, staysAtEnd } from "../wire/state";
 import { Announcer } from "./Announcer";
@@ -86,7 +85,7 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
         config={config}
         open={help}
         onClose={closeHelp}
-        onGiveBack={config.provider_type === BY_LINK && !over ? onGiveBack : null}
+        onGiveBack={config.entry === "address" && !over ? onGiveBack : null}
       />
       <main
         className={styles.main}

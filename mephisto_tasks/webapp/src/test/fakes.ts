@@ -125,7 +125,8 @@ export const CONFIG: TaskConfig = {
   minutes: 10,
   instructions_first: false,
   guide: null,
-  provider_type: "mock",
+  entry: "start",
+  unit: null,
   panel: null,
   consent_form: null,
 };

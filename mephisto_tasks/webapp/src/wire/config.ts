@@ -50,7 +50,10 @@ const TaskConfigSchema = v.object({
   instructions_first: v.optional(v.boolean(), false),
   /** About so many minutes are needed for all; null: nobody knows. */
   minutes: v.nullish(v.pipe(v.number(), v.minValue(1)), null),
-  provider_type: v.optional(v.string(), ""),
+  /** How raters come: their address says who they are, they press Start, or they take a unit at a site first. */
+  entry: v.fallback(v.picklist(["address", "start", "site"]), "site"),
+  /** What that site calls a unit; null: nobody takes one at a site. */
+  unit: v.nullish(v.string(), null),
   /** Null: nobody is asked to agree to a text of its own. */
   consent_form: v.nullish(ConsentSchema, null),
   /** Who sends the raters, where they come by link; null: they were invited. */

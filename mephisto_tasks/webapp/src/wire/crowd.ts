@@ -1,10 +1,7 @@
 /** The functions that the provider's `wrap_crowd_source.js` puts on the window. */
 
-/** What somebody who came by a link wants from the server. */
+/** What somebody whose address says who they are wants from the server. */
 export type Purpose = "look" | "begin" | "decline" | "give_back";
-
-/** The provider whose raters come by a link: the server makes out of the address who they are. */
-export const BY_LINK = "link";
 
 export interface Crowd {
   workerName: string | null;

@@ -1,4 +1,4 @@
-"""At the helm of a running launch: follows the orders that are given to it, and says how it stands."""
+"""Controls a running launch: follows the orders that are given to it, and says how it stands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Units(Protocol):
 
 
 @dataclass(kw_only=True)
-class Helm:
+class LaunchController:
     """A thread of its own, from the launch to its end.
 
     Args:
@@ -72,7 +72,7 @@ class Helm:
         self._said_at = 0.0
         self._told = 0
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="helm", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
 
     def start(self) -> None:
         """Whoever launched can be sure that the first snapshot is there."""
@@ -186,8 +186,8 @@ class Helm:
             trouble=study.saving.words(self.data_dir),
             groups=study.progress(),
             deciding=study.deciding_now(),
-            inside=study.floor.inside(self.pseudonym),
-            door=study.floor.door(),
+            inside=study.presence.inside(self.pseudonym),
+            door=study.presence.door(),
             models=study.models_now(),
             orders=list(study.steered.results),
             remarks=list(study.remarks),

@@ -1,0 +1,24 @@
+"""``parlai-humaneval import`` with what this side adds to it: units that Mephisto's database holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parlai_humaneval.cli.import_data import import_tables, register_reader
+
+if TYPE_CHECKING:
+    from parlai_humaneval.cli.import_data import Read
+
+__all__ = ["import_tables"]
+
+
+def read_mephisto(paths: Sequence[Path], tasks: Sequence[str]) -> Read:
+    from mephisto_tasks.storage.mephisto_import import data_dir_of_path, stored_units
+
+    stored = stored_units(data_dir_of_path(paths[0]), tasks)
+    return stored.count, stored.units, list(stored.others)
+
+
+register_reader("mephisto", read_mephisto)

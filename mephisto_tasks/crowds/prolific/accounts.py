@@ -1,0 +1,131 @@
+"""Accounts in whose name Prolific is asked: a token each, kept for its owner only, and the workspaces that it pays from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from mephisto_tasks.crowds.base import AccountCheck, Health
+from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
+from mephisto_tasks.crowds.prolific.errors import NEW_TOKEN, ProlificError, asking
+from mephisto_tasks.crowds.prolific.handed_in import major
+from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
+from mephisto_tasks.crowds.prolific.tokens import TOKEN_ENV, forget_token, has_token, read_token, write_token
+from parlai_humaneval._util.files import make_private_folder
+
+
+@dataclass
+class ProlificAccounts:
+    """It is an :class:`~mephisto_tasks.crowds.base.Accounts`."""
+
+    key_words: tuple[str, ...] = ("API token (Prolific: Settings → API tokens)",)
+    needs: str = (
+        f"an API token, which you make in Prolific under Settings → API tokens; {TOKEN_ENV} in the environment is used "
+        "without a question. A token has all rights of its owner: keep it as you keep a password"
+    )
+    no_keys: str = "there is no token for the requester {name!r}, and no terminal to ask for one at"
+    keys_advice: str = NEW_TOKEN
+    only_here: str = f"Its token is that of {TOKEN_ENV}, and is not kept: set it wherever you launch and pay."
+
+    def has_keys(self, name: str) -> bool:
+        return has_token(name)
+
+    def needs_keys(self, name: str) -> bool:
+        """Whoever adds a name once more renews its token."""
+        return has_token(name) or not os.environ.get(TOKEN_ENV)
+
+    def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
+        """Raises ProlificError: Prolific does not know the token, which is then not kept; the name is another crowd's."""
+        from mephisto_tasks.crowds.database import opened
+        from mephisto_tasks.crowds.registry import crowd_of, register_providers
+
+        token = read_token(name) if keys is None else keys[0]
+        with Prolific(token, patience=BRIEF) as client, asking(f"register {name}"):
+            client.get("users/me/")
+        make_private_folder(data_dir)
+        register_providers()
+        with opened(data_dir / "database.db") as db:
+            same = db.find_requesters(requester_name=name)
+            if any(each.provider_type != PROVIDER for each in same):
+                raise ProlificError(
+                    f"a requester {name!r} of another crowd is there already", try_="choose another name"
+                )
+            if not same:
+                crowd_of(PROVIDER).mephisto_provider().RequesterClass.new(db, name)  # type: ignore[attr-defined]  # a LinkCrowd
+        if keys is not None:
+            write_token(name, keys[0])
+        return name
+
+    def check(self, name: str) -> list[AccountCheck]:
+        try:
+            with Prolific(read_token(name), patience=BRIEF) as client, asking("read the balance"):
+                return [_checked(client, name, one) for one in client.pages("workspaces/")] or [
+                    AccountCheck(name, PROVIDER, wrong="the account has no workspace; make one in Prolific's web app")
+                ]
+        except ProlificError as error:
+            return [AccountCheck(name, PROVIDER, wrong=str(error))]
+
+    def forget(self, name: str) -> str:
+        if forget_token(name):
+            return f"The token of {name} is deleted here. Delete it in Prolific, too: it is valid until then."
+        return f"No token is kept for {name}."
+
+    def take_off(self, data_dir: Path, task_name: str) -> int:
+        from mephisto_tasks.crowds.prolific.market import pause_left_over
+
+        store = ProlificStore(data_dir)
+        paused = 0
+        for account in dict.fromkeys(study.account for study in store.studies(task_name)):
+            with Prolific(read_token(account)) as client:
+                paused += len(pause_left_over(client, store, task_name, account))
+        return paused
+
+
+def health(data_dir: Path) -> list[Health]:
+    """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
+    from mephisto_tasks.control.snapshot import is_alive
+    from mephisto_tasks.storage.results import requesters
+
+    what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
+    known = requesters(data_dir) if (data_dir / "database.db").exists() else []
+    names = [name for name, kind in known if kind == PROVIDER]
+    if not known:
+        return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
+    found = []
+    for seen in (one for name in names for one in accounts.check(name)):
+        if seen.wrong is None:
+            found.append(Health(what, "ok", f"requester {seen}"))
+        else:
+            found.append(Health(what, "warning", f"requester {seen.name}", seen.wrong))
+    left = [study for study in store.studies() if study.study_id and not is_alive(data_dir, study.task_name)]
+    for study in left if all(one.status == "ok" for one in found) else []:
+        if (status := _status(study)) in (statuses.ACTIVE, statuses.PUBLISHING):
+            advice = (
+                f"parlai-humaneval requester expire --task-name {study.task_name} pauses it; so does the next launch"
+            )
+            found.append(
+                Health(what, "warning", f"study {study.study_id} is {status}, and no launch follows it", advice)
+            )
+    return found
+
+
+def _status(study: OurStudy) -> str:
+    try:
+        with Prolific(read_token(study.account), patience=BRIEF) as client:
+            return statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
+    except ProlificError:  # deleted there, perhaps
+        return ""
+
+
+def _checked(client: Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:
+    balance = client.get(f"workspaces/{workspace['id']}/balance/")
+    return AccountCheck(
+        name,
+        PROVIDER,
+        endpoint=client.base,
+        balance=major(balance["available_balance"]),
+        currency=str(balance["currency_code"]).upper(),
+        workspace=f"{workspace.get('title') or 'without a title'} ({workspace['id']})",
+    )

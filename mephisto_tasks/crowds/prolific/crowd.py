@@ -1,0 +1,141 @@
+"""Prolific by its API: a crowd by link whose study a launch makes, publishes, follows and ends by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.crowds.base import (
+    Accounts,
+    CrowdWords,
+    Forgotten,
+    Health,
+    Market,
+    SiteBlocks,
+    SiteState,
+    Trace,
+    Waiting,
+)
+from mephisto_tasks.crowds.crowd import CrowdLaunch
+from mephisto_tasks.crowds.link.arrivals import Door
+from mephisto_tasks.crowds.link.crowd import LinkCrowd
+from mephisto_tasks.crowds.prolific import settings as its_settings
+from mephisto_tasks.crowds.prolific.settings import ProlificSettings
+from mephisto_tasks.crowds.registry import register_crowd
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from mephisto_tasks.payments.payer import Payer
+    from mephisto_tasks.payments.quote import Quote
+
+PROVIDER = "prolific"
+
+
+class ProlificCrowd(LinkCrowd):
+    """Participants of a study that is made for them."""
+
+    place = provider_type = PROVIDER
+    title = "Prolific"
+    words = CrowdWords(
+        where="on Prolific",
+        summary="makes the study by Prolific's API, and spends real money: the total is shown first, and asked about",
+        link="The study on Prolific:",
+    )
+    example = "place=prolific requester_name=my_lab task_reward=1.80"
+    Settings = ProlificSettings
+    literal_settings = ("workspace", "project")
+    market = Market(opens_at_once=True, lists_study=True)
+    costs_money = True
+    private_ids = (r"\b[0-9a-f]{24}\b",)
+
+    def stand_in(self) -> str | None:
+        from urllib.parse import urlsplit
+
+        from mephisto_tasks.crowds.prolific.client import stand_in
+
+        here = stand_in()
+        return None if here is None else "{0.scheme}://{0.netloc}".format(urlsplit(here))
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        its_settings.check(settings)
+
+    def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
+        from mephisto_tasks.crowds.prolific.requirements import CHECKED_THERE
+
+        unchecked = rules.model_copy(
+            update={
+                name: type(rules).model_fields[name].get_default(call_default_factory=True) for name in CHECKED_THERE
+            }
+        )
+        return super().remarks(unchecked, settings)
+
+    def who_checks(self, settings: Mapping[str, Any]) -> str:
+        return "Prolific has no such rule"
+
+    def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
+        from mephisto_tasks.crowds.prolific.client import Prolific
+        from mephisto_tasks.crowds.prolific.quote import Asked, find_workspace, quote_of
+        from mephisto_tasks.crowds.prolific.tokens import read_token
+
+        name = str(settings.get("provider.requester_name"))
+        reward = its_settings.cents("task_reward", settings.get("task.task_reward"))
+        with Prolific(read_token(name)) as client:
+            workspace, project, currency = (
+                str(settings.get(f"provider.{word}") or "") for word in ("workspace", "project", "currency")
+            )
+            pays = find_workspace(client, workspace, project, currency)
+            return quote_of(client, pays, name, Asked(units, reward, minutes=60), None, None)
+
+    def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
+        from mephisto_tasks.crowds.panels.panel import read_panel
+        from mephisto_tasks.crowds.prolific.arrivals import ProlificDoor
+
+        return [ProlificDoor(read_panel(PROVIDER))]
+
+    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+        from mephisto_tasks.crowds.prolific.launch import ProlificLaunch
+
+        return ProlificLaunch(self, config, data_dir, task_name, waiting_for)
+
+    def blocks(self) -> SiteBlocks | None:
+        from mephisto_tasks.crowds.prolific.groups import ProlificBlocks
+
+        return ProlificBlocks()
+
+    def accounts(self) -> Accounts | None:
+        from mephisto_tasks.crowds.prolific.accounts import ProlificAccounts
+
+        return ProlificAccounts()
+
+    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
+        from mephisto_tasks.crowds.prolific.payer import ProlificPayer
+
+        return ProlificPayer(data_dir, task_name, requester)
+
+    def health(self, data_dir: Path) -> list[Health]:
+        from mephisto_tasks.crowds.prolific.accounts import health
+
+        return health(data_dir)
+
+    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+        from mephisto_tasks.crowds.prolific.standing import states
+
+        return states(data_dir, task_name)
+
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        from mephisto_tasks.crowds.prolific.groups import take_out
+
+        return take_out(data_dir, person, stays_blocked=stays_blocked)
+
+    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
+        sessions = self.outside_ids(data_dir, person)
+        marks = ", ".join("?" * len(sessions))
+        ended: list[tuple[str, Sequence[Any]]] = [(f"DELETE FROM endings WHERE session IN ({marks})", sessions)]
+        more = [Trace(data_dir / PROVIDER / "prolific.db", ended)] if sessions else []
+        return [*super().traces(data_dir, person), *more]
+
+
+register_crowd(ProlificCrowd())

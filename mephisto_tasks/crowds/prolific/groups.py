@@ -1,0 +1,216 @@
+"""Block and allow lists as participant groups: a study that names one follows it at once, and nobody clicks in vain."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks.admission.eligibility import load_eligibility
+from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.crowds.base import CrowdError, Forgotten
+from mephisto_tasks.crowds.prolific.client import Prolific
+from mephisto_tasks.crowds.prolific.errors import PARTICIPANT_UNKNOWN, ProlificError, asking
+from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
+from mephisto_tasks.crowds.prolific.tokens import read_token
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
+from mephisto_tasks.storage.results import query, task_names
+from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.workers.roster import known_workers
+
+logger = logging.getLogger(__name__)
+
+EVERYWHERE = "humaneval blocked"
+PARTICIPANT = re.compile(r"[0-9a-f]{24}")
+ONCE = 100
+"""Participants in one request."""
+AGAIN_S = 60.0
+"""How often a running launch looks whether its lists have changed."""
+
+_HOLDERS = """
+    SELECT DISTINCT workers.worker_name FROM granted_qualifications AS granted
+      JOIN qualifications ON qualifications.qualification_id = granted.qualification_id
+      JOIN workers ON workers.worker_id = granted.worker_id
+     WHERE qualifications.qualification_name = ?
+"""
+
+
+def participant(worker_name: str) -> str | None:
+    """Prolific's id of a worker; None: they are not of Prolific."""
+    plain = worker_name.rpartition(":")[2]
+    known = worker_name.partition(":")[0] in (PROVIDER, plain)
+    return plain if known and PARTICIPANT.fullmatch(plain) else None
+
+
+class Group:
+    """A participant group of a workspace, by its name; made where it is not there. Raises ProlificError."""
+
+    def __init__(self, client: Prolific, workspace: str, name: str) -> None:
+        self._client, self.name = client, name
+        with asking(f"look for the participant group {name!r}"):
+            there = [
+                one for one in client.pages("participant-groups/", workspace_id=workspace) if not one.get("is_deleted")
+            ]
+        self.id = next((str(one["id"]) for one in there if one.get("name") == name), "")
+        if not self.id:
+            with asking(f"make the participant group {name!r}"):
+                body = {"workspace_id": workspace, "name": name, "description": "Kept by parlai-humaneval"}
+                self.id = str(client.post("participant-groups/", {**body, "participant_ids": []})["id"])
+
+    @property
+    def _path(self) -> str:
+        return f"participant-groups/{self.id}/participants/"
+
+    def members(self) -> set[str]:
+        with asking(f"read the participant group {self.name!r}"):
+            return {str(one["participant_id"]) for one in self._client.pages(self._path)}
+
+    def add(self, people: Collection[str]) -> set[str]:
+        """Those whom Prolific took; it refuses all of a request that names somebody unknown."""
+        with asking(f"add to the participant group {self.name!r}"):
+            return self._add(sorted(people))
+
+    def _add(self, people: list[str]) -> set[str]:
+        if len(people) > ONCE:
+            return self._add(people[:ONCE]) | self._add(people[ONCE:])
+        if not people:
+            return set()
+        try:
+            self._client.post(self._path, {"participant_ids": people}, repeat=True)
+        except ProlificError as error:
+            if error.code != PARTICIPANT_UNKNOWN:
+                raise
+            middle = len(people) // 2
+            return set() if not middle else self._add(people[:middle]) | self._add(people[middle:])
+        return set(people)
+
+    def remove(self, people: Collection[str]) -> None:
+        if people:
+            with asking(f"take people out of the participant group {self.name!r}"):
+                self._client.delete(self._path, {"participant_ids": sorted(people)})
+
+
+class Lists:
+    """The groups of one study, as our own lists have it. Our own gate judges in any case.
+
+    Args:
+        client: of the account that launches.
+        workspace: of the study.
+        data_dir: of the launch.
+        task_name: of the launch.
+        rules: who may take part.
+        block_qualification: of the study's checks.
+    """
+
+    def __init__(
+        self,
+        client: Prolific,
+        workspace: str,
+        data_dir: Path,
+        task_name: str,
+        rules: WorkerRules,
+        block_qualification: str | None,
+    ) -> None:
+        self._data_dir, self._task_name, self._rules = data_dir, task_name, rules
+        self._holding = [name for name in (blocked_here(task_name), block_qualification) if name]
+        self._looked_at = float("-inf")
+        self._eligibility = load_eligibility(rules, data_dir, task_name)
+        self.everywhere = Group(client, workspace, EVERYWHERE)
+        self.blocked = Group(client, workspace, f"{EVERYWHERE}: {task_name}")
+        self.allowed = Group(client, workspace, f"humaneval allowed: {task_name}") if rules.allow_list else None
+        self._groups = [group for group in (self.everywhere, self.blocked, self.allowed) if group is not None]
+        self._members = {group.id: group.members() for group in self._groups}
+
+    def follow(self, *, at_once: bool = False) -> None:
+        """Bring the groups to what our lists say. Raises ProlificError, ResultsError."""
+        if not at_once and time.monotonic() - self._looked_at < AGAIN_S:
+            return
+        self._looked_at = time.monotonic()
+        self._bring(self.everywhere, self._holders([BLOCKED_EVERYWHERE]), keep=True)
+        excluded = (name for task in self._rules.exclude_tasks for name in self._workers_of(task))
+        self._bring(self.blocked, {*self._holders(self._holding), *self._listed(self._eligibility.barred), *excluded})
+        if self.allowed is not None:
+            self._bring(self.allowed, self._listed(self._eligibility.allowed))
+
+    def _bring(self, group: Group, names: Iterable[str], *, keep: bool = False) -> None:
+        """``keep``: another data directory's blocks may stand in it, too."""
+        wanted = {found for name in names if (found := participant(name)) is not None}
+        there = self._members[group.id]
+        if new := wanted - there:
+            unknown = new - group.add(new)
+            if unknown:
+                logger.warning("Prolific does not know %d of the people of %r", len(unknown), group.name)
+            there |= new
+        if not keep and (gone := there - wanted):
+            group.remove(gone)
+            there -= gone
+
+    def _listed(self, listed: Any) -> set[str]:
+        """Names and ids of a list's file; pseudonyms become names."""
+        if listed is None:
+            return set()
+        listed.has("", "")  # reads it again, where it was saved
+        known = known_workers(self._data_dir) if self._has_database else {}
+        return {known[name].name if name in known else name for name in listed.listed.names}
+
+    def _holders(self, qualifications: Iterable[str]) -> set[str]:
+        if not self._has_database:
+            return set()
+        return {str(row[0]) for name in qualifications for row in query(self._data_dir, _HOLDERS, [name])}
+
+    def _workers_of(self, task: str) -> set[str]:
+        if not self._has_database or task not in task_names(self._data_dir):
+            return set()
+        names = {worker.worker_id: worker.name for worker in known_workers(self._data_dir).values()}
+        return {names[work.worker_id] for work in work_done(self._data_dir, task) if work.done > 0}
+
+    @property
+    def _has_database(self) -> bool:
+        return (self._data_dir / "database.db").is_file()
+
+
+class ProlificBlocks:
+    """The group of people who see no study of ours any more, in every workspace in which we had one."""
+
+    title = "Prolific"
+
+    def block(self, worker: Any, reason: str) -> list[str]:
+        return self._change(worker, Group.add)
+
+    def unblock(self, worker: Any) -> list[str]:
+        return self._change(worker, Group.remove)
+
+    def _change(self, worker: Any, change: Any) -> list[str]:
+        whom, store = participant(str(worker.worker_name)), ProlificStore(Path(worker.db.db_root))
+        if whom is None:
+            return [f"{worker.worker_name} is no participant of Prolific"]
+        problems = []
+        for account, workspace in sorted({(study.account, study.workspace) for study in store.studies()}):
+            try:
+                with Prolific(read_token(account)) as client:
+                    change(Group(client, workspace, EVERYWHERE), [whom])
+            except CrowdError as error:
+                problems.append(str(error))
+        return problems
+
+
+def take_out(data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+    """Take somebody who is forgotten out of our groups; what went wrong, in sentences. Who stays blocked stays in those."""
+    whom = participant(person.name)
+    names = {f"humaneval allowed: {task}" for task in person.tasks}
+    if not stays_blocked:
+        names |= {f"{EVERYWHERE}: {task}" for task in person.tasks} | ({EVERYWHERE} if person.everywhere else set())
+    problems = []
+    studies = ProlificStore(data_dir).studies() if whom is not None else []
+    for account, workspace in sorted({(study.account, study.workspace) for study in studies}):
+        try:
+            with Prolific(read_token(account)) as client, asking("take the participant out of its groups"):
+                for group in client.pages("participant-groups/", workspace_id=workspace):
+                    if group.get("name") in names and not group.get("is_deleted"):
+                        client.delete(f"participant-groups/{group['id']}/participants/", {"participant_ids": [whom]})
+        except ProlificError as error:
+            problems.append(f"{error}. Do it in Prolific's web app: {', '.join(sorted(names))}")
+    return problems

@@ -1,0 +1,406 @@
+"""A launch on Prolific: asked about first, made as a draft, published once our own link answers, and followed to its end."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import httpx
+
+from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.crowds.base import Agree, CrowdError, CrowdSetup, LaunchControl
+from mephisto_tasks.crowds.link.crowd import LinkLaunch
+from mephisto_tasks.crowds.panels.panel import read_panel
+from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific.arrivals import Arrivals, ProlificDoor, ProlificReception
+from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
+from mephisto_tasks.crowds.prolific.drafts import (
+    SCREEN_OUT_FEATURE,
+    SIGNED_FEATURE,
+    find_marked,
+    is_same,
+    link,
+    make_draft,
+    new_mark,
+    study_body,
+)
+from mephisto_tasks.crowds.prolific.endings import Endings, app_address
+from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
+from mephisto_tasks.crowds.prolific.groups import Lists
+from mephisto_tasks.crowds.prolific.hooks import Hooks
+from mephisto_tasks.crowds.prolific.market import StudyFollower, pause_left_over, study_places, transition
+from mephisto_tasks.crowds.prolific.quote import Asked, Workspace, find_workspace, quote_of
+from mephisto_tasks.crowds.prolific.requirements import ALLOWED, BLOCKED, EARLIER, Filter, filters
+from mephisto_tasks.crowds.prolific.settings import cents
+from mephisto_tasks.crowds.prolific.signed import SignedLinks
+from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
+from mephisto_tasks.crowds.prolific.tokens import read_token
+from mephisto_tasks.crowds.registry import done_elsewhere
+from mephisto_tasks.storage.results import query
+
+logger = logging.getLogger(__name__)
+
+LINK_S = 20.0
+"""How long our own link may take to answer."""
+_PRACTISED = """
+    SELECT (SELECT COUNT(*) FROM onboarding_agents JOIN tasks USING (task_id) JOIN workers USING (worker_id)
+             WHERE task_name = ? AND worker_name = ? AND strftime('%s', onboarding_agents.creation_date) + 5 >= ?),
+           (SELECT COUNT(*) FROM agents JOIN tasks USING (task_id) JOIN workers USING (worker_id)
+             WHERE task_name = ? AND worker_name = ?)
+"""
+
+
+@dataclass
+class ProlificLaunch(LinkLaunch):
+    """Visitors come by the link of a study that this launch makes."""
+
+    _asked: Asked | None = None
+    _rules: WorkerRules = field(default_factory=WorkerRules)
+    _workspace: Workspace | None = None
+    _study: OurStudy | None = None
+    _was_paused: bool = False
+
+    @cached_property
+    def _client(self) -> Prolific:
+        return Prolific(read_token(str(self.provider.requester_name)))
+
+    @cached_property
+    def _brief(self) -> Prolific:
+        """For whoever has a rater waiting."""
+        return Prolific(read_token(str(self.provider.requester_name)), patience=BRIEF)
+
+    @cached_property
+    def _store(self) -> ProlificStore:
+        return ProlificStore(self.data_dir)
+
+    @cached_property
+    def _endings(self) -> Endings:
+        return Endings(self._brief, self._store, self.task_name)
+
+    @property
+    def currency(self) -> str:
+        return str(self.provider.currency)
+
+    # -- before models load ----------------------------------------------------------------------
+
+    def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
+        if minutes is None:
+            raise ConfigError("Prolific wants to know how long it takes", where="minutes", try_="set minutes=…")
+        settings, self._rules = self.settings, rules
+        with self.waiting_for("Asking Prolific…"):
+            self._workspace = find_workspace(
+                self._client, str(settings["workspace"]), str(settings["project"]), str(settings["currency"])
+            )
+            screen_out = (cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"]))
+            lacks = self._store.lacks(self._workspace.id, SCREEN_OUT_FEATURE)
+            self._asked = Asked(
+                units=units,
+                reward=cents("task_reward", self.config.mephisto.task.task_reward),
+                minutes=max(1, round(minutes)),
+                screen_out=screen_out if screen_out[1] and not lacks else None,
+                bonus_budget=cents("bonus_budget", settings["bonus_budget"]),
+                open_first=min(units, self._most_open or units),
+                draft=bool(settings["draft_only"]),
+            )
+            if self._asked.reward == 0:
+                raise ConfigError("Prolific wants people to be paid", where="task_reward", try_="set task_reward=…")
+            wanted, said = self._filters()
+            self._asked = replace(self._asked, set_aside=self._set_aside())
+            quoted = quote_of(
+                self._client, self._workspace, str(self.provider.requester_name), self._asked, wanted, self._fee()
+            )
+        if lacks and screen_out[1]:
+            said.append(
+                f"The workspace has no {SCREEN_OUT_FEATURE}: who fails the practice is asked to return, and owed a bonus."
+            )
+        elsewhere = done_elsewhere(self.data_dir, self.task_name, PROVIDER)
+        remarks = [*said, *filter(None, (elsewhere, quoted.remark))]
+        self.agreed_to(quoted.model_copy(update={"remark": " ".join(remarks) or None}), agree)
+
+    @property
+    def _most_inside(self) -> int:
+        blueprint = self.config.mephisto.blueprint
+        most = int(blueprint.max_concurrent)
+        return min(most, int(blueprint.raters_at_a_time)) if self._is_decided else most
+
+    @property
+    def _is_decided(self) -> bool:
+        return bool(self.config.mephisto.blueprint.get("stop") == "decided")
+
+    @property
+    def _most_open(self) -> int:
+        """Places that nobody has taken, at most: never all at once where answers decide when it ends."""
+        return int(self.provider.start_places) or (self._most_inside if self._is_decided else 0)
+
+    def _filters(self) -> tuple[list[Filter], list[str]]:
+        known = list(self._client.pages("filters/")) if self._needs_filters else []
+        return filters(self._rules, list(self.settings["fluent"]), known)
+
+    @property
+    def _needs_filters(self) -> bool:
+        rules = self._rules
+        return bool(
+            rules.locales or self.settings["fluent"] or (rules.min_approval_rate, rules.min_approved) != (None, None)
+        )
+
+    def _earlier(self, *, published: bool = True) -> list[OurStudy]:
+        """Studies of the task that this account has in Prolific; newest last."""
+        name = str(self.provider.requester_name)
+        return [
+            one
+            for one in self._store.studies(self.task_name)
+            if one.account == name and bool(one.study_id) == published
+        ]
+
+    def _set_aside(self) -> int:
+        """What Prolific holds for places of an earlier launch, in cents: they are used up, or given back."""
+        held = 0
+        for study in self._earlier():
+            try:
+                there = study_places(self._client, study.study_id)
+            except ProlificError as error:
+                if error.status != 404:
+                    raise
+                continue
+            if there.status in (statuses.ACTIVE, statuses.PAUSED):
+                held += (there.total - there.taken) * int(study.body["reward"])  # without its fee: rather too little
+        return held
+
+    def _fee(self) -> Decimal | None:
+        """Prolific's share, as a former study has it."""
+        for study in reversed(self._store.studies()):
+            if self._workspace is not None and study.workspace == self._workspace.id and study.study_id:
+                try:
+                    said = self._client.get(f"studies/{study.study_id}/").get("fees_percentage")
+                except ProlificError:
+                    return None
+                return None if said is None else Decimal(str(said))
+        return None
+
+    # -- after they are loaded -------------------------------------------------------------------
+
+    def prepare(self, db: Any) -> list[str]:
+        """Pause what is left of earlier launches, and make the study as a draft, or go on with one that is the same."""
+        super().prepare(db)
+        with self.waiting_for("Making the study on Prolific…"):
+            remarks = pause_left_over(self._client, self._store, self.task_name)
+            self._adopt()
+            remarks += self._have_study(self._address())
+        assert self._study is not None
+        if self.provider.draft_only:
+            remarks.append(
+                f"Nothing is published (draft_only=true). The draft, with its preview: {self._researchers_page()}"
+            )
+        return remarks
+
+    def _address(self) -> str:
+        architect = self.config.mephisto.architect
+        return str(architect.get("public_url") or f"http://127.0.0.1:{architect.get('port') or 3000}")
+
+    def _adopt(self) -> None:
+        """A launch that was killed may have made a study, and not heard of it."""
+        for study in self._earlier(published=False):
+            known = find_marked(self._client, study)
+            if known:
+                self._store.made(study.mark, known)
+            else:
+                self._store.forget(study.mark)
+
+    def _body(self, url: str) -> dict[str, Any]:
+        assert self._asked is not None
+        assert self._workspace is not None
+        task = self.config.mephisto.task
+        made, _ = self._filters()
+        groups = [(BLOCKED, self._lists.everywhere), (BLOCKED, self._lists.blocked), (ALLOWED, self._lists.allowed)]
+        for kind in (BLOCKED, ALLOWED):
+            ids = [group.id for its, group in groups if its == kind and group is not None]
+            made += [{"filter_id": kind, "selected_values": ids}] if ids else []
+        studies = [
+            study.study_id
+            for task in self._rules.exclude_tasks
+            for study in self._store.studies(task)
+            if study.study_id
+        ]
+        made += [{"filter_id": EARLIER, "selected_values": studies}] if studies else []
+        lacks = self._store.lacks
+        return study_body(
+            {"title": task.task_title, "description": task.task_description},
+            self.settings,
+            read_panel(PROVIDER),
+            url=url,
+            reward=self._asked.reward,
+            minutes=self._asked.minutes,
+            longest_s=float(task.assignment_duration_in_seconds),
+            places=max(1, self._asked.open_first),
+            most_inside=self._most_inside,
+            filters=made,
+            project=self._workspace.project,
+            screen_out=self._asked.screen_out,
+            signed=bool(self.provider.secure_link) and not lacks(self._workspace.id, SIGNED_FEATURE),
+        )
+
+    @cached_property
+    def _lists(self) -> Lists:
+        assert self._workspace is not None
+        block = self.config.mephisto.blueprint.get("block_qualification")
+        return Lists(self._client, self._workspace.id, self.data_dir, self.task_name, self._rules, block)
+
+    def _have_study(self, url: str) -> list[str]:
+        """Go on with the newest study where it is the same; else stop it, and make another."""
+        self._lists.follow(at_once=True)
+        body = self._body(url)
+        for study in reversed(self._earlier()):
+            try:
+                there = study_places(self._client, study.study_id)
+            except ProlificError as error:
+                if error.status != 404:
+                    raise
+                self._store.forget(study.mark)
+                continue
+            goes_on = (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED)
+            if there.status in goes_on and is_same(body, study.body):
+                if there.reward != body["reward"]:
+                    raise CrowdError(
+                        f"it pays {there.reward} cents on Prolific by now, and task_reward is {body['reward']}",
+                        where=study.mark,
+                        try_="change it back there, or delete the draft, and launch again",
+                    )
+                self._study, self._was_paused = study, there.status == statuses.PAUSED
+                return []
+            if there.status == statuses.UNPUBLISHED:
+                self._client.delete(f"studies/{study.study_id}/")
+                self._store.forget(study.mark)
+            elif there.status == statuses.PAUSED:
+                transition(self._client, study.study_id, "STOP", (statuses.COMPLETED,))
+        assert self._workspace is not None
+        account, workspace = str(self.provider.requester_name), self._workspace
+        new = OurStudy(
+            new_mark(self.task_name), self.task_name, account, workspace.id, workspace.project, "", body, time.time()
+        )
+        self._study, remarks = make_draft(self._client, self._store, new)
+        return remarks
+
+    def receive(self, db: Any) -> ProlificReception:
+        visits = self.crowd.mephisto_provider()(db).datastore
+        signed = (
+            SignedLinks(self._brief)
+            if self._study is not None and "is_external_study_url_secure" in self._study.body
+            else None
+        )
+
+        def studies() -> list[str]:
+            return [study.study_id for study in self._store.studies(self.task_name)]
+
+        def practised(worker_name: str) -> bool:
+            visit = visits.newest_of(self.task_name, worker_name)
+            if visit is None:
+                return False
+            values = (self.task_name, worker_name)
+            ((practices, units),) = query(self.data_dir, _PRACTISED, [*values, visit.began, *values])
+            return bool(practices) and not units
+
+        self._arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
+        door = ProlificDoor(read_panel(PROVIDER), arrivals=self._arrivals, endings=self._endings, practised=practised)
+        self._reception: ProlificReception = ProlificReception(visits, door, self.task_name)
+        self._visits = visits
+        return self._reception
+
+    @cached_property
+    def _hooks(self) -> Hooks | None:
+        assert self._workspace is not None
+        return Hooks(self._client, self._workspace.id) if self.provider.webhooks else None
+
+    def setup(self, db: Any) -> CrowdSetup:
+        setup = super().setup(db)
+        setup.site_calls = {} if self._hooks is None else {self._hooks.path: self._hooks.handle}
+        return setup
+
+    def page_words(self) -> dict[str, Any]:
+        return {"panel": {"title": read_panel(PROVIDER).title, "may_decline": True}}
+
+    def raters_link(self, url: str, live_run: Any) -> str:
+        return self._researchers_page()
+
+    def _researchers_page(self) -> str:
+        assert self._study is not None
+        return app_address(f"researcher/workspaces/studies/{self._study.study_id}")
+
+    # -- while raters are at work ----------------------------------------------------------------
+
+    def running(self, control: LaunchControl) -> AbstractContextManager[Any]:
+        return self._running(control)
+
+    @contextmanager
+    def _running(self, control: LaunchControl) -> Iterator[None]:
+        self._serve_at(control.url)
+        assert self._study is not None
+        if self.provider.draft_only:
+            yield
+            return
+        if why := _no_answer(control.url):
+            raise CrowdError(
+                f"nobody would see the page at {control.url} ({why}), so nothing was published",
+                try_="check that public_url leads to this machine (its tunnel, proxy, certificate), and launch again",
+            )
+        follower = StudyFollower(
+            self._client,
+            self._study,
+            control,
+            self._visits,
+            self._endings,
+            self._lists,
+            no_answer=lambda: _no_answer(control.url),
+            most_inside=self._most_inside,
+            most_open=self._most_open,
+            was_paused=self._was_paused,
+        )
+        self._arrivals.has_room = follower.has_room
+        try:
+            follower.start()
+            if self._hooks is not None:
+                self._hooks.nudge = follower.nudge
+                self._hooks.subscribe(control.url)
+            yield
+        finally:
+            follower.stop()
+            if self._hooks is not None:
+                self._hooks.unsubscribe()
+            try:
+                follower.close()
+            except CrowdError as error:
+                control.live_run.task_launcher.left_on_site = True
+                logger.error(
+                    "the study may still be open on Prolific: %s. Pause it at %s, or launch again: that pauses it first",
+                    error,
+                    self._researchers_page(),
+                )
+
+    def _serve_at(self, url: str) -> None:
+        """The study's link leads to the page as it is served now."""
+        assert self._study is not None
+        wanted = link(url, read_panel(PROVIDER))
+        if self._study.body["external_study_url"] == wanted:
+            return
+        if study_places(self._client, self._study.study_id).status != statuses.UNPUBLISHED:
+            self._have_study(url)  # a link cannot be changed once people have it
+            return
+        with asking("change the link of the draft"):
+            self._client.patch(f"studies/{self._study.study_id}/", {"external_study_url": wanted})
+        self._study = replace(self._study, body={**self._study.body, "external_study_url": wanted})
+        self._store.changed(self._study.mark, self._study.body)
+
+
+def _no_answer(url: str) -> str:
+    """Why our own link does not answer, asked once as participants will; empty: it does."""
+    try:
+        answer = httpx.get(url, timeout=LINK_S, follow_redirects=True)
+    except httpx.HTTPError as error:
+        return str(error) or type(error).__name__
+    return "" if answer.is_success else f"it answers with status {answer.status_code}"

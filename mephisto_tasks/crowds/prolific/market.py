@@ -1,0 +1,373 @@
+"""A study on Prolific while it runs: places follow what is to be done, pauses pause it, and who returned frees their unit.
+
+Places there can only grow. So no more are open than somebody can take now; what was given back is not asked for twice; and
+where none is needed, the study is paused.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
+from mephisto.data_model.constants.assignment_state import AssignmentState
+
+from mephisto_tasks.admission.visits import Visit
+from mephisto_tasks.crowds.base import CrowdError, LaunchControl
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
+from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific.client import Prolific
+from mephisto_tasks.crowds.prolific.drafts import screen_out_of, with_slots
+from mephisto_tasks.crowds.prolific.endings import Endings
+from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
+from mephisto_tasks.crowds.prolific.groups import Lists
+from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
+from parlai_humaneval.statistics.core.formatting import counted
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 10.0
+NOTICED_S = 0.5
+"""How soon a pause or its end is noticed; the site is asked at once then."""
+LINK_AGAIN_S = 60.0
+"""How often our own link is asked whether it answers."""
+ALL_S = 120.0
+"""How often submissions are listed though their counts stay the same."""
+SURE_AFTER = 2
+"""Readings in a row that must say that a submission is over, before its unit is somebody else's."""
+AT_WORK = (statuses.RESERVED, statuses.ACTIVE)
+GONE = (statuses.RETURNED, statuses.TIMED_OUT)
+DONE_WITH = ("complete", "timed_out", "moved")
+"""Visits whose place on Prolific needs no unit any more. That of who was turned away counts until Prolific knows it: after
+a screen-out it is free there, and otherwise it stays taken."""
+PAUSED_THERE = "The study was paused on Prolific itself, and is left so: start it again there, or launch again"
+
+
+@dataclass(frozen=True)
+class Places:
+    """How many places a study has, how many of them are taken, and how many people could begin now (``wanted``).
+
+    ``let_in``: people at once; None: Prolific does not say. ``reward``: in cents.
+    """
+
+    status: str
+    total: int
+    taken: int
+    let_in: int | None
+    reward: int
+    wanted: int = 0
+
+
+def study_places(client: Prolific, study_id: str) -> Places:
+    """As Prolific has it, and nobody wanted. Raises ProlificError."""
+    with asking("look at the study"):
+        said = client.get(f"studies/{study_id}/")
+    total, taken = int(said["total_available_places"]), int(said.get("places_taken") or 0)
+    let_in = (said.get("submissions_config") or {}).get("max_concurrent_submissions")
+    return Places(statuses.plain(said["status"]), total, taken, let_in, int(said["reward"]))
+
+
+def transition(client: Prolific, study_id: str, action: str, reached: Collection[str]) -> str:
+    """Ask for a change of state: read, act, read. Its state afterwards. Raises ProlificError: it did not come about."""
+    status = study_places(client, study_id).status
+    if status in reached:
+        return status
+    with asking(f"{action.lower()} the study"):
+        try:
+            said = client.post(f"studies/{study_id}/transition/", {"action": action}, repeat=True)
+            status = statuses.plain(said.get("status") if isinstance(said, dict) else "")
+        except ProlificError:
+            status = study_places(client, study_id).status
+            if status not in reached:
+                raise
+    return status
+
+
+class StudyFollower:
+    """Looks every :data:`POLL_S` how the study stands, in a thread of its own, and makes it fit.
+
+    Args:
+        client: of the account.
+        study: of the launch.
+        control: the launch.
+        visits: who came.
+        endings: how submissions end.
+        lists: who is kept out; None: nobody is.
+        no_answer: why our own link does not answer; empty: it does.
+        most_inside: people at once.
+        most_open: places that nobody has taken, at most; 0: any number.
+        was_paused: a launch of ours has paused it, so that this one may go on.
+    """
+
+    def __init__(
+        self,
+        client: Prolific,
+        study: OurStudy,
+        control: LaunchControl,
+        visits: LinkDatastore,
+        endings: Endings,
+        lists: Lists | None,
+        *,
+        no_answer: Callable[[], str] = str,
+        most_inside: int,
+        most_open: int = 0,
+        was_paused: bool = False,
+    ) -> None:
+        self._client, self._study, self._control, self._visits = client, study, control, visits
+        self._endings, self._lists, self._most_open, self._paused_by_us = endings, lists, most_open, was_paused
+        self._most_inside = most_inside
+        self._stopped, self._nudged = threading.Event(), threading.Event()
+        self._counts: Mapping[str, Any] = {}
+        self._listed_at = float("-inf")
+        self._no_answer, self._link_asked_at = no_answer, time.monotonic()
+        self._unanswered = 0
+        """How many times in a row our own link has not answered."""
+        self._statuses: dict[str, str] = {}
+        self._over: Counter[str] = Counter()
+        """How many readings in a row have said that a submission is over."""
+        self._said_paused = False
+        self._thread = threading.Thread(target=self._follow, name="study-follower", daemon=True)
+
+    def start(self) -> None:
+        """Publishes what is to be published. Raises CrowdError: Prolific refused that."""
+        self.look()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask nothing any more."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=30)
+
+    def nudge(self) -> None:
+        """Something has changed: look at once."""
+        self._nudged.set()
+
+    def _follow(self) -> None:
+        looked_at, paused = time.monotonic(), self._control.paused
+        while not self._stopped.wait(min(NOTICED_S, POLL_S)):
+            changed = paused != self._control.paused or self._nudged.is_set() or self._is_unsure
+            if not changed and time.monotonic() - looked_at < POLL_S:
+                continue
+            paused = self._control.paused
+            self._nudged.clear()
+            try:
+                self.look()
+            except CrowdError as error:
+                logger.warning("%s; asked again in %g s", error, POLL_S)
+            except Exception:  # one odd answer must not end the watch over the study
+                logger.exception("the state of the study could not be read")
+            looked_at = time.monotonic()
+
+    def look(self) -> None:
+        """One round. Raises CrowdError."""
+        self._endings.flush()
+        self._ask_our_link()
+        before = study_places(self._client, self._study.study_id)
+        self._read_submissions()
+        visits = {visit.session: visit for visit in self._visits.of_task(self._study.task_name) if visit.session}
+        self._note(visits)
+        now = study_places(self._client, self._study.study_id)
+        # Whoever came, or returned, while submissions were listed is not asked for once more: places cannot be taken back.
+        self._fit(replace(now, taken=min(before.taken, now.taken), wanted=self._wanted(visits)))
+        if self._lists is not None:
+            self._lists.follow()
+
+    @property
+    def _is_unsure(self) -> bool:
+        """Whether somebody was said to be gone, and it is to be read once more."""
+        return any(0 < rounds < SURE_AFTER for rounds in self._over.values())
+
+    def has_room(self) -> bool:
+        """Whether somebody who comes now can be told what there is for them.
+
+        Where no unit is free, they may have taken the place of somebody who has just returned: that is looked for at once.
+        """
+        launcher = self._control.live_run.task_launcher
+        free = any(unit.db_status == AssignmentState.LAUNCHED for unit in list(launcher.units))
+        if free or self._control.paused or not self._control.remaining:
+            return True
+        self.nudge()
+        return False
+
+    def _ask_our_link(self) -> None:
+        """Whoever comes while it does not answer comes in vain: then the study is paused."""
+        if time.monotonic() - self._link_asked_at < LINK_AGAIN_S:
+            return
+        self._link_asked_at = time.monotonic()
+        why = self._no_answer()
+        self._unanswered = self._unanswered + 1 if why else 0
+        if self._unanswered == SURE_AFTER:
+            logger.warning(
+                "the page does not answer at %s (%s): the study is paused until it does", self._control.url, why
+            )
+
+    # -- who is there ----------------------------------------------------------------------------
+
+    def _read_submissions(self) -> None:
+        path = f"studies/{self._study.study_id}/submissions/counts/"
+        with asking("count the submissions"):
+            counts = self._client.get(path)
+        # Whoever is said to be gone is looked at once more.
+        if counts == self._counts and not self._is_unsure and time.monotonic() - self._listed_at < ALL_S:
+            return
+        with asking("list the submissions"):
+            listed = self._client.pages("submissions/", study=self._study.study_id, ordering="started_at")
+            self._statuses = {str(one["id"]): statuses.plain(one.get("status")) for one in listed}
+        self._counts, self._listed_at = counts, time.monotonic()
+        gone = {session for session, status in self._statuses.items() if status in GONE}
+        self._over = Counter({session: self._over[session] + 1 for session in gone})
+
+    def _note(self, visits: Mapping[str, Visit]) -> None:
+        """What Prolific says is noted; units of those who are gone become free, and whole work stays."""
+        said = {visits[session].visit_id: status for session, status in self._statuses.items() if session in visits}
+        changed = {
+            visit.visit_id
+            for visit in visits.values()
+            if said.get(visit.visit_id, visit.panel_status) != visit.panel_status
+        }
+        self._visits.note_panel_status({visit_id: said[visit_id] for visit_id in changed})
+        for session, rounds in self._over.items():
+            visit = visits.get(session)
+            if visit is not None and rounds >= SURE_AFTER and visit.status in ("here", "timed_out"):
+                logger.info("a submission is %s on Prolific: its unit is free", self._statuses[session])
+                self._visits.end(visit, "returned")
+                self._end_practice(visit.worker_name)
+
+    def _end_practice(self, worker_name: str) -> None:
+        for agent in list(self._control.live_run.worker_pool.onboarding_agents.values()):
+            if agent.get_worker().worker_name == worker_name and agent.get_status() == "onboarding":
+                agent.update_status("disconnect")
+
+    def _wanted(self, visits: Mapping[str, Visit]) -> int:
+        """How many people more could begin a unit now, besides those who are on their way."""
+        if self._control.paused or self._unanswered >= SURE_AFTER:
+            return 0
+        launcher, runner = self._control.live_run.task_launcher, self._control.live_run.task_runner
+        working = {str(running.agent.db_id) for running in list(runner.running_units.values())}
+        held = {visit.session for visit in visits.values() if visit.status == "here" and visit.agent_id in working}
+        coming = {
+            session
+            for session, status in self._statuses.items()
+            if status in AT_WORK and (session not in visits or visits[session].status not in DONE_WITH)
+        } - held
+        free = sum(unit.db_status == AssignmentState.LAUNCHED for unit in list(launcher.units))
+        wanted = min(self._control.remaining - len(held), free) - len(coming)
+        return int(max(0, min(wanted, self._most_open or wanted)))
+
+    # -- what Prolific shows ---------------------------------------------------------------------
+
+    def _fit(self, now: Places) -> None:
+        lacking = now.taken + now.wanted - now.total
+        match now.status:
+            case statuses.UNPUBLISHED:
+                if now.wanted:
+                    self._publish(now.wanted)
+            case statuses.ACTIVE if not now.wanted:
+                self._pause()
+            case statuses.PAUSED if now.wanted and not self._may_start():
+                if not self._said_paused:
+                    logger.warning(PAUSED_THERE)
+                self._said_paused = True
+            case statuses.ACTIVE | statuses.PAUSED | statuses.AWAITING_REVIEW | statuses.COMPLETED if now.wanted:
+                if lacking > 0:
+                    self._open(now.taken + now.wanted)
+                self._bound(now, lacking)
+                if now.status == statuses.PAUSED:
+                    self._start()
+
+    def _bound(self, now: Places, lacking: int) -> None:
+        """Let no more people in than could begin, where more places are free: places cannot be taken back."""
+        inside = sum(status in AT_WORK for status in self._statuses.values())
+        most = self._most_inside if lacking >= 0 else min(self._most_inside, inside + now.wanted)
+        if most != now.let_in:
+            with asking("change how many people may be inside at once"):
+                limits = {"max_submissions_per_participant": 1, "max_concurrent_submissions": most}
+                self._client.patch(f"studies/{self._study.study_id}/", {"submissions_config": limits})
+
+    def _start(self) -> None:
+        reached = (statuses.ACTIVE, statuses.AWAITING_REVIEW)
+        try:
+            transition(self._client, self._study.study_id, "START", reached)
+        except ProlificError:
+            pays = screen_out_of(self._study)
+            if pays is None or not self._screen_outs_used_up:
+                raise
+            # Prolific wants another slot before it goes on. Nobody is paid by it: we count those that were agreed to.
+            codes = with_slots(self._study, pays[1] + 1)
+            self._client.patch(f"studies/{self._study.study_id}/", {"completion_codes": codes})
+            transition(self._client, self._study.study_id, "START", reached)
+        self._paused_by_us = self._said_paused = False
+
+    def _publish(self, places: int) -> None:
+        self._open(places)
+        transition(self._client, self._study.study_id, "PUBLISH", (statuses.ACTIVE, statuses.PUBLISHING))
+
+    def _open(self, total: int) -> None:
+        with asking(f"open {counted(total, 'place')}"):
+            self._client.patch(f"studies/{self._study.study_id}/", {"total_available_places": total})
+
+    def _pause(self) -> None:
+        self._paused_by_us = True
+        transition(self._client, self._study.study_id, "PAUSE", (statuses.PAUSED, statuses.AWAITING_REVIEW))
+
+    def _may_start(self) -> bool:
+        """Whether a pause was ours, or is that of the last screen-out payment; a person's is theirs to end."""
+        return self._paused_by_us or self._screen_outs_used_up
+
+    @property
+    def _screen_outs_used_up(self) -> bool:
+        pays = screen_out_of(self._study)
+        used = sum(status == statuses.SCREENED_OUT for status in self._statuses.values())
+        return pays is not None and used >= pays[1]
+
+    def close(self) -> str:
+        """The launch ends: nobody new comes in, and those inside may finish. Its state. Raises CrowdError."""
+        places = study_places(self._client, self._study.study_id)
+        if places.status == statuses.AWAITING_REVIEW and self._control.remaining:
+            return places.status  # full: nobody new can come
+        if places.status not in (statuses.ACTIVE, statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.PUBLISHING):
+            return places.status
+        if self._control.remaining:
+            return transition(self._client, self._study.study_id, "PAUSE", (statuses.PAUSED,))
+        try:
+            return transition(self._client, self._study.study_id, "STOP", (statuses.COMPLETED,))
+        except ProlificError:
+            if places.status != statuses.AWAITING_REVIEW:
+                raise
+            return places.status  # every place is taken, and Prolific stops none that is full
+
+
+def pause_left_over(client: Prolific, store: ProlificStore, task_name: str, account: str = "") -> list[str]:
+    """Pause what a launch that was killed left open; sentences on what was done. Raises CrowdError.
+
+    ``account``: only its studies; empty: all.
+    """
+    done = []
+    for study in store.studies(task_name):
+        if not study.study_id or account not in ("", study.account):
+            continue
+        try:
+            status = study_places(client, study.study_id).status
+            if status not in (statuses.ACTIVE, statuses.PUBLISHING):
+                continue
+            transition(client, study.study_id, "PAUSE", (statuses.PAUSED, statuses.AWAITING_REVIEW))
+        except ProlificError as error:
+            if error.status == 404:  # deleted there
+                continue
+            raise
+        text = (
+            "A study of an earlier launch, which did not end cleanly, was still open on Prolific "
+            f"({study.mark}): it was paused."
+        )
+        logger.warning(text)
+        done.append(text)
+    return done

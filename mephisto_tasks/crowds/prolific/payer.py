@@ -1,0 +1,465 @@
+"""Paying on Prolific: approvals for what was handed in, bonuses for the rest.
+
+Approving twice does nothing. A bonus that is asked for twice is paid twice, and Prolific knows it by no name of ours. So
+bonuses go in this order: they are set up, which charges nothing; what Prolific understood is compared with what was meant;
+they are noted as ``paying``; Prolific is asked once. Where the answer is lost, what it lists for the submission decides, and
+where it lists nothing, a person.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from http import HTTPStatus
+from pathlib import Path
+
+from mephisto_tasks.crowds.link.datastore import sessions
+from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific.books import differences, rejection_problem
+from mephisto_tasks.crowds.prolific.client import Prolific
+from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
+from mephisto_tasks.crowds.prolific.handed_in import (
+    HandedIn,
+    Submission,
+    day,
+    in_cents,
+    major,
+)
+from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
+from mephisto_tasks.crowds.prolific.tokens import read_token
+from mephisto_tasks.payments.ledger import Ledger, Payment
+from mephisto_tasks.payments.payer import Note, Owed, Proposal, Rejection, Remaining
+from mephisto_tasks.payments.policy import PayError
+from mephisto_tasks.payments.quote import money
+from mephisto_tasks.storage.results import query
+from mephisto_tasks.storage.run_settings import provider_of_newest
+from mephisto_tasks.storage.work import Work
+from parlai_humaneval.statistics.core.formatting import counted
+
+ONCE = 200
+"""Submissions, or bonuses, in one request."""
+BUSY_PAUSES_S = (5.0, 15.0, 45.0)
+"""Between tries to pay while Prolific is busy, which says that it did nothing."""
+LISTED_LATE_S = 30 * 60.0
+"""So long it may take until Prolific lists a bonus that it paid."""
+BY_HAND = "Pay it on Prolific's site (bonus payments of the study), and note it with --settled {worker}"
+DECIDE = "Decide what is right, do it on Prolific's site, and note it with --settled {worker}"
+NO_SUBMISSION = "no submission of theirs is known. " + DECIDE
+UNLISTED = "Prolific does not list submission {id}. " + DECIDE
+STILL_OPEN = (
+    "submission {id} is still {status} there: it is not handed in yet. Run this again once they have handed it in, or their "
+    "time is over"
+)
+PART_HANDED_IN = (
+    "submission {id} was handed in with a part of the work, and Prolific approves it as a whole on {day}. Approve it there, "
+    "or ask the participant to return it: once it is RETURNED, their share is paid as a bonus"
+)
+REJECTED = "submission {id} was rejected there. If that was a mistake, ask Prolific's support, and run this again"
+RETURNED = "submission {id} is {status} there, and pay_returned=false pays nothing for it. " + DECIDE
+UNKNOWN = "submission {id} is {status} there, a status that this program does not know. " + DECIDE
+IN_BETWEEN = "an earlier bonus for submission {id} is not settled. Settle it first"
+STRANGE = (
+    "Prolific lists a bonus of {amount} for submission {id} that the ledger does not know: it may be this payment, made by "
+    "hand or with a ledger that is lost. If it is not, pay on Prolific's site. Then note it with --settled {worker}"
+)
+OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
+NOT_SOLD = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
+MISMATCH = (
+    "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this "
+    "as a fault of parlai-humaneval"
+)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Seconds to wait for what Prolific does later: approvals, bonuses that are listed; ``poll``: between two looks."""
+
+    approved: float = 180.0
+    listed: float = 60.0
+    poll: float = 3.0
+
+
+WAITS = Waits()
+
+
+class ProlificPayer:
+    """Pays from one account for what was done in the studies of a task."""
+
+    witness = "Prolific"
+
+    def __init__(self, data_dir: Path, task_name: str, requester: str) -> None:
+        self.account = f"{PROVIDER}:{requester}"
+        self.title = f"Prolific ({requester})"
+        self._requester = requester
+        self._pays_returned = bool(provider_of_newest(data_dir, task_name).get("pay_returned", True))
+        self._payments = [one for one in Ledger(data_dir, task_name).payments() if one.account == self.account]
+        studies = ProlificStore(data_dir).studies(task_name)
+        others = {study.study_id for study in studies if study.account != requester}
+        visits = [one for one in sessions(data_dir, task_name, PROVIDER) if one.study not in others]
+        self._study_ids = {*(study.study_id for study in studies), *(visit.study for visit in visits)} - {"", *others}
+        self._workspaces = {study.study_id: study.workspace for study in studies}
+        self._of_agent = {visit.agent_id: visit.session for visit in visits if visit.agent_id}
+        self._of_worker = {visit.worker_name: visit.session for visit in visits}
+        self._names = _names(data_dir)
+        self._submissions_of: dict[str, set[str]] = defaultdict(set)
+        """Pseudonym → submissions, of all that is owed."""
+
+    @cached_property
+    def _client(self) -> Prolific:
+        return Prolific(read_token(self._requester))
+
+    @cached_property
+    def _there(self) -> HandedIn:
+        return HandedIn(self._client, self._study_ids)
+
+    def _look_again(self) -> None:
+        self._there = self._there.again()
+
+    def _session(self, work: Work) -> str:
+        """Of what has no unit (a practice), that by which the worker came last."""
+        return (
+            self._of_agent.get(work.agent_id, "")
+            if work.agent_id
+            else self._of_worker.get(self._names[work.worker_id], "")
+        )
+
+    # Proposing
+
+    def propose(self, owed: Sequence[Owed]) -> Proposal:
+        proposal = Proposal()
+        for payment in self._payments:
+            if payment.state in ("paying", "sent") and self._is_paid(payment):
+                words = "Prolific lists it"
+                proposal.confirmed.append(payment.model_copy(update={"state": "confirmed", "words": words}))
+        due: set[str] = set()
+        for one in owed:
+            session = self._session(one.due.work)
+            self._submissions_of[one.due.work.worker] |= {session} - {""}
+            if one.due.work.outcome not in ("running", "continued"):
+                due |= {session} if one.due.amount else set()
+                self._propose(one, session, proposal)
+        proposal.notes += self._notes(due, proposal)
+        return proposal
+
+    def _propose(self, owed: Owed, session: str, proposal: Proposal) -> None:
+        work, left = owed.due.work, owed.left
+        there = self._there.submissions.get(session)
+
+        def remains(words: str, *, refused: bool = False, **more: str) -> None:
+            if left > 0:
+                status = there.status if there is not None else ""
+                until = day(there.approves_itself_at) if there is not None else ""
+                said = words.format(id=session, status=status, worker=work.worker, day=until, **more)
+                proposal.remaining.append(Remaining(owed, left, said, refused=refused))
+
+        if there is None:
+            remains(UNLISTED if session else NO_SUBMISSION, refused=bool(session))
+            return
+        study, is_approved = self._there.studies[there.study], bool(owed.paid.get("approval"))
+        if study.currency not in ("", owed.due.currency):
+            remains(OTHER_CURRENCY, refused=True, there=study.currency, here=owed.due.currency)
+            return
+        approval = owed.payment(self.account, "approval", session, study.reward)
+        is_whole = owed.due.amount >= work.reward > 0
+        if there.is_approved:
+            if not is_approved:
+                proposal.found.append(approval)
+                left -= study.reward
+        elif there.status == statuses.SCREENED_OUT:
+            paid = self._there.screened_out(there)
+            if paid and not owed.paid.get("bonus"):
+                proposal.found.append(owed.payment(self.account, "bonus", session, paid))
+                owed = replace(owed, paid={**owed.paid, "bonus": 1})
+                left -= paid
+        elif there.status == statuses.REJECTED:
+            remains(REJECTED)
+            return
+        elif there.status in (statuses.RESERVED, statuses.ACTIVE):
+            remains(STILL_OPEN)
+            return
+        elif there.status == statuses.AWAITING_REVIEW or there.is_over:
+            if is_whole and not is_approved and there.is_over and not self._pays_returned:
+                remains(RETURNED)
+                return
+            if is_whole and not is_approved and not (there.is_over and self._strange_bonus(there)):
+                proposal.payments.append(approval)
+                left -= study.reward
+            elif not is_approved and not there.is_over:
+                remains(PART_HANDED_IN)
+                return
+        else:
+            remains(UNKNOWN)
+            return
+        if left <= 0:
+            return
+        if any(one.state == "paying" and one.assignment == session for one in self._payments):
+            remains(IN_BETWEEN)
+        elif strange := self._strange_bonus(there):
+            remains(STRANGE, amount=money(strange, owed.due.currency))
+        else:
+            proposal.payments.append(owed.payment(self.account, "bonus", session, left))
+
+    def _strange_bonus(self, there: Submission) -> Decimal:
+        """One that Prolific lists, and that neither we nor a screen-out can have paid."""
+        ours = [one for one in self._payments if one.assignment == there.id and one.batch and one.state != "failed"]
+        known = Counter(in_cents(one.amount) for one in ours)
+        known[in_cents(self._there.screened_out(there))] += 1
+        return major(next(iter(self._there.listed(there.id) - known), 0))
+
+    def _is_paid(self, payment: Payment) -> bool:
+        """Whether Prolific says so now."""
+        if payment.is_bonus:
+            return self._there.listed(payment.assignment)[in_cents(payment.amount)] > payment.before
+        there = self._there.submissions.get(payment.assignment)
+        return there is not None and there.is_approved
+
+    def _notes(self, due: Collection[str], proposal: Proposal) -> Iterator[str]:
+        proposed = {one.assignment for one in proposal.payments if one.kind == "approval"}
+        waiting = [one for one in self._there.submissions.values() if one.status == statuses.AWAITING_REVIEW]
+        if waiting:
+            first = day(min(one.approves_itself_at for one in waiting))
+            many = counted(len(waiting), "submission")
+            yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
+        owed_nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed})
+        if owed_nothing:
+            yield (
+                f"Handed in on Prolific, and owed nothing by these terms: {counted(len(owed_nothing), 'submission')} "
+                f"({', '.join(owed_nothing)}). They are not proposed. Reject them with --reject, or Prolific pays them"
+            )
+        confirmed = {one.token for one in proposal.confirmed}
+        unlisted = [one for one in self._payments if one.state in ("paying", "sent") and one.is_bonus]
+        fresh = [one.changed_at for one in unlisted if one.token not in confirmed]
+        if fresh and time.time() < max(fresh) + LISTED_LATE_S:
+            until = datetime.fromtimestamp(max(fresh) + LISTED_LATE_S)
+            yield f"Prolific lists bonuses late. Run this again after {until:%H:%M}, before you look for them there"
+
+    def cost(self, payments: Sequence[Payment]) -> Decimal:
+        """By Prolific's own calculator, which knows the account's fee and its tax."""
+        amount = sum(in_cents(payment.amount) for payment in payments)
+        if not amount:
+            return Decimal("0.00")
+        with asking("have Prolific calculate its fees"):
+            body = {"reward": amount, "total_available_places": 1}
+            return major(round(self._client.post("study-cost-calculator/", body, repeat=True)["total_cost"]) - amount)
+
+    def check(self, payments: Sequence[Payment]) -> None:
+        """Enough money for bonuses, and for work that was returned: that of other rewards was set aside by the studies."""
+        needed: dict[str, list[Payment]] = defaultdict(list)
+        for payment in payments:
+            there = self._there.submissions.get(payment.assignment)
+            if there is not None and (payment.is_bonus or there.is_over):
+                study = self._there.studies[there.study]
+                needed[self._workspaces.get(study.id) or study.workspace].append(payment)
+        for workspace, some in needed.items():
+            if not workspace:  # Prolific checks it once more as it pays
+                continue
+            with asking("read the balance"):
+                balance = major(self._client.get(f"workspaces/{workspace}/balance/")["available_balance"])
+            total = sum((payment.amount for payment in some), Decimal(0)) + self.cost(some)
+            if total > balance:
+                currency = some[0].currency
+                raise PayError(
+                    f"the workspace has {money(balance, currency)}, and bonuses with their fees come to "
+                    f"{money(total, currency)}: nothing was sent",
+                    try_="top up the workspace in Prolific's web app, and run this again",
+                )
+
+    # Sending
+
+    def send(self, payments: Sequence[Payment], note: Note) -> None:
+        bonuses = [payment for payment in payments if payment.is_bonus]
+        # First, and to their end: both at once are too much for the workspace's wallet.
+        bonuses += self._approve([payment for payment in payments if not payment.is_bonus], note)
+        sent: list[Payment] = []
+        for study, some in self._by_study(bonuses):
+            for batch in _batches(some):
+                sent += self._pay(study, batch, note)
+        self._until_paid(sent, note, WAITS.listed)
+
+    def _approve(self, approvals: Sequence[Payment], note: Note) -> list[Payment]:
+        """Approve all, and wait until Prolific has done it; returns those that it refused, to be paid as a bonus."""
+        if not approvals:
+            return []
+        self._look_again()
+        several, single, asked, refused = [], [], [], []
+        for payment in approvals:
+            there = self._there.submissions.get(payment.assignment)
+            if there is None:
+                note(payment, payment.state, UNLISTED.format(id=payment.assignment, worker=payment.worker))
+            elif there.is_approved:
+                note(payment, "confirmed", "was approved already")
+            elif there.status == statuses.AWAITING_REVIEW:
+                several.append(payment)
+            elif there.is_over and self._pays_returned:
+                single.append(payment)
+            else:
+                note(payment, "failed", f"submission {there.id} is {there.status} on Prolific")
+        for some in (several[at : at + ONCE] for at in range(0, len(several), ONCE)):
+            try:
+                with asking(f"approve {counted(len(some), 'submission')}"):
+                    body = {"submission_ids": [payment.assignment for payment in some]}
+                    self._client.post("submissions/bulk-approve/", body, repeat=True)
+            except ProlificError as error:
+                if _is_of_all(error):
+                    raise
+                single = [*some, *single]
+            else:
+                note.batch(some, "sent")
+                asked += some
+        for payment in single:
+            if self._approve_one(payment, note):
+                asked.append(payment)
+            else:
+                refused.append(payment)
+        self._until_paid(asked, note, WAITS.approved)
+        return [payment for payment in refused if self._there.submissions[payment.assignment].is_over]
+
+    def _approve_one(self, payment: Payment, note: Note) -> bool:
+        """Whether Prolific takes it."""
+        try:
+            with asking(f"approve submission {payment.assignment}"):
+                path = f"submissions/{payment.assignment}/transition/"
+                self._client.post(path, {"action": "APPROVE"}, repeat=True)
+        except ProlificError as error:
+            if _is_of_all(error):
+                raise
+            status = self._there.submissions[payment.assignment].status
+            is_over = status in (statuses.RETURNED, statuses.TIMED_OUT)
+            words = NOT_SOLD.format(status=status, error=error.problems[0].what) if is_over else str(error)
+            note(payment, "intended" if is_over else "failed", words)
+            return False
+        note(payment, "sent", "")
+        return True
+
+    def _until_paid(self, payments: Sequence[Payment], note: Note, patience_s: float) -> None:
+        """Note what Prolific says is paid, until that is all, or patience ends: then the next run finds the rest."""
+        left, end = list(payments), time.monotonic() + patience_s
+        while left:
+            self._look_again()
+            paid = [payment for payment in left if self._is_paid(payment)]
+            for payment in paid:
+                note(payment, "confirmed", "Prolific lists it")
+            left = [payment for payment in left if payment not in paid]
+            if time.monotonic() > end:
+                return
+            if left:
+                time.sleep(WAITS.poll)
+
+    def _by_study(self, payments: Sequence[Payment]) -> list[tuple[str, list[Payment]]]:
+        by_study: dict[str, list[Payment]] = defaultdict(list)
+        for payment in payments:
+            by_study[self._there.submissions[payment.assignment].study].append(payment)
+        return sorted(by_study.items())
+
+    def _pay(self, study: str, payments: Sequence[Payment], note: Note) -> list[Payment]:
+        """Bonuses of one study, each for another submission; returns those that Prolific was asked to pay."""
+        people = {one.assignment: self._there.submissions[one.assignment].participant for one in payments}
+        rows = "".join(f"{people[one.assignment]},{one.amount:.2f}\n" for one in payments)
+        try:
+            with asking(f"set up {counted(len(payments), 'bonus payment')}"):
+                # One that nobody pays costs nothing, so that it may be set up again.
+                body = {"study_id": study, "csv_bonuses": rows}
+                answer = self._client.post("submissions/bonus-payments/", body, repeat=True)
+        except ProlificError as error:
+            if _is_of_all(error):
+                raise
+            if len(payments) == 1:
+                note(payments[0], "failed", str(error))
+                return []
+            middle = len(payments) // 2  # somebody among them cannot be paid
+            return [*self._pay(study, payments[:middle], note), *self._pay(study, payments[middle:], note)]
+        meant, understood = sum(in_cents(one.amount) for one in payments), round(float(answer["amount"]))
+        if meant != understood:
+            currency = payments[0].currency
+            here, there = (money(major(cents), currency) for cents in (meant, understood))
+            raise PayError(MISMATCH.format(here=here, there=there))
+        self._look_again()
+        batch = [
+            one.model_copy(update={"batch": str(answer["id"]), "before": self._equal_before(one)}) for one in payments
+        ]
+        return self._pay_once(batch, note)
+
+    def _pay_once(self, batch: Sequence[Payment], note: Note) -> list[Payment]:
+        for pause_s in (*BUSY_PAUSES_S, None):
+            note.batch(batch, "paying")
+            try:
+                with asking(f"pay {counted(len(batch), 'bonus payment')}"):
+                    self._client.post(f"bulk-bonus-payments/{batch[0].batch}/pay/")
+            except Uncertain as error:
+                note.batch(batch, "paying", str(error))
+                return list(batch)
+            except ProlificError as error:  # it says that it did nothing
+                unpaid = [one.model_copy(update={"batch": "", "before": 0}) for one in batch]
+                note.batch(unpaid, "intended", str(error))
+                if error.status != HTTPStatus.TOO_MANY_REQUESTS or pause_s is None:
+                    raise
+                time.sleep(pause_s)
+            else:
+                note.batch(batch, "sent")
+                return list(batch)
+        raise AssertionError("the last try returns or raises")
+
+    def _equal_before(self, payment: Payment) -> int:
+        """Equal bonuses for the same submission: those that Prolific lists, or that the ledger knows, if those are more."""
+        known = [
+            one
+            for one in self._payments
+            if (one.assignment, one.amount, one.is_bonus) == (payment.assignment, payment.amount, True)
+            and one.token != payment.token
+            and one.batch  # not a screen-out payment, which Prolific may list or not
+            and one.state in ("paying", "sent", "confirmed", "by_hand")
+        ]
+        there = self._there.submissions[payment.assignment]
+        just_screened_out = time.time() - there.handed_in < LISTED_LATE_S
+        late = just_screened_out and self._there.screened_out(there) == payment.amount
+        return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known) + late)
+
+    # Checking the books, and rejecting
+
+    def audit(self, payments: Sequence[Payment]) -> list[str]:
+        self._look_again()
+        return list(differences(self._there, payments))
+
+    def problems(self, rejections: Sequence[Rejection]) -> list[str]:
+        paid = {one.assignment for one in self._payments if one.state != "failed"}
+        found = ((one, self._submission_of(one)) for one in rejections)
+        return [words for one, submission in found if (words := rejection_problem(one, submission, paid))]
+
+    def _submission_of(self, rejection: Rejection) -> Submission | None:
+        """By its id, or by the pseudonym of a worker who has only one."""
+        mine = self._submissions_of.get(rejection.id, set())
+        return self._there.submissions.get(next(iter(mine)) if len(mine) == 1 else rejection.id)
+
+    def reject(self, rejection: Rejection) -> None:
+        submission = self._submission_of(rejection)
+        assert submission is not None, "its problems are asked for first"
+        with asking(f"reject submission {submission.id}"):
+            body = {"action": "REJECT", "rejection_category": rejection.category, "message": rejection.message.strip()}
+            self._client.post(f"submissions/{submission.id}/transition/", body, repeat=True)
+
+
+def _names(data_dir: Path) -> dict[str, str]:
+    """Mephisto's worker id → the worker's name."""
+    return {str(number): str(name) for number, name in query(data_dir, "SELECT worker_id, worker_name FROM workers")}
+
+
+def _batches(payments: Sequence[Payment]) -> Iterator[list[Payment]]:
+    """Parts of a size that Prolific takes; two bonuses for one submission in one part could not be told apart."""
+    left = list(payments)
+    while left:
+        firsts: dict[str, Payment] = {}
+        for payment in left:
+            if len(firsts) < ONCE:
+                firsts.setdefault(payment.assignment, payment)
+        yield list(firsts.values())
+        left = [payment for payment in left if firsts.get(payment.assignment) is not payment]
+
+
+def _is_of_all(error: ProlificError) -> bool:
+    """Whether it concerns the account or the site, and not these payments alone."""
+    return error.may_pass or error.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT)

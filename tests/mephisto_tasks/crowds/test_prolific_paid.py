@@ -1,0 +1,146 @@
+"""A study on Prolific from its launch to its last cent, its audit, its release, and a person who is forgotten."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+from click.testing import CliRunner
+from live import TASK, eventually, good_replies
+from panel_hands import local_url
+from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home
+from servers.prolific import TOKEN, WRONG_TOKEN, StandIn
+from servers.prolific import server as site_server
+from servers.prolific.signing import hook_signature
+
+from mephisto_tasks.crowds.prolific import hooks, market, payer
+from mephisto_tasks.payments.ledger import Ledger
+from parlai_humaneval.cli import main
+
+
+@pytest.fixture(params=["USD", "GBP"])
+def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
+    monkeypatch.setattr(payer, "WAITS", payer.Waits(approved=5.0, listed=5.0, poll=0.1))
+    with prolific_at_home(monkeypatch, tmp_path / "home", currency=request.param) as prolific:
+        yield prolific
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def command(data_dir: Path, *words: str) -> str:
+    """What it prints, with errors."""
+    told = CliRunner().invoke(main, [*words, "--data-dir", str(data_dir)])
+    assert told.exit_code == 0, told.output
+    return str(told.output)
+
+
+async def test_a_whole_life(
+    site: StandIn, data_dir: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ann and fay complete, bob leaves half-way, dan fails the practice: each is paid once, and no token is anywhere."""
+    currency = site.workspace.currency
+    said = [command(data_dir, "requester", "add", "lab", "--provider", "prolific")]
+    assert f"balance {'£' if currency == 'GBP' else '$'}100.00" in said[0]
+    practice = ["mephisto.blueprint.onboarding_qualification=practised", "mephisto.provider.requester_name=lab"]
+    pays = ["mephisto.provider.screen_out_pay=0.15", "mephisto.provider.screen_out_slots=3"]
+    money = ["mephisto.task.task_reward=1.50", f"mephisto.provider.currency={currency}"]
+    terms = ["mephisto.blueprint.payment.practice=0.15"]
+    async with on_prolific(data_dir, *practice, *pays, *money, *terms) as run:
+        good = good_replies(run)
+        for name in ("ann", "bob", "dan", "fay"):
+            await eventually(lambda: bool(site.participant(person_id("x")).studies()))
+            async with FromProlific(run, site, name) as rater:
+                if name == "dan":
+                    await rater.practise(["bad"] * 8, good)
+                    await rater.client.submit_onboarding()
+                    await eventually(lambda: rater.status == "SCREENED OUT")
+                    continue
+                await rater.practise(["good"] * 4, good)
+                await rater.client.submit_onboarding()
+                if name == "bob":
+                    await rater.begin_work()
+                    rater.person.give_back()
+                    await eventually(lambda: not run.live_run.task_runner.running_units)
+                else:
+                    await rater.finish()
+                    assert rater.status == "AWAITING REVIEW"
+        await eventually(lambda: run.is_done())
+    said.append(command(data_dir, "watch", "--task-name", TASK, "--json"))
+    (there,) = json.loads(said[-1])["sites"]
+    assert (there["waiting"], there["returned"], there["screened_out"]) == (2, 1, 1)
+    said += [command(data_dir, "pay", "--task-name", TASK, *words) for words in ([], ["--send", "--yes"], ["--json"])]
+    assert [one.state for one in Ledger(data_dir, TASK).payments()] == ["confirmed"] * 4
+    ledger = {(one.kind, str(one.amount), one.currency) for one in Ledger(data_dir, TASK).payments()}
+    assert {("approval", "1.50", currency), ("bonus", "0.15", currency)} < ledger
+    charged = sum(charge.price.amount for charge in site.charges)
+    assert charged == sum(one.amount for one in Ledger(data_dir, TASK).payments()) * 100
+    assert site.participant(person_id("ann")).earned == 150
+    said.append(command(data_dir, "pay", "--task-name", TASK, "--audit"))
+    assert "and Prolific agree" in said[-1]
+    said.append(command(data_dir, "doctor", "--json", "--port", str(free_port())))
+    release = ["export", "--release", "--task-name", TASK, "--out", str(tmp_path / "release")]
+    said.append(command(data_dir, *release, "--without-consent-text", "Signed forms on paper."))
+    submissions = {one.person: one.id for one in site.market.submissions()}
+    released = b"".join(path.read_bytes() for path in (tmp_path / "release").rglob("*") if path.is_file())
+    for known in (*submissions, *submissions.values(), only_study(site).id):
+        assert known.encode() not in released
+
+    group = next(group for group in site.market.groups.values() if group.name.endswith(TASK))
+    group.members[person_id("ann")] = 0.0
+    said.append(command(data_dir, "forget", person_id("ann"), "--yes"))
+    assert person_id("ann") not in group.members
+    assert "LOOK YOURSELF" not in said[-1]
+    for path in data_dir.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert person_id("ann").encode() not in content, path
+            assert submissions[person_id("ann")].encode() not in content, path
+    said.append(command(data_dir, "pay", "--task-name", TASK, "--audit"))
+    assert "and Prolific agree" in said[-1]
+
+    site.faults.always("*", WRONG_TOKEN)
+    told = CliRunner().invoke(main, ["pay", "--task-name", TASK, "--audit", "--data-dir", str(data_dir)])
+    assert "this API token: it is wrong or was deleted" in told.output
+    everything = "".join([*said, told.output, caplog.text, *capfd.readouterr()])
+    assert TOKEN not in everything
+    for path in (*data_dir.rglob("*"), *(tmp_path / "release").rglob("*"), *(tmp_path / "home").rglob("*")):
+        assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
+
+
+async def test_prolific_tells_what_has_changed(
+    site: StandIn, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signed call hastens a look; one that is not signed does nothing; the workspace's secret is not replaced."""
+    monkeypatch.setattr(market, "POLL_S", 600.0)
+    monkeypatch.setattr(market, "NOTICED_S", 0.05)
+    monkeypatch.setattr(site_server, "LOOK_S", 0.05)
+    site.market.secrets[site.workspace.id] = {"id": "1", "value": "ours", "workspace_id": site.workspace.id}
+    settings = [f"mephisto.provider.currency={site.workspace.currency}", "mephisto.provider.webhooks=true"]
+    async with on_prolific(data_dir, "mephisto.task.task_reward=1.50", *settings) as run:
+        await eventually(lambda: open_places(site) > 0)
+        (subscription,) = site.market.subscriptions.values()
+        assert subscription.confirmed
+        looks = len(site.journal.of("GET studies/{}/submissions/counts/"))
+        path = urlsplit(subscription.target_url).path
+        async with aiohttp.ClientSession() as session:
+            headers = {hooks.TIMESTAMP: "1", hooks.SIGNATURE: hook_signature("theirs", "1", b"{}")}
+            async with session.post(f"{local_url(run)}{path}", data=b"{}", headers=headers) as answer:
+                assert answer.status == 403
+            async with session.post(f"{local_url(run)}{path}", data=b"{}") as answer:
+                assert answer.status == 403
+        assert len(site.journal.of("GET studies/{}/submissions/counts/")) == looks
+        async with FromProlific(run, site, "ann") as ann:
+            await ann.begin_work()
+            ann.person.give_back()
+            await eventually(lambda: len(site.journal.of("GET studies/{}/submissions/counts/")) > looks)
+            await eventually(lambda: any(event.status == "SUCCEEDED" for event in site.market.events))
+    assert not site.market.subscriptions
+    assert site.market.secrets[site.workspace.id]["value"] == "ours"

@@ -197,7 +197,7 @@ class LiveAgentState(AgentState):
         """Nothing: a packet is not an answer until the world has checked it, and then it is an event."""
 
     def _update_submit(self, submit_data: dict[str, Any]) -> None:
-        # What the browser sends at the end is not trusted and not needed: all answers are events.
+        # Mephisto wants it. What the browser sends at the end is not trusted and not needed: all answers are events.
         self.final_submission = {"submitted": True}
 
     def update_submit(self, submit_data: dict[str, Any]) -> None:

@@ -196,14 +196,17 @@ class LiveAgentState(AgentState):
     def update_data(self, live_update: dict[str, Any]) -> None:
         """Nothing: a packet is not an answer until the world has checked it, and then it is an event."""
 
+    def _update_submit(self, submit_data: dict[str, Any]) -> None:
+        # Mephisto wants it. What the browser sends at the end is not trusted and not needed: all answers are events.
+        self.final_submission = {"submitted": True}
+
     def update_submit(self, submit_data: dict[str, Any]) -> None:
         """The page handed the work in: the world that holds it writes that down, for this runs in the operator's loop."""
         if self.patience is None:
             super().update_submit(submit_data)
             return
         with self._lock:
-            # What the browser sends at the end is not trusted and not needed: all answers are events.
-            self.final_submission = {"submitted": True}
+            self._update_submit(submit_data)
             self._unsaved = True
 
     def get_task_start(self) -> float:

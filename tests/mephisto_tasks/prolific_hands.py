@@ -109,11 +109,13 @@ def settings(folder: Path, *more: str) -> list[str]:
 
 
 @asynccontextmanager
-async def on_prolific(data_dir: Path, *more: str, agree: Agree = lambda quote: None) -> AsyncIterator[RunningStudy]:
-    """A launch there, beside the pages of this loop."""
+async def on_prolific(
+    data_dir: Path, *more: str, agree: Agree = lambda quote: None, task: str = "pw_turn"
+) -> AsyncIterator[RunningStudy]:
+    """A launch there, beside the pages of this loop; of another ``task``, ``more`` are all of its settings."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    config = compose_config("pw_turn", "local", settings(data_dir, *more))
-    manager = launching.run_launch("pw_turn", config, data_dir, agree=agree)
+    config = compose_config(task, "local", settings(data_dir, *more) if task == "pw_turn" else list(more))
+    manager = launching.run_launch(task, config, data_dir, agree=agree)
     run = await asyncio.to_thread(manager.__enter__)
     try:
         yield run

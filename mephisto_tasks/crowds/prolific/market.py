@@ -48,7 +48,9 @@ GONE = (statuses.RETURNED, statuses.TIMED_OUT)
 DONE_WITH = ("complete", "timed_out", "moved")
 """Visits whose place on Prolific needs no unit any more. That of who was turned away counts until Prolific knows it: after
 a screen-out it is free there, and otherwise it stays taken."""
-PAUSED_THERE = "The study was paused on Prolific itself, and is left so: start it again there, or launch again"
+PAUSED_THERE = (
+    "The study was paused, or stopped, on Prolific itself, and is left so: start it again there, or launch again"
+)
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,7 @@ class StudyFollower:
                     self._publish(now.wanted)
             case statuses.ACTIVE if not now.wanted:
                 self._pause()
-            case statuses.PAUSED if now.wanted and not self._may_start():
+            case statuses.PAUSED | statuses.COMPLETED if now.wanted and not self._may_start(now):
                 if not self._said_paused:
                     logger.warning(PAUSED_THERE)
                 self._said_paused = True
@@ -319,8 +321,13 @@ class StudyFollower:
         self._paused_by_us = True
         transition(self._client, self._study.study_id, "PAUSE", (statuses.PAUSED, statuses.AWAITING_REVIEW))
 
-    def _may_start(self) -> bool:
-        """Whether a pause was ours, or is that of the last screen-out payment; a person's is theirs to end."""
+    def _may_start(self, now: Places) -> bool:
+        """Whether a pause was ours, or is that of the last screen-out payment; a person's is theirs to end.
+
+        A study is complete by itself only when all of its places are taken.
+        """
+        if now.status == statuses.COMPLETED:
+            return now.total <= now.taken
         return self._paused_by_us or self._screen_outs_used_up
 
     @property

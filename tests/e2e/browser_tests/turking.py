@@ -97,6 +97,8 @@ class Turker:
 class Lab:
     """A researcher's machine: its home, its data, and commands run on it as processes that take the stand-in for MTurk."""
 
+    command = COMMAND
+
     def __init__(self, folder: Path, mturk: StandIn) -> None:
         self.data_dir = folder / "data"
         self._home = folder / "home"
@@ -117,7 +119,7 @@ class Lab:
     def run(self, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
         """A command to its end, without a terminal; ``said``: what is written on its standard input."""
         return subprocess.run(
-            [sys.executable, "-c", COMMAND, *arguments, "--data-dir", str(self.data_dir)],
+            [sys.executable, "-c", self.command, *arguments, "--data-dir", str(self.data_dir)],
             env=self.environment,
             input=said,
             capture_output=True,
@@ -129,7 +131,7 @@ class Lab:
     @contextmanager
     def launched(self, *settings: str) -> Iterator[RunningLaunch]:
         """``parlai-humaneval launch``, up; whatever happens it is gone after the block."""
-        command = [sys.executable, "-c", COMMAND, "launch", *settings, "--data-dir", str(self.data_dir)]
+        command = [sys.executable, "-c", self.command, "launch", *settings, "--data-dir", str(self.data_dir)]
         launch = RunningLaunch(command, self)
         try:
             launch.wait_until_up()

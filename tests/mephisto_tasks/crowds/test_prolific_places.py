@@ -305,6 +305,49 @@ def test_two_hundred_places_in_a_storm(
     assert there.status in ("COMPLETED", "AWAITING REVIEW")
 
 
+def test_an_answer_that_is_reached_stops_the_study(site: StandIn, tmp_path: Path) -> None:
+    """With places that nobody has taken: nobody new comes, and who is inside may finish."""
+    client, store = Prolific(site.token, site.base), ProlificStore(tmp_path)
+    study, units, visits = draft(client, store, site, places=3), Units(3), LinkDatastore(tmp_path)
+    ends = Endings(client, store, TASK)
+    follower = StudyFollower(client, study, units, visits, ends, None, most_inside=40, most_open=2)
+    follower.start()
+    somebody = site.participant()
+    while not somebody.studies():
+        time.sleep(0.05)
+    somebody.take()
+    for unit in units.units:
+        unit.db_status = "completed"
+    follower.stop()
+    assert follower.close() == "COMPLETED"
+    assert (somebody.status, site.participant().studies()) == ("ACTIVE", [])
+    ends.end(somebody.submission_id, study.study_id, "complete")
+    assert somebody.status == "AWAITING REVIEW"
+
+
+def test_a_study_whose_work_was_all_reviewed_opens_again_and_one_that_a_person_stopped_does_not(
+    site: StandIn, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, store = Prolific(site.token, site.base), ProlificStore(tmp_path)
+    study, units, visits = draft(client, store, site, places=1), Units(1), LinkDatastore(tmp_path)
+    ends = Endings(client, store, TASK)
+    follower = StudyFollower(client, study, units, visits, ends, None, most_inside=40)
+    follower.look()
+    somebody = site.participant()
+    while not somebody.studies():
+        time.sleep(0.05)
+    somebody.take()
+    ends.end(somebody.submission_id, study.study_id, "complete")
+    client.post(f"submissions/{somebody.submission_id}/transition/", {"action": "APPROVE"})
+    assert only_study(site).status == "COMPLETED"
+    follower.look()
+    assert open_places(site) == 1
+    client.post(f"studies/{study.study_id}/transition/", {"action": "STOP"})
+    follower.look()
+    assert (open_places(site), only_study(site).status) == (0, "COMPLETED")
+    assert market.PAUSED_THERE in caplog.text
+
+
 def codes(study: OurStudy) -> dict[str, str]:
     """Of our server, by Prolific's kind."""
     ours = (code for code in study.body["completion_codes"] if code["actor"] == "researcher")

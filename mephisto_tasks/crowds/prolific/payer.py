@@ -68,6 +68,10 @@ STRANGE = (
     "hand or with a ledger that is lost. If it is not, pay on Prolific's site. Then note it with --settled {worker}"
 )
 OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
+PAID_ALREADY = (
+    "Handed in on Prolific, and paid by a bonus before: {number} ({ids}). Prolific pays them once more when it approves them "
+    "by itself. Ask their raters to return them, or Prolific's support"
+)
 NOT_APPROVED = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
     "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this "
@@ -219,13 +223,17 @@ class ProlificPayer:
         return there is not None and there.is_approved
 
     def _notes(self, due: Collection[str], proposal: Proposal) -> Iterator[str]:
-        proposed = {one.assignment for one in proposal.payments if one.kind == "approval"}
+        settled = [one for one in self._payments if one.state != "failed"]
+        proposed = {one.assignment for one in (*proposal.payments, *settled) if not one.is_bonus}
+        by_bonus = {one.assignment or self._of_agent.get(one.agent_id) for one in settled if one.is_bonus} - proposed
         waiting = [one for one in self._there.submissions.values() if one.status == statuses.AWAITING_REVIEW]
         if waiting:
             first = day(min(one.approves_itself_at for one in waiting))
             many = counted(len(waiting), "submission")
             yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
-        owed_nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed})
+        if twice := sorted(one.id for one in waiting if one.id in by_bonus):
+            yield PAID_ALREADY.format(number=counted(len(twice), "submission"), ids=", ".join(twice))
+        owed_nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
         if owed_nothing:
             yield (
                 f"Handed in on Prolific, and owed nothing by these terms: {counted(len(owed_nothing), 'submission')} "

@@ -1,0 +1,55 @@
+"""Money on Prolific that could be paid twice: each way in which that has happened on the stand-in, and what prevents it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from paying import as_json, pay
+from prolific_stage import send
+from prolific_study import DONE, REWARD, ProlificStudy, got
+from servers.prolific import StandIn
+from turk_study import TASK, whole
+
+from mephisto_tasks.crowds.prolific.drafts import COMPLETE
+from mephisto_tasks.crowds.prolific.endings import Endings
+from mephisto_tasks.crowds.prolific.store import ProlificStore
+
+DAY_S = 24 * 3600.0
+
+
+def said(study: ProlificStudy, *arguments: str) -> str:
+    return " ".join(pay(study.data_dir, *arguments).output.split())
+
+
+@pytest.fixture
+def study(site: StandIn, tmp_path: Path) -> ProlificStudy:
+    return ProlificStudy(tmp_path / "data", site)
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_was_paid_is_not_completed_afterwards(study: ProlificStudy, site: StandIn, by_hand: bool) -> None:
+    """The launch could not end it in time, ``pay`` paid it, and the next launch asks for all that is left to end."""
+    ann = study.does(whole("a"), "timed out")
+    study.set_terms(pay_returned=not by_hand)
+    store = ProlificStore(study.data_dir)
+    store.end(study.submission_of(ann), study.id, COMPLETE, 0.0)
+    paid = send(study.data_dir)
+    if by_hand:
+        (worker,) = {one["worker"] for one in as_json(study.data_dir)["remaining"]}
+        assert pay(study.data_dir, "--settled", worker).exit_code == 0, paid
+    Endings(study.client, store, TASK).flush()
+    site.clock.move(22 * DAY_S)
+    assert got(site) == ({} if by_hand else {("GBP", ann): REWARD})
+    assert not store.due()
+
+
+def test_what_is_paid_and_waits_for_approval_is_named(study: ProlificStudy) -> None:
+    ann = study.does(whole("a"), "timed out")
+    study.set_terms()
+    send(study.data_dir)
+    study._complete(study.submission_of(ann), DONE)
+    words = said(study)
+    assert f"and paid by a bonus before: 1 submission ({study.submission_of(ann)})" in words
+    assert "--reject" not in words

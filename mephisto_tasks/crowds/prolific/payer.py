@@ -366,6 +366,10 @@ class ProlificPayer:
 
     def _pay(self, study: str, payments: Sequence[Payment], note: Note) -> list[Payment]:
         """Bonuses of one study, each for another submission; returns those that Prolific was asked to pay."""
+        self._look_again()
+        payments = [one for one in payments if not self._may_be_paid(one, note)]
+        if not payments:
+            return []
         people = {one.assignment: self._there.submissions[one.assignment].participant for one in payments}
         rows = "".join(f"{people[one.assignment]},{one.amount:.2f}\n" for one in payments)
         try:
@@ -386,11 +390,26 @@ class ProlificPayer:
             currency = payments[0].currency
             here, there = (money(major(cents), currency) for cents in (meant, understood))
             raise PayError(MISMATCH.format(here=here, there=there))
-        self._look_again()
         batch = [
             one.model_copy(update={"batch": str(answer["id"]), "before": self._equal_before(one)}) for one in payments
         ]
+        # What is paid next for the same work must know of these.
+        tokens = {one.token for one in batch}
+        others = [one for one in self._payments if one.token not in tokens]
+        self._payments = [*others, *(one.model_copy(update={"state": "paying"}) for one in batch)]
         return self._pay_once(batch, note)
+
+    def _may_be_paid(self, payment: Payment, note: Note) -> bool:
+        """Whether it was paid in a way that the ledger does not know: another copy of it did, say. Then it is noted so."""
+        there = self._there.submissions[payment.assignment]
+        if payment.kind == "approval" and there.is_approved:
+            note(payment, "confirmed", "Prolific lists it")
+        elif strange := self._strange_bonus(there):
+            amount = money(strange, payment.currency)
+            note(payment, "failed", STRANGE.format(amount=amount, id=there.id, worker=payment.worker))
+        else:
+            return False
+        return True
 
     def _pay_once(self, batch: Sequence[Payment], note: Note) -> list[Payment]:
         for pause_s in (*BUSY_PAUSES_S, None):

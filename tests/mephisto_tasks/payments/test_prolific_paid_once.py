@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 from paying import as_json, pay
-from prolific_stage import send
+from prolific_stage import Stage, send
 from prolific_study import DONE, REWARD, ProlificStudy, got
-from servers.prolific import StandIn
+from servers.prolific import WRONG_TOKEN, StandIn
 from turk_study import TASK, whole
 
 from mephisto_tasks.crowds.prolific.drafts import COMPLETE
 from mephisto_tasks.crowds.prolific.endings import Endings
 from mephisto_tasks.crowds.prolific.store import ProlificStore
+from mephisto_tasks.payments.ledger import Ledger
 
+SET_UP, PAY = "POST submissions/bonus-payments/", "POST bulk-bonus-payments/{}/pay/"
 DAY_S = 24 * 3600.0
 
 
@@ -53,3 +55,27 @@ def test_what_is_paid_and_waits_for_approval_is_named(study: ProlificStudy) -> N
     words = said(study)
     assert f"and paid by a bonus before: 1 submission ({study.submission_of(ann)})" in words
     assert "--reject" not in words
+
+
+def test_a_copy_of_the_ledger_from_before_the_payment(stage: Stage) -> None:
+    """It says what was intended, and Prolific lists it: a person has to look, and nobody is paid anew."""
+    stage.site.faults.next(SET_UP, WRONG_TOKEN)
+    send(stage.data_dir)
+    ledger = Ledger(stage.data_dir, TASK).path
+    copy = ledger.read_bytes()
+    assert "intended" in {one.state for one in Ledger(stage.data_dir, TASK).payments()}
+    send(stage.data_dir)
+    assert got(stage.site) == stage.owed
+    for path in ledger.parent.glob("ledger.db*"):
+        path.unlink()
+    ledger.write_bytes(copy)
+    words = send(stage.data_dir)
+    assert got(stage.site) == stage.owed
+    assert "a bonus of £1.67 for submission" in words
+    assert "the ledger does not know" in words
+    remaining = {one["worker"] for one in as_json(stage.data_dir)["remaining"] if "does not know" in one["why"]}
+    assert remaining
+    for worker in remaining:
+        assert pay(stage.data_dir, "--settled", worker).exit_code == 0
+    send(stage.data_dir)
+    assert got(stage.site) == stage.owed

@@ -43,6 +43,8 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 ONCE = 200
 """Submissions, or bonuses, in one request."""
+DID_NOTHING = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+"""Refusals of a payment that certainly paid nothing; 0: Prolific was out of reach. Others may come after the effect."""
 BUSY_PAUSES_S = (5.0, 15.0, 45.0)
 """Between tries to pay while Prolific is busy, which says that it did nothing."""
 LISTED_LATE_S = 30 * 60.0
@@ -420,7 +422,10 @@ class ProlificPayer:
             except Uncertain as error:
                 note.batch(batch, "paying", str(error))
                 return list(batch)
-            except ProlificError as error:  # it says that it did nothing
+            except ProlificError as error:
+                if error.status not in DID_NOTHING:
+                    note.batch(batch, "paying", str(error))
+                    raise
                 unpaid = [one.model_copy(update={"batch": "", "before": 0}) for one in batch]
                 note.batch(unpaid, "intended", str(error))
                 if error.status != HTTPStatus.TOO_MANY_REQUESTS or pause_s is None:

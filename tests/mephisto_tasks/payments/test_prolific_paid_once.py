@@ -9,7 +9,7 @@ import pytest
 from paying import as_json, pay
 from prolific_stage import Stage, send
 from prolific_study import DONE, REWARD, ProlificStudy, got
-from servers.prolific import WRONG_TOKEN, StandIn
+from servers.prolific import WRONG_TOKEN, StandIn, refused_after
 from turk_study import TASK, whole
 
 from mephisto_tasks.crowds.prolific.drafts import COMPLETE
@@ -79,3 +79,16 @@ def test_a_copy_of_the_ledger_from_before_the_payment(stage: Stage) -> None:
         assert pay(stage.data_dir, "--settled", worker).exit_code == 0
     send(stage.data_dir)
     assert got(stage.site) == stage.owed
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 422])
+def test_a_refusal_of_a_payment_says_not_that_nothing_was_paid(stage: Stage, status: int) -> None:
+    stage.site.faults.next(PAY, refused_after(status))
+    stage.site.market.delays.bonus_seen_s = 600.0
+    send(stage.data_dir)
+    assert {one.currency for one in Ledger(stage.data_dir, TASK).payments() if one.state == "paying"} == {"GBP"}
+    send(stage.data_dir)
+    stage.site.clock.move(600)
+    send(stage.data_dir)
+    assert got(stage.site) == stage.owed
+    assert {one.state for one in Ledger(stage.data_dir, TASK).payments()} == {"confirmed"}

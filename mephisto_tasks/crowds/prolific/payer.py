@@ -32,7 +32,7 @@ from mephisto_tasks.crowds.prolific.handed_in import (
 )
 from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
 from mephisto_tasks.crowds.prolific.tokens import read_token
-from mephisto_tasks.payments.ledger import Ledger, Payment
+from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Payment
 from mephisto_tasks.payments.payer import Note, Owed, Proposal, Rejection, Remaining
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.payments.quote import money
@@ -47,8 +47,6 @@ DID_NOTHING = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_
 """Refusals of a payment that certainly paid nothing; 0: Prolific was out of reach. Others may come after the effect."""
 BUSY_PAUSES_S = (5.0, 15.0, 45.0)
 """Between tries to pay while Prolific is busy, which says that it did nothing."""
-LISTED_LATE_S = 30 * 60.0
-"""So long it may take until Prolific lists a bonus that it paid."""
 BY_HAND = "Pay it on Prolific's site (bonus payments of the study), and note it with --settled {worker}"
 DECIDE = "Decide what is right, do it on Prolific's site, and note it with --settled {worker}"
 NO_SUBMISSION = "no submission of theirs is known. " + DECIDE
@@ -71,8 +69,8 @@ STRANGE = (
 )
 OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
 PAID_ALREADY = (
-    "Handed in on Prolific, and paid by a bonus before: {number} ({ids}). Prolific pays them once more when it approves them "
-    "by itself. Ask their raters to return them, or Prolific's support"
+    "Handed in on Prolific, and paid by a bonus before: {number} ({ids}). Prolific pays them once more when it approves "
+    "them by itself. Ask their raters to return them, or Prolific's support"
 )
 NOT_APPROVED = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
@@ -242,11 +240,9 @@ class ProlificPayer:
                 f"({', '.join(owed_nothing)}). They are not proposed. Reject them with --reject, or Prolific pays them"
             )
         confirmed = {one.token for one in proposal.confirmed}
-        unlisted = [one for one in self._payments if one.state in ("paying", "sent") and one.is_bonus]
-        fresh = [one.changed_at for one in unlisted if one.token not in confirmed]
-        if fresh and time.time() < max(fresh) + LISTED_LATE_S:
-            until = datetime.fromtimestamp(max(fresh) + LISTED_LATE_S)
-            yield f"Prolific lists bonuses late. Run this again after {until:%H:%M}, before you look for them there"
+        if until := max((one.listed_by for one in self._payments if one.token not in confirmed), default=0.0):
+            at = f"{datetime.fromtimestamp(until):%H:%M}"
+            yield f"Prolific lists bonuses late. Run this again after {at}, before you look for them there"
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """By Prolific's own calculator, which knows the account's fee and its tax."""

@@ -32,6 +32,7 @@ from turk_study import TASK, part
 from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.view import rater_facts
+from mephisto_tasks.payments import ledger
 from mephisto_tasks.payments.ledger import Ledger
 
 
@@ -44,12 +45,14 @@ def charged(site: StandIn) -> dict[str, Decimal]:
 
 
 def look_up(stage: Stage) -> int:
-    """A person looks up what was left in the middle, and says so; how many those were."""
+    """A person looks up what was left in the middle, half an hour later, and says so; how many those were."""
     left = [payment for payment in Ledger(stage.data_dir, TASK).payments() if payment.state == "paying"]
     paid = {charge.batch for workspace in stage.site.market.workspaces.values() for charge in workspace.charges}
     for payment in left:
         answer = "paid" if payment.batch in paid else "unpaid"
-        assert pay(stage.data_dir, "--by-hand", answer, payment.token).exit_code == 0
+        with pytest.MonkeyPatch.context() as later:
+            later.setattr(ledger, "LISTED_LATE_S", 0.0)
+            assert pay(stage.data_dir, "--by-hand", answer, payment.token).exit_code == 0
     return len(left)
 
 
@@ -146,6 +149,9 @@ def test_a_lost_answer_is_never_asked_again(stage: Stage) -> None:
     looked = pay(stage.data_dir)
     assert "Prolific lists bonuses late. Run this again after" in " ".join(looked.stdout.split())
     assert f"--by-hand paid {left[0].token}" in looked.stdout
+    assert "--by-hand unpaid" not in looked.stdout
+    early = pay(stage.data_dir, "--by-hand", "unpaid", left[0].token)
+    assert (early.exit_code, "nobody can know yet that it is unpaid" in " ".join(early.output.split())) == (1, True)
     paid = len(stage.site.journal.of(PAY))
     send(stage.data_dir)
     assert len(stage.site.journal.of(PAY)) == paid

@@ -323,6 +323,11 @@ class ProlificPayer:
             else:
                 refused.append(payment)
         self._until_paid(asked, note, WAITS.approved)
+        if refused:
+            self._look_again()  # a refusal may come after the effect
+        for payment in refused:
+            if self._is_paid(payment):
+                note(payment, "confirmed", "Prolific lists it")
         return [payment for payment in refused if self._there.submissions[payment.assignment].is_over]
 
     def _approve_one(self, payment: Payment, note: Note) -> bool:

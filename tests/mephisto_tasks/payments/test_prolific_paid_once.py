@@ -17,6 +17,7 @@ from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.payments.ledger import Ledger
 
 SET_UP, PAY = "POST submissions/bonus-payments/", "POST bulk-bonus-payments/{}/pay/"
+BULK, ONE = "POST submissions/bulk-approve/", "POST submissions/{}/transition/ APPROVE"
 DAY_S = 24 * 3600.0
 
 
@@ -91,3 +92,15 @@ def test_a_refusal_of_a_payment_says_not_that_nothing_was_paid(stage: Stage, sta
     send(stage.data_dir)
     assert got(stage.site) == stage.owed
     assert {one.state for one in Ledger(stage.data_dir, TASK).payments()} == {"confirmed"}
+
+
+def test_an_approval_of_returned_work_that_was_done_and_refused(study: ProlificStudy, site: StandIn) -> None:
+    ann = study.does(whole("a"), "timed out")
+    study.set_terms()
+    site.market.unknowns.approves_returned = True
+    site.faults.next(ONE, refused_after(400))
+    send(study.data_dir)
+    send(study.data_dir)
+    assert got(site) == {("GBP", ann): REWARD}
+    assert [(one.state, one.batch) for one in Ledger(study.data_dir, TASK).payments()] == [("confirmed", "")]
+    assert pay(study.data_dir, "--audit").exit_code == 0

@@ -47,6 +47,8 @@ DID_NOTHING = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_
 """Refusals of a payment that certainly paid nothing; 0: Prolific was out of reach. Others may come after the effect."""
 BUSY_PAUSES_S = (5.0, 15.0, 45.0)
 """Between tries to pay while Prolific is busy, which says that it did nothing."""
+LISTED_SCREEN_OUTS = "screen-out payments among bonuses"
+"""What a workspace's lists may lack."""
 BY_HAND = "Pay it on Prolific's site (bonus payments of the study), and note it with --settled {worker}"
 DECIDE = "Decide what is right, do it on Prolific's site, and note it with --settled {worker}"
 NO_SUBMISSION = "no submission of theirs is known. " + DECIDE
@@ -102,7 +104,8 @@ class ProlificPayer:
         self._requester = requester
         self._pays_returned = bool(provider_of_newest(data_dir, task_name).get("pay_returned", True))
         self._payments = [one for one in Ledger(data_dir, task_name).payments() if one.account == self.account]
-        studies = ProlificStore(data_dir).studies(task_name)
+        self._store = ProlificStore(data_dir)
+        studies = self._store.studies(task_name)
         others = {study.study_id for study in studies if study.account != requester}
         visits = [one for one in sessions(data_dir, task_name, PROVIDER) if one.study not in others]
         self._study_ids = {*(study.study_id for study in studies), *(visit.study for visit in visits)} - {"", *others}
@@ -212,8 +215,20 @@ class ProlificPayer:
         """One that Prolific lists, and that neither we nor a screen-out can have paid."""
         ours = [one for one in self._payments if one.assignment == there.id and one.batch and one.state != "failed"]
         known = Counter(in_cents(one.amount) for one in ours)
-        known[in_cents(self._there.screened_out(there))] += 1
+        if self._lists_screen_outs(there):
+            known[in_cents(self._there.screened_out(there))] += 1
         return major(next(iter(self._there.listed(there.id) - known), 0))
+
+    def _lists_screen_outs(self, of: Submission) -> bool:
+        """Whether screen-out payments may be among the bonuses that Prolific lists; as long as nobody knows, they may."""
+        return not self._store.lacks(self._workspaces.get(of.study, ""), LISTED_SCREEN_OUTS)
+
+    def _learn_of_screen_outs(self) -> None:
+        """Note where one is not among the bonuses: a lost ledger does not take a bonus for it later."""
+        for one in self._there.submissions.values():
+            paid = in_cents(self._there.screened_out(one))
+            if paid and time.time() > one.handed_in + LISTED_LATE_S and not self._there.listed(one.id)[paid]:
+                self._store.note_lack(self._workspaces.get(one.study, ""), LISTED_SCREEN_OUTS)
 
     def _is_paid(self, payment: Payment) -> bool:
         """Whether Prolific says so now."""
@@ -278,6 +293,7 @@ class ProlificPayer:
     # Sending
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
+        self._learn_of_screen_outs()
         bonuses = [payment for payment in payments if payment.is_bonus]
         # First, and to their end: both at once are too much for the workspace's wallet.
         bonuses += self._approve([payment for payment in payments if not payment.is_bonus], note)
@@ -449,7 +465,8 @@ class ProlificPayer:
         ]
         there = self._there.submissions[payment.assignment]
         just_screened_out = time.time() - there.handed_in < LISTED_LATE_S
-        late = just_screened_out and self._there.screened_out(there) == payment.amount
+        may_follow = just_screened_out and self._lists_screen_outs(there)
+        late = may_follow and self._there.screened_out(there) == payment.amount
         return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known) + late)
 
     # Checking the books, and rejecting

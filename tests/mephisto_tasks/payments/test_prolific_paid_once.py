@@ -11,6 +11,7 @@ from prolific_study import DONE, REWARD, ProlificStudy, got
 from servers.prolific import WRONG_TOKEN, StandIn, refused_after
 from turk_study import TASK, whole
 
+from mephisto_tasks.crowds.prolific import payer
 from mephisto_tasks.crowds.prolific.drafts import COMPLETE
 from mephisto_tasks.crowds.prolific.endings import Endings
 from mephisto_tasks.crowds.prolific.store import ProlificStore
@@ -104,3 +105,14 @@ def test_an_approval_of_returned_work_that_was_done_and_refused(study: ProlificS
     assert got(site) == {("GBP", ann): REWARD}
     assert [(one.state, one.batch) for one in Ledger(study.data_dir, TASK).payments()] == [("confirmed", "")]
     assert pay(study.data_dir, "--audit").exit_code == 0
+
+
+def test_a_lost_ledger_where_screen_outs_are_not_listed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bonus of the same amount is not taken for the screen-out payment."""
+    monkeypatch.setattr(payer, "LISTED_LATE_S", -60.0)
+    for submission in stage.site.market.submissions("SCREENED OUT"):
+        submission.bonuses.clear()
+    send(stage.data_dir)
+    Ledger(stage.data_dir, TASK).path.unlink()
+    assert "a bonus of £0.25 for submission" in send(stage.data_dir)
+    assert got(stage.site) == stage.owed

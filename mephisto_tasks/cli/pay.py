@@ -260,7 +260,8 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
     if not books.to_send:
         return "There was nothing to send."
     proposed = {payment.token for payment in books.to_send}
-    sent = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
+    ours = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
+    sent = [payment for payment in ours if not payment.is_unconfirmed]
     left = len(proposed) - len(sent)
     not_sent = f" Not sent: {left} of {len(proposed)}, for the reasons below." if left else ""
     written = [payment for payment in sent if payment.state == "written"]

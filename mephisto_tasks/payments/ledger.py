@@ -128,6 +128,11 @@ class Payment(BaseModel):
         return self.kind == "bonus" or bool(self.batch)
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """An approval that was asked for, and has not come about: the site may pass over one without a word."""
+        return self.state == "sent" and not self.is_bonus
+
+    @property
     def listed_by(self) -> float:
         """When the site lists it at the latest, if it was paid; 0: that is over, or it is not left in the middle."""
         until = self.changed_at + LISTED_LATE_S

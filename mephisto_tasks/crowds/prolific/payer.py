@@ -74,6 +74,10 @@ PAID_ALREADY = (
     "Handed in on Prolific, and paid by a bonus before: {number} ({ids}). Prolific pays them once more when it approves "
     "them by itself. Ask their raters to return them, or Prolific's support"
 )
+UNAPPROVED = (
+    "Prolific took the request, and has not approved submission {id}. Run this again, which asks once more; if that does not "
+    "help, approve it on Prolific's site"
+)
 NOT_APPROVED = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
     "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this "
@@ -338,7 +342,8 @@ class ProlificPayer:
                 asked.append(payment)
             else:
                 refused.append(payment)
-        self._until_paid(asked, note, WAITS.approved)
+        for payment in self._until_paid(asked, note, WAITS.approved):
+            note(payment, "sent", UNAPPROVED.format(id=payment.assignment))
         if refused:
             self._look_again()  # a refusal may come after the effect
         for payment in refused:
@@ -363,8 +368,8 @@ class ProlificPayer:
         note(payment, "sent", "")
         return True
 
-    def _until_paid(self, payments: Sequence[Payment], note: Note, patience_s: float) -> None:
-        """Note what Prolific says is paid, until that is all, or patience ends: then the next run finds the rest."""
+    def _until_paid(self, payments: Sequence[Payment], note: Note, patience_s: float) -> list[Payment]:
+        """Note what Prolific says is paid, until that is all, or patience ends; what it does not say of."""
         left, end = list(payments), time.monotonic() + patience_s
         while left:
             self._look_again()
@@ -373,9 +378,10 @@ class ProlificPayer:
                 note(payment, "confirmed", "Prolific lists it")
             left = [payment for payment in left if payment not in paid]
             if time.monotonic() > end:
-                return
+                break
             if left:
                 time.sleep(WAITS.poll)
+        return left
 
     def _by_study(self, payments: Sequence[Payment]) -> list[tuple[str, list[Payment]]]:
         by_study: dict[str, list[Payment]] = defaultdict(list)

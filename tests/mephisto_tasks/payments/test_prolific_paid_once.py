@@ -8,7 +8,7 @@ import pytest
 from paying import as_json, pay
 from prolific_stage import Stage, send
 from prolific_study import DONE, REWARD, ProlificStudy, got
-from servers.prolific import WRONG_TOKEN, StandIn, refused_after
+from servers.prolific import WRONG_TOKEN, ApiError, Market, StandIn, Submission, refused_after, submissions
 from turk_study import TASK, whole
 
 from mephisto_tasks.crowds.prolific import payer
@@ -115,4 +115,23 @@ def test_a_lost_ledger_where_screen_outs_are_not_listed(stage: Stage, monkeypatc
     send(stage.data_dir)
     Ledger(stage.data_dir, TASK).path.unlink()
     assert "a bonus of £0.25 for submission" in send(stage.data_dir)
+    assert got(stage.site) == stage.owed
+
+
+def test_an_approval_that_prolific_passed_over(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says yes to all of them, and does all but one: that is said, and no success."""
+    victim, approve = stage.site.market.submissions("AWAITING REVIEW")[0], submissions._approve
+
+    def passes_over(market: Market, submission: Submission) -> None:
+        if submission is victim:
+            raise ApiError(400, "not now")
+        approve(market, submission)
+
+    with monkeypatch.context() as odd:
+        odd.setattr(submissions, "_approve", passes_over)
+        sent = pay(stage.data_dir, "--send", "--yes")
+    words = " ".join(sent.output.split())
+    assert (sent.exit_code, f"has not approved submission {victim.id}" in words) == (1, True)
+    assert "Sent: 3 approvals" in words
+    send(stage.data_dir)
     assert got(stage.site) == stage.owed

@@ -53,8 +53,9 @@ PAUSED_THERE = (
 )
 
 AGREED_USED_UP = (
-    "No more places are opened than were agreed to (%d), and more are needed: people who were asked to return hold some, and "
-    "Prolific pays them after 21 days if they do not return. Remind them on Prolific, or launch again, which asks you anew"
+    "No more places are opened than were agreed to (%d), and more are needed: people who were asked to return hold "
+    "some, and Prolific pays them after 21 days if they do not return. Remind them on Prolific, or "
+    "launch again, which asks you anew"
 )
 
 

@@ -22,6 +22,7 @@ from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.books import differences, rejection_problem
 from mephisto_tasks.crowds.prolific.client import Prolific
+from mephisto_tasks.crowds.prolific.drafts import COMPLETE
 from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
 from mephisto_tasks.crowds.prolific.handed_in import (
     HandedIn,
@@ -74,9 +75,13 @@ PAID_ALREADY = (
     "Handed in on Prolific, and paid by a bonus before: {number} ({ids}). Prolific pays them once more when it approves "
     "them by itself. Ask their raters to return them, or Prolific's support"
 )
+TURNED_AWAY_WAIT = (
+    "Asked to return on Prolific, and not returned yet: {number} ({ids}). Nobody may reject these. Remind their raters "
+    "there, or Prolific pays them the reward"
+)
 UNAPPROVED = (
-    "Prolific took the request, and has not approved submission {id}. Run this again, which asks once more; if that does not "
-    "help, approve it on Prolific's site"
+    "Prolific took the request, and has not approved submission {id}. Run this again, which asks once more; if that does "
+    "not help, approve it on Prolific's site"
 )
 NOT_APPROVED = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
@@ -116,6 +121,8 @@ class ProlificPayer:
         self._workspaces = {study.study_id: study.workspace for study in studies}
         self._of_agent = {visit.agent_id: visit.session for visit in visits if visit.agent_id}
         self._of_worker = {visit.worker_name: visit.session for visit in visits}
+        self._turned_away = {one.session for one in self._store.endings("kind <> ?", COMPLETE)}
+        """Submissions that were ended without work, by us or by a failed practice: Prolific forbids to reject them."""
         self._names = _names(data_dir)
         self._submissions_of: dict[str, set[str]] = defaultdict(set)
         """Pseudonym → submissions, of all that is owed."""
@@ -126,7 +133,7 @@ class ProlificPayer:
 
     @cached_property
     def _there(self) -> HandedIn:
-        return HandedIn(self._client, self._study_ids)
+        return HandedIn(self._client, self._study_ids, self._workspaces)
 
     def _look_again(self) -> None:
         self._there = self._there.again()
@@ -151,6 +158,8 @@ class ProlificPayer:
         for one in owed:
             session = self._session(one.due.work)
             self._submissions_of[one.due.work.worker] |= {session} - {""}
+            if one.due.work.outcome == "practice_only":
+                self._turned_away.add(session)
             if one.due.work.outcome not in ("running", "continued"):
                 due |= {session} if one.due.amount else set()
                 self._propose(one, session, proposal)
@@ -252,11 +261,13 @@ class ProlificPayer:
             yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
         if twice := sorted(one.id for one in waiting if one.id in by_bonus):
             yield PAID_ALREADY.format(number=counted(len(twice), "submission"), ids=", ".join(twice))
-        owed_nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
-        if owed_nothing:
+        nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
+        if back := [one for one in nothing if one in self._turned_away]:
+            yield TURNED_AWAY_WAIT.format(number=counted(len(back), "submission"), ids=", ".join(back))
+        if poor := [one for one in nothing if one not in self._turned_away]:
             yield (
-                f"Handed in on Prolific, and owed nothing by these terms: {counted(len(owed_nothing), 'submission')} "
-                f"({', '.join(owed_nothing)}). They are not proposed. Reject them with --reject, or Prolific pays them"
+                f"Handed in on Prolific, and owed nothing by these terms: {counted(len(poor), 'submission')} "
+                f"({', '.join(poor)}). They are not proposed. Reject them with --reject, or Prolific pays them"
             )
         confirmed = {one.token for one in proposal.confirmed}
         if until := max((one.listed_by for one in self._payments if one.token not in confirmed), default=0.0):
@@ -484,7 +495,9 @@ class ProlificPayer:
     def problems(self, rejections: Sequence[Rejection]) -> list[str]:
         paid = {one.assignment for one in self._payments if one.state != "failed"}
         found = ((one, self._submission_of(one)) for one in rejections)
-        return [words for one, submission in found if (words := rejection_problem(one, submission, paid))]
+        return [
+            words for one, submission in found if (words := rejection_problem(one, submission, paid, self._turned_away))
+        ]
 
     def _submission_of(self, rejection: Rejection) -> Submission | None:
         """By its id, or by the pseudonym of a worker who has only one."""

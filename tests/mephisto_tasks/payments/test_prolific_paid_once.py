@@ -8,11 +8,12 @@ import pytest
 from paying import as_json, pay
 from prolific_stage import Stage, send
 from prolific_study import DONE, REWARD, ProlificStudy, got
-from servers.prolific import WRONG_TOKEN, ApiError, Market, StandIn, Submission, refused_after, submissions
-from turk_study import TASK, whole
+from prolific_study import TURNED_AWAY as AWAY
+from servers.prolific import WRONG_TOKEN, ApiError, Fault, Market, StandIn, Submission, refused_after, submissions
+from turk_study import TASK, part, whole
 
 from mephisto_tasks.crowds.prolific import payer
-from mephisto_tasks.crowds.prolific.drafts import COMPLETE
+from mephisto_tasks.crowds.prolific.drafts import COMPLETE, NO_CONSENT, TURNED_AWAY
 from mephisto_tasks.crowds.prolific.endings import Endings
 from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.payments.ledger import Ledger
@@ -135,3 +136,35 @@ def test_an_approval_that_prolific_passed_over(stage: Stage, monkeypatch: pytest
     assert "Sent: 3 approvals" in words
     send(stage.data_dir)
     assert got(stage.site) == stage.owed
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_another_currency_than_that_of_the_launch_is_never_paid(
+    study: ProlificStudy, site: StandIn, says: bool
+) -> None:
+    """The workspace pays in pounds; where the study does not say so, its balance does."""
+    study.does(whole("a"))
+    study.set_terms(currency="USD")
+    if not says:
+        without = Fault(change=lambda answer: {**answer, "currency_code": None})
+        site.faults.always("GET studies/{}/", without)
+    sent = pay(study.data_dir, "--send", "--yes")
+    words = " ".join(sent.output.split())
+    assert "Prolific pays the study in GBP, and the work was launched in USD" in words
+    assert (sent.exit_code, got(site)) == (1, {})
+
+
+@pytest.mark.parametrize("kind", [TURNED_AWAY, NO_CONSENT, None])
+def test_whoever_was_turned_away_is_not_to_be_rejected(study: ProlificStudy, kind: str | None) -> None:
+    """By our own note of the ending, or because a practice is all that they did."""
+    study.does(whole("a"))
+    dan = study.submission_of(study.does(None if kind is None else part("d", 0), AWAY))
+    study.set_terms()
+    if kind is not None:
+        ProlificStore(study.data_dir).end(dan, study.id, kind, 0.0)
+    words = said(study, "--practice", "0")
+    assert f"not returned yet: 1 submission ({dan}). Nobody may reject these" in words
+    assert "--reject" not in words
+    file = study.data_dir.parent / "reject.csv"
+    file.write_text(f'id,category,message\n{dan},LOW_EFFORT,"{"You wrote nothing. " * 8}"\n', encoding="utf-8")
+    assert "Prolific forbids to reject such" in said(study, "--reject", str(file), "--yes")

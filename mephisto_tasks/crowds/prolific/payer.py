@@ -217,7 +217,8 @@ class ProlificPayer:
             return
         if left <= 0:
             return
-        if any(one.state == "paying" and one.assignment == session for one in self._payments):
+        between = (one for one in self._payments if one.state == "paying" and one.assignment == session)
+        if not all(map(self._is_paid, between)):
             remains(IN_BETWEEN)
         elif strange := self._strange_bonus(there):
             remains(STRANGE, amount=money(strange, owed.due.currency))

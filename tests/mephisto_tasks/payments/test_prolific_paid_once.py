@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from paying import as_json, pay
 from prolific_stage import Stage, send
-from prolific_study import DONE, REWARD, ProlificStudy, got
+from prolific_study import DONE, PRACTICE, REWARD, ProlificStudy, got
 from prolific_study import TURNED_AWAY as AWAY
-from servers.prolific import WRONG_TOKEN, ApiError, Fault, Market, StandIn, Submission, refused_after, submissions
+from servers.prolific import (
+    CUT_AFTER,
+    CUT_BEFORE,
+    WRONG_TOKEN,
+    ApiError,
+    Fault,
+    Market,
+    StandIn,
+    Submission,
+    refused_after,
+    submissions,
+)
 from turk_study import TASK, part, whole
 
 from mephisto_tasks.crowds.prolific import payer
@@ -23,7 +35,7 @@ BULK, ONE = "POST submissions/bulk-approve/", "POST submissions/{}/transition/ A
 DAY_S = 24 * 3600.0
 
 
-def said(study: ProlificStudy, *arguments: str) -> str:
+def said(study: ProlificStudy | Stage, *arguments: str) -> str:
     return " ".join(pay(study.data_dir, *arguments).output.split())
 
 
@@ -168,3 +180,31 @@ def test_whoever_was_turned_away_is_not_to_be_rejected(study: ProlificStudy, kin
     file = study.data_dir.parent / "reject.csv"
     file.write_text(f'id,category,message\n{dan},LOW_EFFORT,"{"You wrote nothing. " * 8}"\n', encoding="utf-8")
     assert "Prolific forbids to reject such" in said(study, "--reject", str(file), "--yes")
+
+
+def test_nothing_more_is_sent_while_a_bonus_is_in_the_middle(stage: Stage) -> None:
+    """Not for the same submission: two equal ones could not be told apart. Higher terms wait."""
+    stage.site.market.delays.bonus_seen_s = 600.0
+    stage.site.faults.next(PAY, CUT_AFTER)
+    send(stage.data_dir)
+    asked = len(stage.site.journal.of(PAY))
+    more = said(stage, "--practice", "0.75", "--send", "--yes")
+    assert "an earlier bonus for submission" in more
+    assert "is not settled. Settle it first" in more
+    assert len(stage.site.journal.of(PAY)) == asked
+    stage.site.clock.move(600)
+    assert pay(stage.data_dir, "--practice", "0.75", "--send", "--yes").exit_code == 0
+    practised = Decimal(len([one for one in stage.owed.values() if one == PRACTICE])) / 4
+    assert sum(got(stage.site).values()) == sum(stage.owed.values()) + practised
+
+
+def test_a_screen_out_that_is_listed_late_is_not_taken_for_the_bonus(stage: Stage) -> None:
+    """Its amount is that of the bonus, whose request was lost on the way."""
+    (out,) = stage.site.market.submissions("SCREENED OUT")
+    listed, out.bonuses[:] = list(out.bonuses), []
+    stage.site.faults.next(PAY, CUT_BEFORE)
+    send(stage.data_dir)
+    out.bonuses[:] = listed
+    send(stage.data_dir)
+    (bonus,) = [one for one in Ledger(stage.data_dir, TASK).payments() if one.assignment == out.id and one.batch]
+    assert (listed, bonus.amount, bonus.state) == ([25], Decimal("0.25"), "paying")

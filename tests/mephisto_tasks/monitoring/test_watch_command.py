@@ -175,7 +175,9 @@ def test_the_page_escapes_what_others_wrote(stored: Path) -> None:
         ({"state": "ended", "orders": ["pause", "more", "resume"]}, {"more", "group-1"}),
     ],
 )
-def test_only_buttons_that_do_something_are_there(seen: StudyStatus, changes: dict[str, Any], offered: set[str]) -> None:
+def test_only_buttons_that_do_something_are_there(
+    seen: StudyStatus, changes: dict[str, Any], offered: set[str]
+) -> None:
     """Guards the page of a study of which nothing runs: no Pause, no Stop, no Retire; what the next launch would follow
     stays. A pair that has all that was asked for has no Stop either; one that was stopped can go on."""
     groups = [

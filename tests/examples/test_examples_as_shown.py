@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from warm_python import WarmPython
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMMAND = (
@@ -41,11 +40,8 @@ pytestmark = pytest.mark.slow
 class Folder:
     """A copy of an example, and its commands."""
 
-    def __init__(self, name: str, place: Path, warm: WarmPython) -> None:
+    def __init__(self, name: str, place: Path) -> None:
         self.path = place / name
-        self._warm = warm
-        self._script = place / "command.py"
-        self._script.write_text(COMMAND, encoding="utf-8")
         shutil.copytree(EXAMPLES / name, self.path)
         section = (EXAMPLES / "README.md").read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
         (shown,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
@@ -73,16 +69,10 @@ class Folder:
 
     def run(self, arguments: list[str], typed: str = "") -> str:
         """What a command that succeeds prints."""
-        words = [str(self._script), str(self._page), *arguments]
-        done = self._warm.run(*words, cwd=self.path, env=self.environment, text=typed)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmPython]:
-    with WarmPython() as started:
-        yield started
+        process = self.process(*arguments)
+        said, errors = process.communicate(typed, timeout=120)
+        assert process.returncode == 0, said + errors
+        return said
 
 
 @contextmanager
@@ -138,9 +128,9 @@ def launched(folder: Folder) -> set[str]:
         process.communicate()
 
 
-def test_own_agent(tmp_path: Path, warm: WarmPython) -> None:
+def test_own_agent(tmp_path: Path) -> None:
     """Guards the subclass of ParlAI's Agent: found beside the zoo file, with an option of its own."""
-    folder = Folder("own_agent", tmp_path, warm)
+    folder = Folder("own_agent", tmp_path)
     check, chat, _ = folder.commands
     assert "answers “Hi!” with: Tell me more about Hi!" in folder.run(check)
     talk = folder.run(chat, "I like elephants.\nYou do?\n")
@@ -148,9 +138,9 @@ def test_own_agent(tmp_path: Path, warm: WarmPython) -> None:
     assert any(text.startswith("Tell me more about") for text in launched(folder))
 
 
-def test_own_function(tmp_path: Path, warm: WarmPython) -> None:
+def test_own_function(tmp_path: Path) -> None:
     """Guards the function: it hears the whole dialogue, or it would repeat itself."""
-    folder = Folder("own_function", tmp_path, warm)
+    folder = Folder("own_function", tmp_path)
     check, chat, _ = folder.commands
     assert "my_bot: ready" in folder.run(check)
     answers = set(ast.literal_eval(re.findall(r"ANSWERS = (.*)", (folder.path / "my_bot.py").read_text())[0]))
@@ -158,9 +148,9 @@ def test_own_function(tmp_path: Path, warm: WarmPython) -> None:
     assert launched(folder) & answers
 
 
-def test_own_server(tmp_path: Path, warm: WarmPython) -> None:
+def test_own_server(tmp_path: Path) -> None:
     """Guards program and server: the same answers from both."""
-    folder = Folder("own_server", tmp_path, warm)
+    folder = Folder("own_server", tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as any_free:
         port = any_free.getsockname()[1]
     zoo = folder.path / "zoo.yaml"

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any
 
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.errors import asking
+from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
 
 APPROVES_ITSELF_S = 21 * 24 * 3600.0
 """So long after it was handed in, Prolific approves what nobody has looked at."""
@@ -93,8 +94,14 @@ class HandedIn:
 
     @cached_property
     def studies(self) -> dict[str, Study]:
+        """Those that people could take part in: no drafts, and none that was deleted."""
         with asking("read the studies"):
-            return {one: Study.of(self._client.get(f"studies/{one}/")) for one in self._ids}
+            return {
+                one: Study.of(answer)
+                for one in self._ids
+                if (answer := read_study(self._client, one)) is not None
+                and statuses.plain(answer.get("status")) != statuses.UNPUBLISHED
+            }
 
     @cached_property
     def submissions(self) -> dict[str, Submission]:
@@ -102,7 +109,7 @@ class HandedIn:
         with asking("list the submissions"):
             return {
                 str(entry["id"]): Submission.of(entry, study)
-                for study in self._ids
+                for study in self.studies
                 for entry in self._client.pages("submissions/", study=study, ordering="started_at")
             }
 
@@ -131,6 +138,17 @@ class HandedIn:
             return Decimal("0.00")
         study = self.studies[submission.study]
         return study.screen_out or major(next(iter(self.listed(submission.id)), 0))
+
+
+def read_study(client: Prolific, study_id: str) -> dict[str, Any] | None:
+    """As Prolific answers; None: it was deleted there, as drafts can be. Raises ProlificError."""
+    try:
+        answer: dict[str, Any] = client.get(f"studies/{study_id}/")
+    except ProlificError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return None
+        raise
+    return answer
 
 
 def major(cents: object) -> Decimal:

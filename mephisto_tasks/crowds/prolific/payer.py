@@ -68,7 +68,7 @@ STRANGE = (
     "hand or with a ledger that is lost. If it is not, pay on Prolific's site. Then note it with --settled {worker}"
 )
 OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
-NOT_SOLD = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
+NOT_APPROVED = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
     "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this "
     "as a fault of parlai-humaneval"
@@ -330,7 +330,7 @@ class ProlificPayer:
                 raise
             status = self._there.submissions[payment.assignment].status
             is_over = status in (statuses.RETURNED, statuses.TIMED_OUT)
-            words = NOT_SOLD.format(status=status, error=error.problems[0].what) if is_over else str(error)
+            words = NOT_APPROVED.format(status=status, error=error.problems[0].what) if is_over else str(error)
             note(payment, "intended" if is_over else "failed", words)
             return False
         note(payment, "sent", "")

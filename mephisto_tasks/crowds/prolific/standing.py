@@ -12,7 +12,7 @@ from mephisto_tasks.crowds.base import SiteState
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
 from mephisto_tasks.crowds.prolific.errors import asking
-from mephisto_tasks.crowds.prolific.handed_in import Submission
+from mephisto_tasks.crowds.prolific.handed_in import Submission, read_study
 from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
 from mephisto_tasks.crowds.prolific.tokens import read_token
 
@@ -29,8 +29,9 @@ def states(data_dir: Path, task_name: str) -> list[SiteState]:
 
 
 def _state(client: Prolific, title: str, studies: Sequence[OurStudy]) -> SiteState:
-    ids = [study.study_id for study in studies]
-    answers = [client.get(f"studies/{one}/") for one in ids]
+    read = {study.study_id: read_study(client, study.study_id) for study in studies}
+    there = {one: answer for one, answer in read.items() if answer is not None}
+    ids, answers = list(there), list(there.values())
     counts: Counter[str] = Counter()
     for one in ids:
         for word, count in client.get(f"studies/{one}/submissions/counts/").items():
@@ -43,7 +44,7 @@ def _state(client: Prolific, title: str, studies: Sequence[OurStudy]) -> SiteSta
             waiting += [each for each in submissions if each.status == statuses.AWAITING_REVIEW]
     return SiteState(
         title=title,
-        status=statuses.plain(answers[-1].get("status")).lower(),
+        status=statuses.plain(answers[-1].get("status")).lower() if answers else "deleted",
         places=sum(int(answer.get("total_available_places") or 0) for answer in answers),
         taken=sum(int(answer.get("places_taken") or 0) for answer in answers),
         at_work=counts[statuses.ACTIVE] + counts[statuses.RESERVED],

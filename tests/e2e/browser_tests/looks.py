@@ -13,7 +13,7 @@ from .rater import PICTURES
 
 NARROW: ViewportSize = {"width": 320, "height": 640}
 SETTLE_MS = 150
-SHAPES = {"mouse": "wide", "finger": "phone"}
+SHAPES = {"mouse": "wide", "keyboard": "wide", "finger": "phone"}
 """Hand → the shape that its screens are looked at in."""
 
 
@@ -26,15 +26,12 @@ class Look:
 
 
 class Looks:
-    """Looks at screens; pictures ``SCREEN-SHAPE.png`` go to ``$E2E_SCREENSHOTS`` if set, else to ``folder``.
+    """Looks at screens; pictures ``SCREEN-SHAPE.png`` go to ``$E2E_SCREENSHOTS`` if set.
 
     ``shape`` is “wide” or “phone”; None: it looks at nothing.
     """
 
-    def __init__(self, folder: Path, shape: str | None) -> None:
-        named = os.environ.get(PICTURES)
-        self.folder = Path(named) if named else folder
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, shape: str | None) -> None:
         self.shape = shape
         self.looks: dict[str, Look] = {}
 
@@ -44,7 +41,7 @@ class Looks:
             return
         look = self.looks[name] = Look()
         page.wait_for_timeout(SETTLE_MS)
-        self._picture(page, name)
+        self.picture(page, name)
         own = page.viewport_size
         assert own is not None
         look.sideways[own["width"]] = sideways(page)
@@ -56,11 +53,13 @@ class Looks:
         page.emulate_media(color_scheme="dark")
         if self.shape == "wide":
             look.violations["dark"] = _grave(page, ["color-contrast"])
-        self._picture(page, f"{name}-dark")
+        self.picture(page, f"{name}-dark")
         page.emulate_media(color_scheme="light")
 
-    def _picture(self, page: Page, name: str) -> None:
-        page.screenshot(path=self.folder / f"{name}-{self.shape}.png")
+    def picture(self, page: Page, name: str, *, whole: bool = False) -> None:
+        """Where pictures are asked for: of the window, or of the whole page."""
+        if folder := os.environ.get(PICTURES):
+            page.screenshot(path=Path(folder) / f"{name}-{self.shape}.png", full_page=whole)
 
     def problems(self) -> list[str]:
         """What is wrong with the screens that were looked at: grave violations, and widths that scroll sideways."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import FloatRect, Locator, expect
@@ -43,11 +42,11 @@ def _box(line: Locator) -> FloatRect:
 
 
 @pytest.mark.parametrize("hand", ["keyboard", "finger"])
-def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
+def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """Both answer in columns of their own; no verdict before a reply; one taken back, and one that counts."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, "phone" if hand == "finger" else "wide")
+    looks = Looks("phone" if hand == "finger" else "wide")
     page = rater.page
     worker = rater.start_from_preview()
     rater.sees_task()

@@ -80,11 +80,11 @@ def one_place(tmp_path_factory: pytest.TempPathFactory, crowd_site: CrowdSite) -
 
 
 def test_a_place_is_its_browser_s_and_the_next_comes_in_when_it_is_free(
-    visit: Callable[..., Rater], one_place: Study, tmp_path: Path
+    visit: Callable[..., Rater], one_place: Study
 ) -> None:
     """Start gives a signed address. Whoever copies it reads where to go on, and disturbs nobody; a reload, a second tab, and
     the loss of the cookie or of what the page stores change nothing. Who is too many waits, and need press nothing."""
-    looks = Looks(tmp_path, "phone")
+    looks = Looks("phone")
     first = visit(one_place.url)
     worker = first.start_from_preview()
     address = first.page.url

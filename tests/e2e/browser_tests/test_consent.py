@@ -43,11 +43,9 @@ def consenting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 
 @pytest.mark.parametrize("hand", ["keyboard", "finger"])
-def test_who_says_no_is_thanked_and_nowhere(
-    visit: Callable[..., Rater], consenting: Study, tmp_path: Path, hand: str
-) -> None:
+def test_who_says_no_is_thanked_and_nowhere(visit: Callable[..., Rater], consenting: Study, hand: str) -> None:
     """The text fits the window, and a screen reader; no byte of the data directory holds the name that said no."""
-    looks = Looks(tmp_path, "phone" if hand == "finger" else "wide")
+    looks = Looks("phone" if hand == "finger" else "wide")
     rater = visit(consenting.url, hand)
     name = rater.start_from_preview()
     expect(rater.page.get_by_role("heading", name=BEFORE)).to_be_visible()
@@ -63,7 +61,7 @@ def test_who_says_no_is_thanked_and_nowhere(
 
 
 def test_who_agrees_is_asked_once_and_again_when_the_text_is_another(
-    visit: Callable[..., Rater], consenting: Study, tmp_path: Path
+    visit: Callable[..., Rater], consenting: Study
 ) -> None:
     """A reload asks nothing; the next launch with a new version does, and says what is new."""
     rater = visit(consenting.url, "mouse")
@@ -82,6 +80,6 @@ def test_who_agrees_is_asked_once_and_again_when_the_text_is_another(
     consenting.start_again()
     rater.page.goto(address)
     expect(rater.page.get_by_text("earlier version of this text (1.0). Answers stay a year.")).to_be_visible()
-    Looks(tmp_path, "wide").look(rater.page, "consent-again")
+    Looks("wide").look(rater.page, "consent-again")
     rater.press(AGREE)
     assert rater.cards()

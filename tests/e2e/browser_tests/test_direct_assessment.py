@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -35,11 +34,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 
 @pytest.mark.parametrize("hand", ["mouse", "keyboard", "finger"])
-def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
+def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """Three conversations, a reload in the second, a new topic in the first, every slider: all of it is recorded."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, SHAPES.get(hand))
+    looks = Looks(None if hand == "keyboard" else SHAPES[hand])  # as with a mouse
     worker = rater.start_from_preview()
     rater.sees_task()
     practise_twice(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -29,11 +28,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 
 @pytest.mark.parametrize("hand", ["keyboard", "finger"])
-def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
+def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """A topic from the button, a message of one's own that no suggestion replaces unasked, picks, points and ranks."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, "phone" if hand == "finger" else "wide")
+    looks = Looks("phone" if hand == "finger" else "wide")
     page = rater.page
     worker = rater.start_from_preview()
     rater.sees_task()

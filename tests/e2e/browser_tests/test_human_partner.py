@@ -56,10 +56,10 @@ def _partners_link(study: Study) -> str:
 
 
 @pytest.mark.parametrize("hand", ["mouse", "finger"])
-def test_human_against_eliza(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
+def test_human_against_eliza(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """The partner's page: instructions, waiting, persona, a draft that survives a reload, a refusal, replies that arrive;
     the rater's page shows neither who wrote what nor the way to the partners."""
-    looks = Looks(tmp_path, SHAPES.get(hand))
+    looks = Looks(SHAPES[hand])
     link = _partners_link(study)
     partner, rater = visit(link, hand), visit(study.url, hand)
     partner.page.goto(link)

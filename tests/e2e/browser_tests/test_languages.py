@@ -68,11 +68,9 @@ def _written_to_the_left(text: str) -> str:
 
 
 @pytest.mark.parametrize("hand", ["mouse", "finger"])
-def test_a_chinese_rater_reads_chinese_alone(
-    visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand
-) -> None:
+def test_a_chinese_rater_reads_chinese_alone(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """Guards page, server, practice and materials: from the first page to the last no English word is left."""
-    rater, looks = visit(study.url, hand, "zh-CN"), Looks(tmp_path, SHAPES.get(hand))
+    rater, looks = visit(study.url, hand, "zh-CN"), Looks(SHAPES[hand])
     page = rater.page
     with speaking(language("zh")):
         page.goto(study.url)
@@ -96,11 +94,9 @@ def test_a_chinese_rater_reads_chinese_alone(
     assert any(record.language == "zh" for record in read_dialogues(study.data_dir, study.task_name))
 
 
-def test_a_language_of_a_file_runs_from_right_to_left(
-    visit: Callable[..., Rater], study: Study, tmp_path: Path
-) -> None:
+def test_a_language_of_a_file_runs_from_right_to_left(visit: Callable[..., Rater], study: Study) -> None:
     """Guards what a third language costs: one file, and a page that is mirrored."""
-    looks = Looks(tmp_path, "phone")
+    looks = Looks("phone")
     rater = visit(study.url, "finger", "ar-EG")
     page = rater.page
     with speaking(language("ar", study.data_dir.parents[1] / "own")):

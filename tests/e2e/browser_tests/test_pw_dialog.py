@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import ViewportSize, expect
@@ -70,11 +69,11 @@ def _models(record: JudgementRecord) -> list[str]:
 
 
 @pytest.mark.parametrize("hand", ["mouse", "finger"])
-def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
+def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """Practice, a pair with every stumble, three more; sides, choices and reasons as they were on the page."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, SHAPES.get(hand))
+    looks = Looks(SHAPES[hand])
     page = rater.page
     worker = rater.start_from_preview()
     rater.sees_task()
@@ -170,10 +169,10 @@ def _until_long(rater: Rater) -> int:
     return 2
 
 
-def test_two_long_dialogues_on_a_laptop(visit: Callable[..., Rater], study: Study, tmp_path: Path) -> None:
+def test_two_long_dialogues_on_a_laptop(visit: Callable[..., Rater], study: Study) -> None:
     """Side by side with thirty lines each; the question stays in sight all the way; markup is text; next, the top again."""
     rater = visit(study.url)
-    page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, "wide")
+    page, judging, looks = rater.page, Judging(rater), Looks("wide")
     _enter(rater, "reads-wide")
     number = _until_long(rater)
     for size in (WIDE, SMALL_LAPTOP):
@@ -208,10 +207,10 @@ def test_two_long_dialogues_on_a_laptop(visit: Callable[..., Rater], study: Stud
     assert looks.problems() == []
 
 
-def test_two_long_dialogues_on_a_phone(visit: Callable[..., Rater], study: Study, tmp_path: Path) -> None:
+def test_two_long_dialogues_on_a_phone(visit: Callable[..., Rater], study: Study) -> None:
     """One below the other, under the same names; a bar leads from part to part and asks nothing itself; 320 pixels do."""
     rater = visit(study.url, "finger")
-    page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, "phone")
+    page, judging, looks = rater.page, Judging(rater), Looks("phone")
     _enter(rater, "reads-phone")
     _until_long(rater)
     first, second = judging.boxes(2)
@@ -238,11 +237,11 @@ def test_two_long_dialogues_on_a_phone(visit: Callable[..., Rater], study: Study
     assert looks.problems() == []
 
 
-def test_by_keys_alone(visit: Callable[..., Rater], study: Study, tmp_path: Path) -> None:
+def test_by_keys_alone(visit: Callable[..., Rater], study: Study) -> None:
     """A pair is a digit, a sentence and Enter. No page knows its worker, and both models have been on both sides."""
     rater = visit(study.url, "keyboard")
     _enter(rater, WORKER)
-    shown = [_first_pair(rater, Looks(tmp_path, None)), *(_judge(rater, number, 1) for number in range(2, PAIRS + 1))]
+    shown = [_first_pair(rater, Looks(None)), *(_judge(rater, number, 1) for number in range(2, PAIRS + 1))]
     rater.finish("Nothing to add.")
     records = study.judgements_of(WORKER)
     for record, lines in zip(records, shown, strict=True):

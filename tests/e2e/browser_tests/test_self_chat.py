@@ -32,7 +32,7 @@ def test_from_nothing_to_the_last_judgement(visit: Callable[..., Rater], tmp_pat
         study.wait_until_up()
         rater = visit(study.url, "keyboard")
         rater.watch.keep_bodies()
-        looks = Looks(tmp_path, "wide")
+        looks = Looks("wide")
         worker = rater.start_from_preview()
         rater.sees_task()
         practise(rater, practice_of("pw_dialog", "preference", "preference"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, ViewportSize, expect
@@ -38,11 +37,11 @@ def yes_no_study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 
 @pytest.mark.parametrize("hand", ["keyboard", "finger"])
-def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
+def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """Two ticks, “none”, three points of which none may be left out: all of it is in the record."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, "phone" if hand == "finger" else "wide")
+    looks = Looks("phone" if hand == "finger" else "wide")
     worker = rater.start_from_preview()
     rater.sees_task()
     practise_twice(rater, QUALITY)
@@ -142,10 +141,10 @@ def _points(rater: Rater, looks: Looks) -> list[int]:
     return [4, 5, 1]
 
 
-def test_yes_or_no(visit: Callable[..., Rater], yes_no_study: Study, tmp_path: Path) -> None:
+def test_yes_or_no(visit: Callable[..., Rater], yes_no_study: Study) -> None:
     """One choice of two; “no” is as explicit as “yes”."""
     rater = visit(yes_no_study.url)
-    looks = Looks(tmp_path, "wide")
+    looks = Looks("wide")
     rater.arrive("yes-no")
     rater.sees_task()
     practise(rater, APPROPRIATE)

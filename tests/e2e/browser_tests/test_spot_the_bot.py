@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -45,12 +44,12 @@ def _answer_all(rater: Rater) -> None:
         judging.pick(question, option)
 
 
-@pytest.mark.parametrize("hand", ["mouse", "keyboard", "finger"])
-def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
+@pytest.mark.parametrize("hand", ["keyboard", "finger"])
+def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, hand: Hand) -> None:
     """Practice; four segments, one of them a check; what was shown and every answer recorded."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
-    looks = Looks(tmp_path, SHAPES.get(hand))
+    looks = Looks(SHAPES[hand])
     page, judging = rater.page, Judging(rater)
     worker = rater.start_from_preview()
     rater.sees_task()
@@ -133,11 +132,11 @@ def _enter(rater: Rater, worker: str) -> None:
     rater.progress(f"Conversation 1 of {ITEMS}")
 
 
-def test_practice_failed_twice(visit: Callable[..., Rater], study: Study, tmp_path: Path) -> None:
+def test_practice_failed_twice(visit: Callable[..., Rater], study: Study) -> None:
     """No item is explained before its answer; the wrong ones are once more after the try; after the second try a polite
     refusal, and the same on coming back."""
     rater = visit(study.url)
-    page, looks = rater.page, Looks(tmp_path, "wide")
+    page, looks = rater.page, Looks("wide")
     rater.arrive("fails")
     rater.sees_task()
 
@@ -161,11 +160,11 @@ def test_practice_failed_twice(visit: Callable[..., Rater], study: Study, tmp_pa
     assert looks.problems() == []
 
 
-def test_launch_that_ends_in_the_middle(visit: Callable[..., Rater], study: Study, tmp_path: Path) -> None:
+def test_launch_that_ends_in_the_middle(visit: Callable[..., Rater], study: Study) -> None:
     """The rater is told that the study was paused; with the next launch their page goes on by itself with the conversation
     that was in sight, and what they did is kept."""
     rater = visit(study.url)
-    page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, "wide")
+    page, judging, looks = rater.page, Judging(rater), Looks("wide")
     _enter(rater, "cut-off")
     for number in (2, 3):  # one of the first two is no attention check
         _answer_all(rater)

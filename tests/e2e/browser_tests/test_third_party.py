@@ -69,11 +69,11 @@ def _original(study: Study, record: JudgementRecord) -> DialogueRecord:
 
 
 @pytest.mark.parametrize("hand", ["mouse", "finger"])
-def test_replay(visit: Callable[..., Rater], replay: Study, tmp_path: Path, hand: Hand) -> None:
+def test_replay(visit: Callable[..., Rater], replay: Study, hand: Hand) -> None:
     """The same turns and replies as then, one after another, without a hint of what was chosen then."""
     rater = visit(replay.url, hand)
     rater.watch.keep_bodies()
-    page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
+    page, judging, looks = rater.page, Judging(rater), Looks(SHAPES[hand])
     worker = rater.start_from_preview()
     rater.sees_task()
     practise(
@@ -114,12 +114,12 @@ def test_replay(visit: Callable[..., Rater], replay: Study, tmp_path: Path, hand
     assert looks.problems() == []
 
 
-@pytest.mark.parametrize("hand", ["mouse", "keyboard", "finger"])
-def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, tmp_path: Path, hand: Hand) -> None:
+@pytest.mark.parametrize("hand", ["keyboard", "finger"])
+def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, hand: Hand) -> None:
     """A place for each reply, none twice: who takes another's place swaps with it. One turn, and nothing after it."""
     rater = visit(ranking.url, hand)
     rater.watch.keep_bodies()
-    page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
+    page, judging, looks = rater.page, Judging(rater), Looks(SHAPES[hand])
     worker = rater.start_from_preview()
     rater.sees_task()
     practise_as(
@@ -161,11 +161,11 @@ def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, tmp_path
 
 
 @pytest.mark.parametrize("hand", ["mouse", "finger"])
-def test_whole_dialogue_on_scales(visit: Callable[..., Rater], dimensions: Study, tmp_path: Path, hand: Hand) -> None:
+def test_whole_dialogue_on_scales(visit: Callable[..., Rater], dimensions: Study, hand: Hand) -> None:
     """Thirty lines with the model's marked; seven scales on which each point says what it means; none may be left out."""
     rater = visit(dimensions.url, hand)
     rater.watch.keep_bodies()
-    page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
+    page, judging, looks = rater.page, Judging(rater), Looks(SHAPES[hand])
     worker = rater.start_from_preview()
     rater.sees_task()
     practise_as(

@@ -130,7 +130,7 @@ def _one_dialogue(rater: Rater, worker: str) -> None:
 
 
 def test_the_page_shows_the_study_as_it_goes(
-    visit: Callable[..., Rater], study: Study, watching: Watching, opened: Page, tmp_path: Path
+    visit: Callable[..., Rater], study: Study, watching: Watching, opened: Page
 ) -> None:
     """Guards what a researcher sees without loading again: who is inside and where, what is complete, and the answer; wide
     and narrow, light and dark; what is open stays open; a model's name is text; what a stranger may have is nothing."""
@@ -151,10 +151,10 @@ def test_the_page_shows_the_study_as_it_goes(
     expect(opened.get_by_text(EVIL).first).to_be_visible()
     for shape, viewport in (("wide", WIDE), ("phone", PHONE)):
         opened.set_viewport_size(viewport)
-        looks = Looks(tmp_path, shape)
+        looks = Looks(shape)
         looks.look(opened, "watch")
         assert looks.problems() == []
-        opened.screenshot(path=looks.folder / f"watch-whole-{shape}.png", full_page=True)
+        looks.picture(opened, "watch-whole", whole=True)
     for wrong in (watching.link.rstrip("/")[:-1] + "x/", watching.link.rsplit("/", 2)[0] + "/"):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(wrong, timeout=10)

@@ -58,7 +58,7 @@ def test_every_conf_fits_together(task: str, conf: str) -> None:
     zoo = load_zoo(sorted(zoo_dir().glob("*.yaml")))
     assert [spec.name for spec in resolve(config.model_names(), zoo)] == config.model_names()
     own = building._task_config(config, task)
-    words = instructions_of(config, own, building._values(config, 6, 2.0), building._flags(config, 6))
+    words = instructions_of(config, own, building._values(config, 6, 2.0, "USD"), building._flags(config, 6))
     told = "\n".join(line for part in (words.preview, words.instructions) for s in part.sections for line in s.lines)
     assert not re.search(r"[{}]", told + words.title + words.tagline)
     assert "$" in words.pay

@@ -78,7 +78,7 @@ async def test_who_does_not_come_from_the_study(site: StandIn, data_dir: Path, c
         async with FromProlific.by_link(run, change(mine, hers, site), "ann") as ann:
             assert ann.client.refused is not None
             assert ann.client.refused.split("}")[-1][:40] in words.replace("{panel}", "Prolific")
-        assert run.study.floor.inside(str) == []
+        assert run.study.presence.inside(str) == []
 
 
 async def test_who_returned_before_they_came(site: StandIn, data_dir: Path) -> None:

@@ -21,7 +21,7 @@ from mephisto_tasks.control.orders import ORDERS, More, RetireModel
 from mephisto_tasks.control.snapshot import GroupNow, GroupStatus, OrderResult, Snapshot, write_snapshot
 from mephisto_tasks.monitoring import web as served
 from mephisto_tasks.monitoring.observe import Observer
-from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, Standing, kept_blind_names
+from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, StudyStatus, kept_blind_names
 from mephisto_tasks.monitoring.terminal import plain, steering
 from mephisto_tasks.monitoring.web import Drawer, LeaderboardPage, Told
 from mephisto_tasks.storage.locks import study_folder
@@ -42,7 +42,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def seen(stored: Path) -> Standing:
+def seen(stored: Path) -> StudyStatus:
     return Observer(stored, TASK, draws=100).standing()
 
 
@@ -175,7 +175,9 @@ def test_the_page_escapes_what_others_wrote(stored: Path) -> None:
         ({"state": "ended", "orders": ["pause", "more", "resume"]}, {"more", "group-1"}),
     ],
 )
-def test_only_buttons_that_do_something_are_there(seen: Standing, changes: dict[str, Any], offered: set[str]) -> None:
+def test_only_buttons_that_do_something_are_there(
+    seen: StudyStatus, changes: dict[str, Any], offered: set[str]
+) -> None:
     """Guards the page of a study of which nothing runs: no Pause, no Stop, no Retire; what the next launch would follow
     stays. A pair that has all that was asked for has no Stop either; one that was stopped can go on."""
     groups = [
@@ -196,7 +198,7 @@ def test_only_buttons_that_do_something_are_there(seen: Standing, changes: dict[
     assert ("hold from the next launch on" in html) is (told["state"] in ("ended", "cut_off", "not_running"))
 
 
-def test_an_old_standing_is_said_to_be_old(seen: Standing) -> None:
+def test_an_old_standing_is_said_to_be_old(seen: StudyStatus) -> None:
     """Guards against numbers that look fresh while the watcher waits for a database."""
     assert "takes long to be read" not in Drawer(lambda: seen.at + 5).fragment(seen)
     assert "is of 40\u00a0s ago" in Drawer(lambda: seen.at + 40).fragment(seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import time
@@ -33,6 +34,7 @@ from turk_study import TASK, part
 
 from mephisto_tasks.crowds.prolific import payer
 from mephisto_tasks.crowds.prolific.client import Patience, Prolific
+from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.view import rater_facts
 from mephisto_tasks.payments.ledger import Ledger
@@ -293,6 +295,15 @@ def test_two_hundred_at_once(site: StandIn, tmp_path: Path) -> None:
     assert pay(study.data_dir, "--send", "--yes").exit_code == 0
     assert got(site) == {("GBP", person): Decimal("0.84") for person in people}
     assert sorted(len(batch.rows) for batch in site.market.batches.values()) == [25, 200]
+
+
+def test_a_draft_that_was_deleted_there_stops_nobody(stage: Stage) -> None:
+    store = ProlificStore(stage.data_dir)
+    known = store.studies(TASK)[0]
+    store.add(dataclasses.replace(known, mark="a draft", study_id="f" * 24))
+    as_json(stage.data_dir, "--send", "--yes")
+    assert got(stage.site) == stage.owed
+    assert len(Observer(stage.data_dir, TASK, draws=10).standing().sites) == 2
 
 
 def rejecting(stage: Stage, text: str) -> str:

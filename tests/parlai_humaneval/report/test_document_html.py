@@ -218,8 +218,8 @@ def test_who_was_left_out_by_a_section_is_said_where_it_says_who_rated() -> None
 
 SOURCES = {
     part.strip()
-    for path in Path(sections.__file__).parent.rglob("*.py")
-    for source in re.findall(r'source=f?"([^"]+)"', path.read_text(encoding="utf-8"))
+    for path in (*Path(sections.__file__).parent.rglob("*.py"), Path(sections.__file__).parents[1] / "methods.yaml")
+    for source in re.findall(r'source(?:=f?|: )"([^"]+)"', path.read_text(encoding="utf-8"))
     for part in source.split(";")
     if re.search(r"\b(?:18|19|20)\d\d\b", part)
 }

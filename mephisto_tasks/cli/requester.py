@@ -192,7 +192,7 @@ def expire(task_name: str, data_dir: str | None) -> None:
         database_file(directory)
         # A launch takes its units off itself.
         with waiting_for("Asking the crowds' sites…"), task_lock(directory, task_name):
-            count = sum(accounts.take_off(directory, task_name) for accounts in _places().values())
-        words = {crowd.words.unit for crowd in crowds() if crowd.accounts() is not None}
+            taken = {place: accounts.take_off(directory, task_name) for place, accounts in _places().items()}
+        words = {crowd.words.unit for crowd in crowds() if taken.get(crowd.place)}
         unit = words.pop() if len(words) == 1 else "unit"
-    click.echo(f"{count} {unit}(s) of {task_name!r} were on the market, and were taken off.")
+    click.echo(f"{sum(taken.values())} {unit}(s) of {task_name!r} were on the market, and were taken off.")

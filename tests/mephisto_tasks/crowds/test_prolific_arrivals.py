@@ -13,6 +13,9 @@ from live import eventually, good_replies
 from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home
 from servers.prolific import BAD_GATEWAY, CUT_AFTER, ApiError, StandIn
 
+from mephisto.data_model.agent import OnboardingAgent
+
+from mephisto_tasks.adapter.client_io import OUR_ERROR
 from mephisto_tasks.crowds.link.reception import DECLINED
 from mephisto_tasks.crowds.panels.panel import NOT_FILLED_IN
 from mephisto_tasks.crowds.prolific import arrivals, endings
@@ -109,6 +112,33 @@ async def test_nobody_is_let_in_blind_and_nobody_inside_is_lost(site: StandIn, d
             await asyncio.wait_for(comes, 20)
             assert bob.client.refused is None
             await bob.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize("breaks", ["practice", "unit"])
+async def test_our_own_error_ends_nobodys_submission(
+    site: StandIn, data_dir: Path, breaks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page tries again, then says that the fault is ours; it counts as such, and later the same person comes in."""
+
+    def fails(*_: object) -> None:
+        raise TypeError("no such method")
+
+    async with on_prolific(data_dir, *(PRACTICE if breaks == "practice" else ())) as run:
+        await eventually(lambda: open_places(site) == 2)
+        ann = FromProlific(run, site, "ann")
+        with monkeypatch.context() as patch:
+            if breaks == "practice":
+                patch.setattr(OnboardingAgent, "set_live_run", fails)
+            else:
+                patch.setattr(run.live_run.task_runner, "get_init_data_for_agent", fails)
+            async with ann:
+                assert ann.client.refused == OUR_ERROR
+                assert ann.redirect is None
+        assert (ann.status, ended(data_dir)) == ("ACTIVE", [])
+        assert run.study.presence.door().turned_away == {"our_error": 1}
+        async with FromProlific.by_link(run, ann.person.open(), "ann") as again:
+            assert again.client.refused is None
+            assert again.client.agent_id is not None
 
 
 @pytest.mark.parametrize("answers", ["cut", "down", "late"])

@@ -235,6 +235,11 @@ class CrowdLaunch:
         """In which raters are promised their reward."""
         return DOLLARS
 
+    @property
+    def practice_pay(self) -> float:
+        """What the crowd's site pays to raters who fail the practice; 0: nothing."""
+        return 0.0
+
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
         """Whether the crowd takes so many units, before models take minutes to load. Nothing is made there.
 

@@ -88,6 +88,10 @@ class ProlificLaunch(LinkLaunch):
     def currency(self) -> str:
         return str(self.provider.currency)
 
+    @property
+    def practice_pay(self) -> float:
+        return float(self.provider.screen_out_pay)
+
     # -- before models load ----------------------------------------------------------------------
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
@@ -118,7 +122,8 @@ class ProlificLaunch(LinkLaunch):
             )
         if lacks and screen_out[1]:
             said.append(
-                f"The workspace has no {SCREEN_OUT_FEATURE}: who fails the practice is asked to return, and owed a bonus."
+                f"The workspace has no {SCREEN_OUT_FEATURE}: raters who fail the practice are asked to return "
+                "their submission, and owed a bonus."
             )
         elsewhere = done_elsewhere(self.data_dir, self.task_name, PROVIDER)
         remarks = [*said, *filter(None, (elsewhere, quoted.remark))]

@@ -177,6 +177,19 @@ async def test_a_rater_who_leaves_at_the_comment_box_is_completed(
         await eventually(lambda: ann.status == "AWAITING REVIEW")
 
 
+async def test_a_rater_who_returns_at_the_comment_box_keeps_nobody_waiting(site: StandIn, data_dir: Path) -> None:
+    """Their work is whole, and they never press Finish."""
+    async with on_prolific(data_dir, "mephisto.blueprint.dialogues_per_group=1") as run:
+        await eventually(lambda: open_places(site) == 1)
+        async with FromProlific(run, site, "ann") as ann:
+            await ann.talk_until("feedback")
+            assert not run.is_done()
+            ann.person.give_back()
+            await eventually(run.is_done)
+            assert (await ann.talk_until("end")).step.kind == "end"
+        assert run.study.presence.inside(str) == []
+
+
 async def test_what_a_killed_launch_had_promised_is_kept_by_the_next(
     site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +214,7 @@ async def test_who_does_not_want_to_take_part_is_asked_to_return(site: StandIn, 
         await ann.client.__aenter__()
         details = await ann.client.register("decline")
         assert (details["title"], details["redirect"]["url"]) == (DECLINED[0], f"{site.url}/studies")
+        assert "Please return your submission on Prolific." in details["failure_reason"]
         await ann.client.__aexit__(None, None, None)
         (submission,) = only_study(site).submissions
         assert submission.return_requested is not None
@@ -217,6 +231,7 @@ async def test_a_failed_practice_without_screen_outs_is_asked_to_return(site: St
         async with FromProlific(run, site, "dan") as dan:
             await dan.practise(WRONG, good_replies(run))
             await dan.client.submit_onboarding()
+            assert "please return your submission on Prolific" in str(dan.client.refused)
         assert only_study(site).submissions[0].return_requested is not None
         assert ended(data_dir) == [("turned_away", "AWAITING REVIEW", True)]
     assert site.charges == []

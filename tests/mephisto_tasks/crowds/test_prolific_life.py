@@ -35,6 +35,7 @@ async def test_five_people(site: StandIn, data_dir: Path, tmp_path: Path) -> Non
         study, good = only_study(site), good_replies(run)
         await eventually(lambda: open_places(site) == 2)
         assert site.participant(person_id("eve")).studies() == []
+        assert "you are paid $0.15 for the practice" in run.study.instructions.model_dump_json()
 
         async with FromProlific(run, site, "ann") as ann:
             await ann.practise(["good"] * 4, good)
@@ -63,6 +64,7 @@ async def test_five_people(site: StandIn, data_dir: Path, tmp_path: Path) -> Non
         async with FromProlific(run, site, "dan") as dan:
             await dan.practise([*WRONG, *WRONG], good)
             await dan.client.submit_onboarding()
+            assert "you are paid for the practice: please go back to Prolific" in str(dan.client.refused)
             assert dan.redirect == f"{site.url}/studies"
             await eventually(lambda: dan.status == "SCREENED OUT")
         assert [(charge.kind, charge.participant, charge.price.amount) for charge in site.charges] == [

@@ -69,6 +69,21 @@ def test_terms_of_the_launch_hold_unless_said_otherwise(data_dir: Path) -> None:
     assert as_json(data_dir, "--partial", "none")["terms"]["partial"] == "none"
 
 
+def test_a_later_launch_takes_no_pay_away(tmp_path: Path) -> None:
+    """Raters are paid by the terms under which they came."""
+    launches = [StoredStudy(tmp_path / "data", reward=1.0), StoredStudy(tmp_path / "data", requester="again", reward=1.0)]
+    for study, worker in zip(launches, ("ann", "bob"), strict=True):
+        study.add(TASK, worker, conversation(1))
+    promised, later = (json.dumps(f"blueprint: {{payment: {{partial: {how}}}}}") for how in ("full", "none"))
+    with closing(sqlite3.connect(study.data_dir / "database.db")) as connection, connection:
+        connection.execute("UPDATE task_runs SET init_params = ?", (later,))
+        (first,) = connection.execute("SELECT MIN(task_run_id) FROM agents").fetchone()
+        connection.execute("UPDATE task_runs SET init_params = ? WHERE task_run_id = ?", (promised, first))
+    set_status(study.data_dir, "disconnect")
+    data = as_json(study.data_dir)
+    assert [line["due"] for line in data["workers"]] == ["1.00", "0.00"]
+
+
 def test_programs_are_not_paid(tmp_path: Path) -> None:
     study = StoredStudy(tmp_path / "data", reward=0.5)
     events = list(choices("a", [[1]]))

@@ -225,7 +225,11 @@ def launch(
         stop = launching.stop_on_signals()
         try:
             with launching.run_launch(task, config, directory, waiting_for, agree, stop) as run:
-                announce(run, paid_by_hand=crowd.accounts() is None)
+                announce(
+                    run,
+                    paid_by_hand=crowd.accounts() is None,
+                    is_draft=bool(config.mephisto.provider.get("draft_only")),
+                )
                 follow(run, stop)
                 tell_answer(run)
                 why = None if stop.is_set() else run.unfinished()
@@ -252,6 +256,8 @@ def printer_of_total(as_json: bool) -> Agree:
             click.echo(total.model_dump_json(indent=2))
         else:
             print_total(total)
+            if total.refusal is not None:
+                raise CommandError(total.refusal, try_=total.advice)
         raise click.exceptions.Exit(0)
 
     return show
@@ -265,7 +271,7 @@ def asker(yes: bool) -> Agree:
             return
         print_total(total)
         if total.refusal is not None:
-            raise CommandError(total.refusal)
+            raise CommandError(total.refusal, try_=total.advice)
         if total.is_real:
             confirm(
                 yes,
@@ -316,9 +322,16 @@ def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def announce(
-    run: RunningStudy, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
+    run: RunningStudy,
+    stopping: str = "Ctrl-C stops; launching again goes on.",
+    *,
+    paid_by_hand: bool = False,
+    is_draft: bool = False,
 ) -> None:
-    """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched."""
+    """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched.
+
+    ``is_draft``: nobody can come, as nothing is published.
+    """
     from mephisto_tasks.session.stopping_build import until_decided
 
     out = console()
@@ -326,7 +339,7 @@ def announce(
     what = run.study.unit_words.counted
     deciding = run.study.deciding_now()
     to_collect = f"{what.capitalize()} to collect:" if deciding is None else until_decided(deciding.standing, what)
-    out.print(Text.assemble("\n", (run.task_name, "bold"), f" is running. {to_collect}"))
+    out.print(Text.assemble("\n", (run.task_name, "bold"), f" is {'a draft' if is_draft else 'running'}. {to_collect}"))
     for group in groups:
         done = f", {group.completed} done already" if group.completed else ""
         stopped = f"; none more: {group.stopped}" if group.stopped else ""

@@ -261,7 +261,7 @@ class CrowdLaunch:
                 try_="launch with `parlai-humaneval launch`",
             )
         if quoted.refusal is not None:
-            raise CrowdError(quoted.refusal)
+            raise CrowdError(quoted.refusal, try_=quoted.advice)
 
     def prepare(self, db: Any) -> list[str]:
         """Make the database ready for the crowd, and its site for the launch; what was done there, in sentences."""

@@ -61,7 +61,7 @@ def _rater_facts(standing: StudyStatus) -> Iterator[Pair]:
     door = standing.door
     if door is not None:
         refused = sum(door.turned_away.values())
-        away = f", {counted(refused, 'time')} somebody was turned away" if refused else ""
+        away = f"; {counted(refused, 'visit')} {'was' if refused == 1 else 'were'} turned away" if refused else ""
         yield "Came", f"{door.came:,} came, {door.let_in:,} began, {door.completed:,} finished in this launch{away}."
         if door.waited:
             yield "Waited", f"{counted(door.waited, 'worker')} came while the study was full, and waited for a place."

@@ -90,6 +90,8 @@ class Account:
     proposal: Proposal
     resumed: list[Payment]
     """Begun by an earlier run, and not known to have ended; none where the site cannot be asked."""
+    not_asked: str = ""
+    """Why the crowd's site could not be asked."""
 
     @property
     def to_send(self) -> list[Payment]:
@@ -158,6 +160,11 @@ class Books:
     @property
     def remaining(self) -> list[Remaining]:
         return [one for account in self.accounts for one in account.proposal.remaining]
+
+    @property
+    def not_asked(self) -> list[str]:
+        """Accounts whose site could not be asked, and why, as a clause each."""
+        return [f"{one.payer.title} was not asked: {one.not_asked}" for one in self.accounts if one.not_asked]
 
     @property
     def in_between(self) -> list[Payment]:
@@ -242,8 +249,8 @@ class Books:
             yield f"Still being done: {counted(running, 'piece')} of work"
         if resumable:
             yield (
-                f"Left, and their workers can go on while the launch runs: {counted(resumable, 'piece')} of work. A share "
-                "is owed when it has ended"
+                f"Left by workers who have not returned: {counted(resumable, 'piece')} of work. They can go on while the "
+                "launch runs, and are owed a share when it has ended"
             )
         if programs := len(self.dues) - len(people):
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
@@ -262,6 +269,7 @@ class Books:
                 account.payer,
                 Proposal(remaining=account.proposal.remaining, notes=account.proposal.notes),
                 [p for p in payments if p.account == account.payer.account and p.is_resumed],
+                account.not_asked,
             )
             for account in self.accounts
         ]
@@ -315,7 +323,7 @@ def open_books(
         except CrowdError as error:
             left = [Remaining(one, one.left, str(error), refused=True) for one in owed if one.left > 0]
             refusals += [error] if left or resumed else []
-            accounts.append(Account(payer, Proposal(remaining=left), []))
+            accounts.append(Account(payer, Proposal(remaining=left), [], str(error)))
     if refusals and len(refusals) == len(accounts) and not without_sites:
         raise refusals[0]
     confirmed = {one.token: one for account in accounts for one in account.proposal.confirmed}
@@ -332,7 +340,9 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
     said = {name: value for name, value in given.items() if value is not None}
     try:
         terms = {
-            run: Terms.model_validate({name: str(value) for name, value in {**(of.get("payment") or {}), **said}.items()})
+            run: Terms.model_validate(
+                {name: str(value) for name, value in {**(of.get("payment") or {}), **said}.items()}
+            )
             for run, of in (blueprints(data_dir, task_name) or {"": {}}).items()
         }
         newest = next(iter(terms.values()))

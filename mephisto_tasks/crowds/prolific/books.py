@@ -10,6 +10,7 @@ from mephisto_tasks.crowds.prolific.handed_in import HandedIn, Submission, in_ce
 from mephisto_tasks.payments.ledger import PAID, Payment
 from mephisto_tasks.payments.payer import Rejection
 from mephisto_tasks.payments.quote import DOLLARS, money
+from parlai_humaneval._util.errors import misspelt
 
 CATEGORIES = (
     "TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT", "MALINGERING",
@@ -70,7 +71,9 @@ def rejection_problem(rejection: Rejection, submission: Submission | None, paid:
     if submission is None:
         return f"{rejection.id}: this task has no such submission, or the worker has several: write the id of one"
     if rejection.category not in CATEGORIES:
-        return f"{rejection.id}: {rejection.category!r} is no category of Prolific; choose from {', '.join(CATEGORIES)}"
+        meant = misspelt(rejection.category, CATEGORIES)
+        did_you_mean = f" Did you mean {meant}?" if meant else ""
+        return f"{rejection.id}: Prolific has no category {rejection.category!r}.{did_you_mean} It has {', '.join(CATEGORIES)}"
     written = len(rejection.message.strip())
     if written < SHORTEST_MESSAGE:
         return f"{rejection.id}: the message has {written} characters, and Prolific wants {SHORTEST_MESSAGE}"

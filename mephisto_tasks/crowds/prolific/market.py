@@ -1,6 +1,6 @@
 """A study on Prolific while it runs: places follow what is to be done, pauses pause it, and who returned frees their unit.
 
-Places there can only grow. So no more are open than somebody can take now; what was given back is not asked for twice; and
+Places there can only grow. So only those are open that somebody can take now; what was given back is not asked for twice; and
 where none is needed, the study is paused.
 """
 

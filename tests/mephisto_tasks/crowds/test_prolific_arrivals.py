@@ -10,10 +10,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from live import eventually, good_replies
+from mephisto.data_model.agent import OnboardingAgent
 from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home
 from servers.prolific import BAD_GATEWAY, CUT_AFTER, ApiError, StandIn
-
-from mephisto.data_model.agent import OnboardingAgent
 
 from mephisto_tasks.adapter.client_io import OUR_ERROR
 from mephisto_tasks.crowds.link.reception import DECLINED

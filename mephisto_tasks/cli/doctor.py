@@ -170,11 +170,8 @@ def closing_sentence(findings: Sequence[Finding]) -> str:
     if wrong:
         return f"To be mended, as the lines marked “wrong” say: {', '.join(wrong)}."
     if any(finding.status == "warning" for finding in findings):
-        open_there = [
-            finding for finding in findings if finding.status == "warning" and finding.what.startswith(PROVIDER)
-        ]
-        if any("no launch follows it" in finding.found for finding in open_there):
-            return "Everything works, but a study is open on a crowd's site and no launch follows it: see the lines marked “look”."
+        if any(finding.what.startswith(PROVIDER) and "no launch follows it" in finding.found for finding in findings):
+            return "A study is open on a crowd's site, and no launch follows it: see the lines marked “look”."
         return "Everything works; lines marked “look” matter only if you want what they name."
     return "Everything works. To see it in action: parlai-humaneval demo"
 

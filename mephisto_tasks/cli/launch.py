@@ -57,16 +57,26 @@ _MOST = 24
 
 
 def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
-    """Print all settings of a task, or those that are named; ``conf=NAME`` says whose defaults.
+    """Print all settings of a task, those that are named, or those of a place; ``conf=NAME`` says whose defaults.
 
     Raises:
         ConfigError: there is no such task, conf or setting.
     """
+    from mephisto_tasks.config.names import ROOT
+    from mephisto_tasks.crowds.registry import crowds
     from mephisto_tasks.launch.config_reference import list_settings, one_setting
 
     confs = [word.partition("=")[2] for word in chosen if word.startswith("conf=")]
     names = [word.partition("=")[0] for word in chosen if not word.startswith("conf=")]
     listed = list_settings(task, confs[-1] if confs else "local")
+    of_place = {
+        f"{ROOT}provider.{field}"
+        for crowd in crowds()
+        if [crowd.place] == names
+        for field in crowd.Settings.model_fields
+    }
+    if of_place:
+        listed, names = [setting for setting in listed if setting.full_name in of_place], []
     shown = [setting for name in names for setting in one_setting(task, listed, name)] if names else listed
     if as_json:
         say_json([setting.model_dump() for setting in shown])

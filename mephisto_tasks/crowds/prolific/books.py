@@ -72,8 +72,10 @@ def rejection_problem(rejection: Rejection, submission: Submission | None, paid:
         return f"{rejection.id}: this task has no such submission, or the worker has several: write the id of one"
     if rejection.category not in CATEGORIES:
         meant = misspelt(rejection.category, CATEGORIES)
-        did_you_mean = f" Did you mean {meant}?" if meant else ""
-        return f"{rejection.id}: Prolific has no category {rejection.category!r}.{did_you_mean} It has {', '.join(CATEGORIES)}"
+        question = f" Did you mean {meant}?" if meant else ""
+        return (
+            f"{rejection.id}: Prolific has no category {rejection.category!r}.{question} It has {', '.join(CATEGORIES)}"
+        )
     written = len(rejection.message.strip())
     if written < SHORTEST_MESSAGE:
         return f"{rejection.id}: the message has {written} characters, and Prolific wants {SHORTEST_MESSAGE}"

@@ -1,7 +1,7 @@
 """A study on Prolific while it runs: places follow what is to be done, pauses pause it, and who returned frees their unit.
 
-Places there can only grow. So only those are open that somebody can take now; what was given back is not asked for twice; and
-where none is needed, the study is paused.
+Places there can only grow. So only those are open that somebody can take now; what was given back is not asked for twice;
+and where none is needed, the study is paused.
 """
 
 from __future__ import annotations

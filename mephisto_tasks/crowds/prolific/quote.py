@@ -114,7 +114,7 @@ def quote_of(
         enough = _major(math.ceil(least * asked.minutes / 60))
         refusals.append(f"{said(hourly)} an hour is less than the {said(least)} that Prolific demands at least")
         advice.append(
-            f"set task_reward={enough} for {counted(asked.minutes, 'minute')}, or minutes=… if a unit takes less time"
+            f"set task_reward={enough:.2f} for {counted(asked.minutes, 'minute')}, or minutes=… if a unit takes less time"
         )
     elif hourly < advised:
         remarks.append(f"Prolific recommends {said(advised)} an hour, and this is {said(hourly)}.")

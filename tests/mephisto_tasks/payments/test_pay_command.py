@@ -105,7 +105,7 @@ def test_who_can_go_on_is_told_of_and_owed_nothing_yet(tmp_path: Path) -> None:
         lock.name_run("1")
         data = as_json(study.data_dir)
     assert data["to_send"] == []
-    assert data["notes"][0].startswith("Left by workers who have not returned: 1 piece of work.")
+    assert data["notes"][0].startswith("Left before its end: 1 piece of work.")
     assert [payment["amount"] for payment in as_json(study.data_dir)["to_send"]] == ["0.34"]
 
 

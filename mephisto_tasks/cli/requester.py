@@ -197,9 +197,10 @@ def expire(task_name: str, data_dir: str | None) -> None:
         database_file(directory)
         # A launch takes its units off itself.
         with waiting_for("Asking the crowds' sites…"), task_lock(directory, task_name):
-            count = sum(accounts.take_off(directory, task_name) for accounts in _places().values())
-        words = {crowd.words.unit for crowd in crowds() if crowd.accounts() is not None}
+            taken = {place: accounts.take_off(directory, task_name) for place, accounts in _places().items()}
+        words = {crowd.words.unit for crowd in crowds() if taken.get(crowd.place)}
         unit = words.pop() if len(words) == 1 else "unit"
+    count = sum(taken.values())
     many = f"{count} {unit}{'' if count == 1 else 's'}"
     click.echo(
         f"Taken off the market: {many} of {task_name!r}." if count else f"Nothing of {task_name!r} was on the market."

@@ -249,8 +249,8 @@ class Books:
             yield f"Still being done: {counted(running, 'piece')} of work"
         if resumable:
             yield (
-                f"Left before its end: {counted(resumable, 'piece')} of work. It may be resumed while the launch runs, and a "
-                "share is owed when it has ended"
+                f"Left before its end: {counted(resumable, 'piece')} of work. It may be resumed while the launch runs, and "
+                "a share is owed when it has ended"
             )
         if programs := len(self.dues) - len(people):
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"

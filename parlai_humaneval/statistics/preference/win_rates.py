@@ -12,13 +12,11 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.means import clustered_difference
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import crossed_difference
-from parlai_humaneval.tables.filters import nobody_won
 
 Ties = Literal["half", "exclude", "loss"]
 EqualScores = Literal["half", "exclude", "strict"]
@@ -211,12 +209,6 @@ def wta_scores(wins: Floats, losses: Floats, ties: Ties = "half") -> Floats:
     tied = {"half": 0.5, "exclude": np.nan, "loss": 0.0}[ties]
     scores = np.where(wins > losses, 1.0, np.where(wins < losses, 0.0, tied))
     return np.where(wins + losses > 0, scores, np.nan)
-
-
-def outcomes(comparisons: pd.DataFrame, model: str) -> tuple[Floats, Floats]:
-    """For each row 1 where ``model`` won, and 1 where it was a tie."""
-    winner, tied = comparisons["winner"].to_numpy(dtype=object), nobody_won(comparisons)
-    return ((winner == model) & ~tied).astype(float), tied.astype(float)
 
 
 def _scores(values: npt.ArrayLike) -> Floats:

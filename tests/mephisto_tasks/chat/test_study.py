@@ -72,11 +72,11 @@ def test_who_comes_gets_models_that_are_there_and_nobody_those_that_were_waited_
     plan = made.take_unit("w1", "agent", "unit")
     assert plan is not None
     assert plan.plans[0].cell.models == ("alpha", "beta")
-    assert made.standing("w2") == "open", "they wait at their first reply"
+    assert made.availability("w2") == "open", "they wait at their first reply"
     gone.add("gamma")
-    assert made.standing("w2") == "interrupted", "alpha and beta are with somebody, and gamma does not come back"
+    assert made.availability("w2") == "interrupted", "alpha and beta are with somebody, and gamma does not come back"
     made.drop_unit("agent", None)
-    assert made.standing("w2") == "open"
+    assert made.availability("w2") == "open"
 
 
 def test_one_outage_is_one_failure(tmp_path: Path) -> None:

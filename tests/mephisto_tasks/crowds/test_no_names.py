@@ -21,8 +21,7 @@ PAGE = ROOTS[0] / "webapp" / "src"
 STORED = {
     "crowds/registry.py": "the folders of this package",
     "crowds/mturk/settings.py": "the notice of Amazon's closing says where to go instead",
-    "report/sections/direct_assessment.py": "a paper's own unit of work",
-    "statistics/core/correlation.py": "the same",
+    "statistics/core/correlation.py": "a paper's own unit of work",
     "storage/provider_names.py": "the stored names themselves",
     "importers/units.py": "ParlAI's own mark of workers in its old files",
 }

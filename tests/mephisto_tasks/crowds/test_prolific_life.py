@@ -43,7 +43,7 @@ async def test_five_people(site: StandIn, data_dir: Path, tmp_path: Path) -> Non
             await ann.finish()
             assert ann.status == "AWAITING REVIEW"
             assert ann.redirect == f"{site.url}/studies"  # and no code
-        await eventually(lambda: run.study.remaining == 1)
+        await eventually(lambda: run.study.remaining == 1 and open_places(site) == 1)
 
         async with FromProlific(run, site, "bob") as bob:
             await bob.practise(["good"] * 4, good)

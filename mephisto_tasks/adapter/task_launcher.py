@@ -54,7 +54,7 @@ class StudyLauncher(TaskLauncher):
         self._done: set[str] = set()
         self._holding = False
         self._turns = itertools.count()
-        self._payable: int | None = None
+        self.payable: int | None = None
         """How many units somebody agreed to pay for; None: they cost nothing."""
         self._paid_in_vain = 0
         self.left_on_site = False
@@ -183,7 +183,7 @@ class StudyLauncher(TaskLauncher):
         What was stopped on our side is paid, and offered again; so are units that are shorter than others.
         """
         with self._adding:
-            self._payable = units + (self._payable or 0)
+            self.payable = units + (self.payable or 0)
 
     def note_paid_in_vain(self) -> None:
         """A unit that was taken off was paid all the same."""
@@ -191,10 +191,10 @@ class StudyLauncher(TaskLauncher):
 
     def _still_payable(self) -> int | None:
         """Units that may still be added, as somebody agreed to pay for them; None: any number."""
-        if self._payable is None:
+        if self.payable is None:
             return None
         costing = len([unit for unit in list(self.units) if unit.db_status != AssignmentState.EXPIRED])
-        return max(0, self._payable - costing - self._paid_in_vain)
+        return max(0, self.payable - costing - self._paid_in_vain)
 
     @property
     def is_paid_out(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -264,7 +265,8 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
     if not books.to_send:
         return "There was nothing to send."
     proposed = {payment.token for payment in books.to_send}
-    sent = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
+    ours = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
+    sent = [payment for payment in ours if not payment.is_unconfirmed]
     left = len(proposed) - len(sent)
     not_sent = f" Not sent: {left} of {len(proposed)}, for the reasons below." if left else ""
     written = [payment for payment in sent if payment.state == "written"]
@@ -396,10 +398,12 @@ def show_remaining(books: Books) -> None:
             click.echo(f"{said}: {payment.kind} of {payment.money} to {payment.worker}: {words}")
     for payment in books.in_between:
         said = f" ({on_one_line(payment.words, LONGEST)})" if payment.words else ""
+        until = f"{datetime.fromtimestamp(payment.listed_by):%H:%M}" if payment.listed_by else ""
+        unpaid = f"run this again after {until} if it was not" if until else f"--by-hand unpaid {payment.token}"
         click.echo(
             f"Not known: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while this was being "
             "paid. It is not sent again. Look at the crowd's site whether it was paid, and say so: --by-hand paid "
-            f"{payment.token}, or --by-hand unpaid {payment.token}"
+            f"{payment.token}, or {unpaid}"
         )
     for one in books.remaining:
         click.echo(f"Remains: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")

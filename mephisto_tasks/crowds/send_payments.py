@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -133,7 +134,7 @@ def settle_by_hand(data_dir: Path, books: Books, answers: Sequence[tuple[Answer,
     What is unpaid is proposed again; what is paid never is.
 
     Raises:
-        PayError: a token that no such payment has, or the site lists it by now; then nothing was noted.
+        PayError: a token that no such payment has, or the site lists it by now, or may list it yet; then nothing was noted.
     """
     there = {payment.token: payment for payment in (*books.in_between, *books.unlisted)}
     listed = {one.token: one for account in books.accounts for one in account.proposal.confirmed}
@@ -147,6 +148,12 @@ def settle_by_hand(data_dir: Path, books: Books, answers: Sequence[tuple[Answer,
             known = ", ".join(there) or "none"
             raise PayError(
                 f"no payment with the token {token} was left in the middle of paying. Tokens of such payments: {known}"
+            )
+        if answer == "unpaid" and (until := there[token].listed_by):
+            raise PayError(
+                f"the crowd's site may list the payment {token} as late as {datetime.fromtimestamp(until):%H:%M}: nobody "
+                "can know yet that it is unpaid",
+                try_="run this again then",
             )
     ledger = Ledger(data_dir, books.task_name)
     for answer, token in answers:

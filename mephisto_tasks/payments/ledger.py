@@ -44,6 +44,9 @@ PAID: tuple[State, ...] = ("sent", "confirmed", "by_hand")
 
 Kind = Literal["approval", "bonus"]
 
+LISTED_LATE_S = 30 * 60.0
+"""So long it may take until a site lists what it paid."""
+
 _TABLE = """CREATE TABLE IF NOT EXISTS payments (
     token TEXT PRIMARY KEY,
     account TEXT NOT NULL,
@@ -123,6 +126,17 @@ class Payment(BaseModel):
     def is_bonus(self) -> bool:
         """Paid as a bonus, also in place of an approval that the site refused."""
         return self.kind == "bonus" or bool(self.batch)
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """An approval that was asked for, and has not come about: the site may pass over one without a word."""
+        return self.state == "sent" and not self.is_bonus
+
+    @property
+    def listed_by(self) -> float:
+        """When the site lists it at the latest, if it was paid; 0: that is over, or it is not left in the middle."""
+        until = self.changed_at + LISTED_LATE_S
+        return until if self.batch and self.state in ("paying", "sent") and time.time() < until else 0.0
 
     @property
     def is_resumed(self) -> bool:

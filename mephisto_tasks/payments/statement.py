@@ -182,7 +182,7 @@ class Books:
 
     def refused_of(self, proposed: Books) -> bool:
         """Whether something that the ``proposed`` books wanted to send was refused, or is not known to be paid."""
-        settled = {payment.token for payment in self.payments if payment.state in SETTLED}
+        settled = {one.token for one in self.payments if one.state in SETTLED and not one.is_unconfirmed}
         not_sent = any(payment.token not in settled for payment in proposed.to_send)
         return not_sent or bool(self.in_between) or any(one.refused for one in self.remaining)
 

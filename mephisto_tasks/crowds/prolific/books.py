@@ -66,8 +66,10 @@ def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
         yield f"the ledger has a bonus for {submission}, which Prolific does not list at all"
 
 
-def rejection_problem(rejection: Rejection, submission: Submission | None, paid: Collection[str]) -> str | None:
-    """Why it cannot be rejected; ``paid``: submissions that the ledger has payments for."""
+def rejection_problem(
+    rejection: Rejection, submission: Submission | None, paid: Collection[str], turned_away: Collection[str]
+) -> str | None:
+    """Why it cannot be rejected; ``paid``: submissions that the ledger has payments for; ``turned_away``: by us."""
     if submission is None:
         return f"{rejection.id}: this task has no such submission, or the worker has several: write the id of one"
     if rejection.category not in CATEGORIES:
@@ -81,6 +83,8 @@ def rejection_problem(rejection: Rejection, submission: Submission | None, paid:
         return f"{rejection.id}: the message has {written} characters, and Prolific wants {SHORTEST_MESSAGE}"
     if submission.id in paid:
         return f"{rejection.id}: the ledger has it as paid"
+    if submission.id in turned_away:
+        return f"{rejection.id}: it was ended without work, and Prolific forbids to reject such: ask its rater to return it"
     if submission.status != statuses.AWAITING_REVIEW:
         return f"{rejection.id}: it is {submission.status} on Prolific, and only AWAITING REVIEW can be rejected"
     return None

@@ -8,6 +8,7 @@ from collections import defaultdict
 from urllib.parse import urljoin, urlsplit
 
 from mephisto_tasks.crowds.base import CrowdError
+from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import Prolific, base_address, stand_in
 from mephisto_tasks.crowds.prolific.drafts import (
@@ -20,7 +21,8 @@ from mephisto_tasks.crowds.prolific.drafts import (
     screen_out_of,
 )
 from mephisto_tasks.crowds.prolific.errors import ProlificError
-from mephisto_tasks.crowds.prolific.store import Ending, OurStudy, ProlificStore
+from mephisto_tasks.crowds.prolific.store import PROVIDER, Ending, OurStudy, ProlificStore
+from mephisto_tasks.payments.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +32,7 @@ PROMISED_S = 15 * 60.0
 AGAIN_S, LONGEST_S = 5.0, 300.0
 MOST_TRIES = 60
 """Together some hours: afterwards Prolific has timed the submission out, and nothing more can be done there."""
+PAID = "paid before it was ended"
 _OPEN = (statuses.RESERVED, statuses.ACTIVE, statuses.TIMED_OUT)
 """In these a submission can be completed."""
 
@@ -96,7 +99,18 @@ class Endings:
         """Whether Prolific has it as ended."""
         with self._asking[session]:
             (ending,) = self._store.endings("session = ?", session)
+            if ending.done is None and self._is_paid(session):
+                self._store.tried(ending, PAID, done=True)
+                return True
             return ending.done is not None or self._ask(study, ending)
+
+    def _is_paid(self, session: str) -> bool:
+        """Whether ``pay`` has gone before: completed now, the submission would be approved by itself, and paid once more."""
+        data_dir, task_name = self._store.data_dir, self._task_name
+        payments = [one for one in Ledger(data_dir, task_name).payments() if one.state != "failed"]
+        theirs = sessions(data_dir, task_name, PROVIDER) if payments else ()
+        agents = {visit.agent_id for visit in theirs if visit.session == session and visit.agent_id}
+        return any(one.assignment == session or one.agent_id in agents for one in payments)
 
     def _ask(self, study: OurStudy, ending: Ending) -> bool:
         path, code = f"submissions/{ending.session}/", code_of(study, ending.kind)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 from mephisto_tasks.crowds.prolific import statuses
@@ -63,7 +64,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Study:
-    """As Prolific has it; amounts are in its ``currency``, which is empty where Prolific does not say."""
+    """As Prolific has it; amounts are in its ``currency``, which is empty where nobody knows it."""
 
     id: str
     reward: Decimal
@@ -85,23 +86,37 @@ class Study:
 
 
 class HandedIn:
-    """The studies of a task, read when they are first asked for. Raises ProlificError."""
+    """The studies of a task, read when they are first asked for. Raises ProlificError.
 
-    def __init__(self, client: Prolific, study_ids: Collection[str]) -> None:
+    ``workspaces``: study → its workspace, where it is known.
+    """
+
+    def __init__(
+        self, client: Prolific, study_ids: Collection[str], workspaces: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._client = client
-        self._ids = sorted(study_ids)
+        self._ids, self._workspaces = sorted(study_ids), workspaces
         self._single: dict[str, tuple[int, ...]] = {}
 
     @cached_property
     def studies(self) -> dict[str, Study]:
         """Those that people could take part in: no drafts, and none that was deleted."""
         with asking("read the studies"):
+            read = ((one, read_study(self._client, one)) for one in self._ids)
+            known = ((one, answer) for one, answer in read if answer is not None)
             return {
-                one: Study.of(answer)
-                for one in self._ids
-                if (answer := read_study(self._client, one)) is not None
-                and statuses.plain(answer.get("status")) != statuses.UNPUBLISHED
+                one: self._with_currency(Study.of(answer))
+                for one, answer in known
+                if statuses.plain(answer.get("status")) != statuses.UNPUBLISHED
             }
+
+    def _with_currency(self, study: Study) -> Study:
+        """That of its workspace, where the study does not say."""
+        workspace = self._workspaces.get(study.id) or study.workspace
+        if study.currency or not workspace:
+            return study
+        balance = self._client.get(f"workspaces/{workspace}/balance/")
+        return replace(study, currency=str(balance["currency_code"]).upper())
 
     @cached_property
     def submissions(self) -> dict[str, Submission]:
@@ -115,7 +130,7 @@ class HandedIn:
 
     def again(self) -> HandedIn:
         """The same, read anew."""
-        newer = HandedIn(self._client, self._ids)
+        newer = HandedIn(self._client, self._ids, self._workspaces)
         newer.studies = self.studies
         return newer
 

@@ -8,6 +8,7 @@ import hmac
 import logging
 import secrets
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -30,12 +31,14 @@ class Hooks:
     Args:
         client: of the account.
         workspace: whose submissions are told of.
+        whose: of which only one launch runs at a time: what a launch of it that was killed left is ended by the next.
     """
 
-    def __init__(self, client: Prolific, workspace: str) -> None:
+    def __init__(self, client: Prolific, workspace: str, whose: str) -> None:
         self._client, self._workspace = client, workspace
         self._secret = self._subscription = ""
-        self.path = f"/hooks/{secrets.token_urlsafe(16)}"
+        self._beginning = f"{hashlib.sha256(whose.encode()).hexdigest()[:12]}-"
+        self.path = f"/hooks/{self._beginning}{secrets.token_urlsafe(16)}"
         """Of the raters' server; nobody else knows it."""
         self.nudge: Callable[[], None] = lambda: None
         """Looks at Prolific at once."""
@@ -68,13 +71,24 @@ class Hooks:
                     logger.warning(WITHOUT, "The workspace has a secret for webhooks that Prolific does not show")
                     return
                 target = f"{url.rstrip('/')}{self.path}"
+                self._end_left_over()
                 body = {"workspace_id": self._workspace, "event_type": EVENT, "target_url": target}
                 made = self._client.post("hooks/subscriptions/", body)
                 self._subscription = str(made["id"])
                 confirmation = {"secret": made[HOOK_SECRET]}
                 self._client.post(f"hooks/subscriptions/{self._subscription}/", confirmation, repeat=True)
-        except (CrowdError, LookupError) as error:
+        except (
+            CrowdError,
+            LookupError,
+            TypeError,
+            AttributeError,
+        ) as error:  # or it answers something else than it should
             logger.warning(WITHOUT, str(error).rstrip("."))
+
+    def _end_left_over(self) -> None:
+        for known in list(self._client.pages("hooks/subscriptions/", workspace_id=self._workspace)):
+            if urlsplit(str(known.get("target_url"))).path.rpartition("/hooks/")[2].startswith(self._beginning):
+                self._client.delete(f"hooks/subscriptions/{known['id']}/")
 
     def unsubscribe(self) -> None:
         """Be told nothing any more."""

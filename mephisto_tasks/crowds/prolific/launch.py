@@ -321,7 +321,8 @@ class ProlificLaunch(LinkLaunch):
     @cached_property
     def _hooks(self) -> Hooks | None:
         assert self._workspace is not None
-        return Hooks(self._client, self._workspace.id) if self.provider.webhooks else None
+        whose = f"{self.data_dir.resolve()}\n{self.task_name}"
+        return Hooks(self._client, self._workspace.id, whose) if self.provider.webhooks else None
 
     def setup(self, db: Any) -> CrowdSetup:
         setup = super().setup(db)

@@ -53,6 +53,12 @@ PAUSED_THERE = (
     "The study was paused, or stopped, on Prolific itself, and is left so: start it again there, or launch again"
 )
 
+AGREED_USED_UP = (
+    "No more places are opened than were agreed to (%d), and more are needed: people who were asked to return hold "
+    "some, and Prolific pays them after 21 days if they do not return. Remind them on Prolific, or "
+    "launch again, which asks you anew"
+)
+
 
 @dataclass(frozen=True)
 class Places:
@@ -136,7 +142,9 @@ class StudyFollower:
         self._statuses: dict[str, str] = {}
         self._over: Counter[str] = Counter()
         """How many readings in a row have said that a submission is over."""
-        self._said_paused = False
+        self._said_paused = self._said_used_up = False
+        self._taken_before: int | None = None
+        """Places that were taken before this launch, and that others agreed to."""
         self._thread = threading.Thread(target=self._follow, name="study-follower", daemon=True)
 
     def start(self) -> None:
@@ -175,6 +183,8 @@ class StudyFollower:
         self._endings.flush()
         self._ask_our_link()
         before = study_places(self._client, self._study.study_id)
+        if self._taken_before is None:
+            self._taken_before = before.taken
         self._read_submissions()
         visits = {visit.session: visit for visit in self._visits.of_task(self._study.task_name) if visit.session}
         self._note(visits)
@@ -277,7 +287,19 @@ class StudyFollower:
 
     # -- what Prolific shows ---------------------------------------------------------------------
 
+    def _as_agreed(self, now: Places) -> Places:
+        """No more places than somebody agreed to pay for: who was asked to return, and has not, is paid after 21 days."""
+        payable = self._control.live_run.task_launcher.payable
+        if payable is None or self._taken_before is None:
+            return now
+        wanted = max(0, min(now.wanted, max(now.total, self._taken_before + payable) - now.taken))
+        if wanted < now.wanted and not self._said_used_up:
+            logger.warning(AGREED_USED_UP, payable)
+        self._said_used_up = wanted < now.wanted
+        return replace(now, wanted=wanted)
+
     def _fit(self, now: Places) -> None:
+        now = self._as_agreed(now)
         lacking = now.taken + now.wanted - now.total
         match now.status:
             case statuses.UNPUBLISHED:

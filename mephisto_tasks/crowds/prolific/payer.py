@@ -22,6 +22,7 @@ from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.books import differences, rejection_problem
 from mephisto_tasks.crowds.prolific.client import Prolific
+from mephisto_tasks.crowds.prolific.drafts import COMPLETE
 from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
 from mephisto_tasks.crowds.prolific.handed_in import (
     HandedIn,
@@ -32,7 +33,7 @@ from mephisto_tasks.crowds.prolific.handed_in import (
 )
 from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
 from mephisto_tasks.crowds.prolific.tokens import read_token
-from mephisto_tasks.payments.ledger import Ledger, Payment
+from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Payment
 from mephisto_tasks.payments.payer import Note, Owed, Proposal, Rejection, Remaining
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.payments.quote import money
@@ -43,10 +44,12 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 ONCE = 200
 """Submissions, or bonuses, in one request."""
+DID_NOTHING = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+"""Refusals of a payment that certainly paid nothing; 0: Prolific was out of reach. Others may come after the effect."""
 BUSY_PAUSES_S = (5.0, 15.0, 45.0)
 """Between tries to pay while Prolific is busy, which says that it did nothing."""
-LISTED_LATE_S = 30 * 60.0
-"""So long it may take until Prolific lists a bonus that it paid."""
+LISTED_SCREEN_OUTS = "screen-out payments among bonuses"
+"""What a workspace's lists may lack."""
 BY_HAND = "Pay it on Prolific's site (bonus payments of the study), and note it with --settled {worker}"
 DECIDE = "Decide what is right, do it on Prolific's site, and note it with --settled {worker}"
 NO_SUBMISSION = "no submission of theirs is known. " + DECIDE
@@ -68,6 +71,18 @@ STRANGE = (
     "hand or with a ledger that is lost. If it is not, pay on Prolific's site. Then note it with --settled {worker}"
 )
 OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
+PAID_ALREADY = (
+    "Handed in on Prolific, and paid by a bonus before: {number} ({ids}). Prolific pays them once more when it approves "
+    "them by itself. Ask their raters to return them, or Prolific's support"
+)
+TURNED_AWAY_WAIT = (
+    "Asked to return on Prolific, and not returned yet: {number} ({ids}). Nobody may reject these. Remind their raters "
+    "there, or Prolific pays them the reward"
+)
+UNAPPROVED = (
+    "Prolific took the request, and has not approved submission {id}. Run this again, which asks once more; if that does "
+    "not help, approve it on Prolific's site"
+)
 NOT_APPROVED = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
 MISMATCH = (
     "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this "
@@ -98,13 +113,16 @@ class ProlificPayer:
         self._requester = requester
         self._pays_returned = bool(provider_of_newest(data_dir, task_name).get("pay_returned", True))
         self._payments = [one for one in Ledger(data_dir, task_name).payments() if one.account == self.account]
-        studies = ProlificStore(data_dir).studies(task_name)
+        self._store = ProlificStore(data_dir)
+        studies = self._store.studies(task_name)
         others = {study.study_id for study in studies if study.account != requester}
         visits = [one for one in sessions(data_dir, task_name, PROVIDER) if one.study not in others]
         self._study_ids = {*(study.study_id for study in studies), *(visit.study for visit in visits)} - {"", *others}
         self._workspaces = {study.study_id: study.workspace for study in studies}
         self._of_agent = {visit.agent_id: visit.session for visit in visits if visit.agent_id}
         self._of_worker = {visit.worker_name: visit.session for visit in visits}
+        self._turned_away = {one.session for one in self._store.endings("kind <> ?", COMPLETE)}
+        """Submissions that were ended without work, by us or by a failed practice: Prolific forbids to reject them."""
         self._names = _names(data_dir)
         self._submissions_of: dict[str, set[str]] = defaultdict(set)
         """Pseudonym → submissions, of all that is owed."""
@@ -115,7 +133,7 @@ class ProlificPayer:
 
     @cached_property
     def _there(self) -> HandedIn:
-        return HandedIn(self._client, self._study_ids)
+        return HandedIn(self._client, self._study_ids, self._workspaces)
 
     def _look_again(self) -> None:
         self._there = self._there.again()
@@ -140,6 +158,8 @@ class ProlificPayer:
         for one in owed:
             session = self._session(one.due.work)
             self._submissions_of[one.due.work.worker] |= {session} - {""}
+            if one.due.work.outcome == "practice_only":
+                self._turned_away.add(session)
             if one.due.work.outcome not in ("running", "continued"):
                 due |= {session} if one.due.amount else set()
                 self._propose(one, session, proposal)
@@ -197,7 +217,8 @@ class ProlificPayer:
             return
         if left <= 0:
             return
-        if any(one.state == "paying" and one.assignment == session for one in self._payments):
+        between = (one for one in self._payments if one.state == "paying" and one.assignment == session)
+        if not all(map(self._is_paid, between)):
             remains(IN_BETWEEN)
         elif strange := self._strange_bonus(there):
             remains(STRANGE, amount=money(strange, owed.due.currency))
@@ -208,8 +229,20 @@ class ProlificPayer:
         """One that Prolific lists, and that neither we nor a screen-out can have paid."""
         ours = [one for one in self._payments if one.assignment == there.id and one.batch and one.state != "failed"]
         known = Counter(in_cents(one.amount) for one in ours)
-        known[in_cents(self._there.screened_out(there))] += 1
+        if self._lists_screen_outs(there):
+            known[in_cents(self._there.screened_out(there))] += 1
         return major(next(iter(self._there.listed(there.id) - known), 0))
+
+    def _lists_screen_outs(self, of: Submission) -> bool:
+        """Whether screen-out payments may be among the bonuses that Prolific lists; as long as nobody knows, they may."""
+        return not self._store.lacks(self._workspaces.get(of.study, ""), LISTED_SCREEN_OUTS)
+
+    def _learn_of_screen_outs(self) -> None:
+        """Note where one is not among the bonuses: a lost ledger does not take a bonus for it later."""
+        for one in self._there.submissions.values():
+            paid = in_cents(self._there.screened_out(one))
+            if paid and time.time() > one.handed_in + LISTED_LATE_S and not self._there.listed(one.id)[paid]:
+                self._store.note_lack(self._workspaces.get(one.study, ""), LISTED_SCREEN_OUTS)
 
     def _is_paid(self, payment: Payment) -> bool:
         """Whether Prolific says so now."""
@@ -219,24 +252,28 @@ class ProlificPayer:
         return there is not None and there.is_approved
 
     def _notes(self, due: Collection[str], proposal: Proposal) -> Iterator[str]:
-        proposed = {one.assignment for one in proposal.payments if one.kind == "approval"}
+        settled = [one for one in self._payments if one.state != "failed"]
+        proposed = {one.assignment for one in (*proposal.payments, *settled) if not one.is_bonus}
+        by_bonus = {one.assignment or self._of_agent.get(one.agent_id) for one in settled if one.is_bonus} - proposed
         waiting = [one for one in self._there.submissions.values() if one.status == statuses.AWAITING_REVIEW]
         if waiting:
             first = day(min(one.approves_itself_at for one in waiting))
             many = counted(len(waiting), "submission")
             yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
-        owed_nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed})
-        if owed_nothing:
+        if twice := sorted(one.id for one in waiting if one.id in by_bonus):
+            yield PAID_ALREADY.format(number=counted(len(twice), "submission"), ids=", ".join(twice))
+        nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
+        if back := [one for one in nothing if one in self._turned_away]:
+            yield TURNED_AWAY_WAIT.format(number=counted(len(back), "submission"), ids=", ".join(back))
+        if poor := [one for one in nothing if one not in self._turned_away]:
             yield (
-                f"Handed in on Prolific, and owed nothing by these terms: {counted(len(owed_nothing), 'submission')} "
-                f"({', '.join(owed_nothing)}). They are not proposed. Reject them with --reject, or Prolific pays them"
+                f"Handed in on Prolific, and owed nothing by these terms: {counted(len(poor), 'submission')} "
+                f"({', '.join(poor)}). They are not proposed. Reject them with --reject, or Prolific pays them"
             )
         confirmed = {one.token for one in proposal.confirmed}
-        unlisted = [one for one in self._payments if one.state in ("paying", "sent") and one.is_bonus]
-        fresh = [one.changed_at for one in unlisted if one.token not in confirmed]
-        if fresh and time.time() < max(fresh) + LISTED_LATE_S:
-            until = datetime.fromtimestamp(max(fresh) + LISTED_LATE_S)
-            yield f"Prolific lists bonuses late. Run this again after {until:%H:%M}, before you look for them there"
+        if until := max((one.listed_by for one in self._payments if one.token not in confirmed), default=0.0):
+            at = f"{datetime.fromtimestamp(until):%H:%M}"
+            yield f"Prolific lists bonuses late. Run this again after {at}, before you look for them there"
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """By Prolific's own calculator, which knows the account's fee and its tax."""
@@ -272,6 +309,7 @@ class ProlificPayer:
     # Sending
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
+        self._learn_of_screen_outs()
         bonuses = [payment for payment in payments if payment.is_bonus]
         # First, and to their end: both at once are too much for the workspace's wallet.
         bonuses += self._approve([payment for payment in payments if not payment.is_bonus], note)
@@ -316,7 +354,13 @@ class ProlificPayer:
                 asked.append(payment)
             else:
                 refused.append(payment)
-        self._until_paid(asked, note, WAITS.approved)
+        for payment in self._until_paid(asked, note, WAITS.approved):
+            note(payment, "sent", UNAPPROVED.format(id=payment.assignment))
+        if refused:
+            self._look_again()  # a refusal may come after the effect
+        for payment in refused:
+            if self._is_paid(payment):
+                note(payment, "confirmed", "Prolific lists it")
         return [payment for payment in refused if self._there.submissions[payment.assignment].is_over]
 
     def _approve_one(self, payment: Payment, note: Note) -> bool:
@@ -336,8 +380,8 @@ class ProlificPayer:
         note(payment, "sent", "")
         return True
 
-    def _until_paid(self, payments: Sequence[Payment], note: Note, patience_s: float) -> None:
-        """Note what Prolific says is paid, until that is all, or patience ends: then the next run finds the rest."""
+    def _until_paid(self, payments: Sequence[Payment], note: Note, patience_s: float) -> list[Payment]:
+        """Note what Prolific says is paid, until that is all, or patience ends; what it does not say of."""
         left, end = list(payments), time.monotonic() + patience_s
         while left:
             self._look_again()
@@ -346,9 +390,10 @@ class ProlificPayer:
                 note(payment, "confirmed", "Prolific lists it")
             left = [payment for payment in left if payment not in paid]
             if time.monotonic() > end:
-                return
+                break
             if left:
                 time.sleep(WAITS.poll)
+        return left
 
     def _by_study(self, payments: Sequence[Payment]) -> list[tuple[str, list[Payment]]]:
         by_study: dict[str, list[Payment]] = defaultdict(list)
@@ -358,6 +403,10 @@ class ProlificPayer:
 
     def _pay(self, study: str, payments: Sequence[Payment], note: Note) -> list[Payment]:
         """Bonuses of one study, each for another submission; returns those that Prolific was asked to pay."""
+        self._look_again()
+        payments = [one for one in payments if not self._may_be_paid(one, note)]
+        if not payments:
+            return []
         people = {one.assignment: self._there.submissions[one.assignment].participant for one in payments}
         rows = "".join(f"{people[one.assignment]},{one.amount:.2f}\n" for one in payments)
         try:
@@ -378,11 +427,26 @@ class ProlificPayer:
             currency = payments[0].currency
             here, there = (money(major(cents), currency) for cents in (meant, understood))
             raise PayError(MISMATCH.format(here=here, there=there))
-        self._look_again()
         batch = [
             one.model_copy(update={"batch": str(answer["id"]), "before": self._equal_before(one)}) for one in payments
         ]
+        # What is paid next for the same work must know of these.
+        tokens = {one.token for one in batch}
+        others = [one for one in self._payments if one.token not in tokens]
+        self._payments = [*others, *(one.model_copy(update={"state": "paying"}) for one in batch)]
         return self._pay_once(batch, note)
+
+    def _may_be_paid(self, payment: Payment, note: Note) -> bool:
+        """Whether it was paid in a way that the ledger does not know: another copy of it did, say. Then it is noted so."""
+        there = self._there.submissions[payment.assignment]
+        if payment.kind == "approval" and there.is_approved:
+            note(payment, "confirmed", "Prolific lists it")
+        elif strange := self._strange_bonus(there):
+            amount = money(strange, payment.currency)
+            note(payment, "failed", STRANGE.format(amount=amount, id=there.id, worker=payment.worker))
+        else:
+            return False
+        return True
 
     def _pay_once(self, batch: Sequence[Payment], note: Note) -> list[Payment]:
         for pause_s in (*BUSY_PAUSES_S, None):
@@ -393,7 +457,10 @@ class ProlificPayer:
             except Uncertain as error:
                 note.batch(batch, "paying", str(error))
                 return list(batch)
-            except ProlificError as error:  # it says that it did nothing
+            except ProlificError as error:
+                if error.status not in DID_NOTHING:
+                    note.batch(batch, "paying", str(error))
+                    raise
                 unpaid = [one.model_copy(update={"batch": "", "before": 0}) for one in batch]
                 note.batch(unpaid, "intended", str(error))
                 if error.status != HTTPStatus.TOO_MANY_REQUESTS or pause_s is None:
@@ -416,7 +483,8 @@ class ProlificPayer:
         ]
         there = self._there.submissions[payment.assignment]
         just_screened_out = time.time() - there.handed_in < LISTED_LATE_S
-        late = just_screened_out and self._there.screened_out(there) == payment.amount
+        may_follow = just_screened_out and self._lists_screen_outs(there)
+        late = may_follow and self._there.screened_out(there) == payment.amount
         return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known) + late)
 
     # Checking the books, and rejecting
@@ -428,7 +496,9 @@ class ProlificPayer:
     def problems(self, rejections: Sequence[Rejection]) -> list[str]:
         paid = {one.assignment for one in self._payments if one.state != "failed"}
         found = ((one, self._submission_of(one)) for one in rejections)
-        return [words for one, submission in found if (words := rejection_problem(one, submission, paid))]
+        return [
+            words for one, submission in found if (words := rejection_problem(one, submission, paid, self._turned_away))
+        ]
 
     def _submission_of(self, rejection: Rejection) -> Submission | None:
         """By its id, or by the pseudonym of a worker who has only one."""

@@ -75,6 +75,7 @@ class ProlificStore:
     """The file of a data directory. Any thread or process may call it at any time."""
 
     def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
         self._database = Database(data_dir / PROVIDER / FILE, error=ProlificError, migrations=(_TABLES,))
 
     # -- studies --------------------------------------------------------------------------------

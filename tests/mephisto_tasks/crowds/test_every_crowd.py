@@ -311,6 +311,14 @@ def test_private_ids_and_health(crowd: Crowd, data_dir: Path) -> None:
         assert line.status in ("ok", "warning")
 
 
+@pytest.mark.parametrize(
+    ("provider", "person"), [("prolific", "5f1c9a0b2d3e4f5a6b7c8d9e"), ("mturk", "A1B2C3D4E5F6G7")]
+)
+def test_a_crowd_knows_ids_of_its_people(provider: str, person: str) -> None:
+    """Each by itself: which of several crowds hides an id must not matter."""
+    assert any(re.search(pattern, f"I am {person}.") for pattern in registry.crowd_of(provider).private_ids)
+
+
 def test_an_unknown_provider_of_old_runs_is_read_and_paid_by_hand(tmp_path: Path) -> None:
     crowd = registry.crowd_of("a_crowd_that_is_gone")
     study = StoredStudy(tmp_path / "study", reward=1.0)

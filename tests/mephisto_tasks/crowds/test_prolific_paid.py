@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from live import TASK, eventually, good_replies
 from panel_hands import local_url
 from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home
-from servers.prolific import TOKEN, WRONG_TOKEN, StandIn
+from servers.prolific import TOKEN, WRONG_TOKEN, Fault, StandIn
 from servers.prolific import server as site_server
+from servers.prolific.records import Subscription
 from servers.prolific.signing import hook_signature
 
 from mephisto_tasks.crowds.prolific import hooks, market, payer
@@ -144,3 +145,24 @@ async def test_prolific_tells_what_has_changed(
             await eventually(lambda: any(event.status == "SUCCEEDED" for event in site.market.events))
     assert not site.market.subscriptions
     assert site.market.secrets[site.workspace.id]["value"] == "ours"
+
+
+async def test_what_a_killed_launch_subscribed_to_ends_with_the_next(
+    site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That of others stays; and a launch goes well though Prolific answers a subscription with a word."""
+    site.market.secrets[site.workspace.id] = {"id": "1", "value": "ours", "workspace_id": site.workspace.id}
+    others = Subscription("others", site.workspace.id, hooks.EVENT, "https://lab.example/hooks/theirs", "")
+    site.market.subscriptions["others"] = others
+    settings = [f"mephisto.provider.currency={site.workspace.currency}", "mephisto.provider.webhooks=true"]
+    settings.append("mephisto.task.task_reward=1.50")
+    with monkeypatch.context() as killed:
+        killed.setattr(hooks.Hooks, "unsubscribe", lambda self: None)
+        async with on_prolific(data_dir, *settings):
+            await eventually(lambda: len(site.market.subscriptions) == 2)
+    (left,) = {*site.market.subscriptions} - {"others"}
+    site.faults.next("POST hooks/subscriptions/", Fault(change=lambda answer: "made"))
+    async with on_prolific(data_dir, *settings):
+        await eventually(lambda: left not in site.market.subscriptions)
+        await eventually(lambda: "it is asked every few seconds, as without webhooks=true" in caplog.text)
+        assert "others" in site.market.subscriptions

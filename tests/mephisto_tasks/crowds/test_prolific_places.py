@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from live import eventually
+from live import eventually, good_replies
 from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home
 from servers.prolific import BAD_GATEWAY, BUSY, CUT_AFTER, ERROR_AFTER, NotAllowed, Participant, StandIn
 
@@ -27,6 +28,7 @@ from mephisto_tasks.crowds.prolific.endings import Endings
 from mephisto_tasks.crowds.prolific.market import StudyFollower
 from mephisto_tasks.crowds.prolific.settings import ProlificSettings
 from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
+from mephisto_tasks.payments.quote import Quote
 
 TASK = "places"
 DECIDED = [
@@ -137,6 +139,36 @@ async def test_the_end_of_a_launch_pauses_and_the_next_goes_on(site: StandIn, da
     assert sorted(submission.status for submission in only_study(site).submissions) == ["AWAITING REVIEW"] * 3
 
 
+async def test_no_more_places_than_were_agreed_to(
+    site: StandIn, data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who fails the practice is asked to return; who does not is paid in the end, and so is not replaced."""
+    quotes: list[Quote] = []
+    settings = ["mephisto.blueprint.onboarding_qualification=practised", "mephisto.task.task_reward=1.50"]
+    async with on_prolific(data_dir, *settings, agree=quotes.append) as run:
+        for name in ("dan", "eve"):
+            await eventually(lambda: open_places(site) >= 1)
+            async with FromProlific(run, site, name) as rater:
+                await rater.practise(["bad"] * 8, good_replies(run))
+                await rater.client.submit_onboarding()
+        await eventually(lambda: "No more places are opened than were agreed to (2)" in caplog.text)
+        assert (only_study(site).places, open_places(site)) == (2, 0)
+        rater.person.give_back()
+        await eventually(lambda: open_places(site) == 1)
+        async with FromProlific(run, site, "ann") as ann:
+            await ann.practise(["good"] * 4, good_replies(run))
+            await ann.client.submit_onboarding()
+            await ann.finish()
+        port = run.live_run.architect._port
+    async with on_prolific(data_dir, *settings, f"mephisto.architect.port={port}", agree=quotes.append):
+        await eventually(lambda: open_places(site) == 1)
+    assert only_study(site).places == 3
+    site.clock.move(22 * 24 * 3600)
+    charged = Decimal(sum(charge.price.total for charge in site.charges)) / 100
+    assert [quote.units for quote in quotes] == [2, 1]
+    assert charged <= quotes[0].total
+
+
 @dataclass
 class Units:
     """A launch without pages: so many units, which people take and do. It is a :class:`.LaunchControl`."""
@@ -151,7 +183,7 @@ class Units:
         self.lock = threading.RLock()
         self.units = [SimpleNamespace(db_status="launched") for _ in range(self.number)]
         self.live_run: Any = SimpleNamespace(
-            task_launcher=SimpleNamespace(units=self.units),
+            task_launcher=SimpleNamespace(units=self.units, payable=None),
             worker_pool=SimpleNamespace(onboarding_agents={}),
             task_runner=self,
         )

@@ -233,8 +233,10 @@ def _serve(site: str) -> None:
         client_at(os.environ["AWS_ENDPOINT_URL_MTURK"])
     else:
         from mephisto_tasks.crowds.prolific import payer
+        from mephisto_tasks.payments import ledger
 
         payer.WAITS = payer.Waits(approved=3.0, listed=3.0, poll=0.05)
+        ledger.LISTED_LATE_S = 0.0
 
     for line in sys.stdin:
         arguments, kill_at = json.loads(line)

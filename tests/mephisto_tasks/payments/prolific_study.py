@@ -24,7 +24,7 @@ from parlai_humaneval.schema.events import Event
 REWARD = Decimal("2.50")
 PRACTICE = Decimal("0.50")
 SCREEN_OUT = Decimal("0.25")
-DONE, BY_HAND, SCREENED_OUT = "R-DONE", "P-HAND", "R-OUT"
+DONE, BY_HAND, SCREENED_OUT, TURNED_AWAY = "CO-DONE", "BY-HAND", "SC-OUT", "TU-AWAY"
 
 Money = dict[tuple[str, str], Decimal]
 """Currency and participant → an amount."""
@@ -68,6 +68,7 @@ class ProlificStudy:
             "completion_codes": [
                 _code(DONE, "researcher", action="MANUALLY_REVIEW"),
                 _code(BY_HAND, "participant", action="MANUALLY_REVIEW"),
+                _code(TURNED_AWAY, "researcher", action="REQUEST_RETURN", return_reason="Nothing to do."),
                 _code(
                     SCREENED_OUT,
                     "researcher",
@@ -101,7 +102,7 @@ class ProlificStudy:
             self._visits.give_agent(visit.visit_id, agent.agent_id)
             with closing(sqlite3.connect(self.data_dir / "database.db")) as connection, connection:
                 connection.execute("UPDATE agents SET status = 'disconnect' WHERE agent_id = ?", (agent.agent_id,))
-        if ends in (DONE, SCREENED_OUT):
+        if ends in (DONE, SCREENED_OUT, TURNED_AWAY):
             self._complete(person.submission_id, ends)
         elif ends == "done and returned":
             self._complete(person.submission_id, DONE)

@@ -18,6 +18,7 @@ from turk_study import TASK, whole
 
 from mephisto_tasks.crowds.by_file import FilePayer
 from mephisto_tasks.crowds.registry import crowd_of
+from mephisto_tasks.payments import ledger
 from mephisto_tasks.payments.ledger import VERSION, Ledger, Payment
 from mephisto_tasks.payments.payer import Note
 from mephisto_tasks.payments.policy import PayError
@@ -215,6 +216,7 @@ def abrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for worker in ("ann", "bob", "eve"):
         study.add(TASK, worker, whole(worker))
     crowd = type(crowd_of("mock"))
+    monkeypatch.setattr(ledger, "LISTED_LATE_S", 0.0)
     monkeypatch.setattr(_Abrupt, "sent", [])
     monkeypatch.setattr(_Abrupt, "left", 1)
 

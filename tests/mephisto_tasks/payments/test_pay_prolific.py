@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from killing import kill_everywhere, on_prolific, table
 from paying import as_json, pay
-from prolific_study import Money, ProlificStudy, Remembered, everybody, got
+from prolific_stage import Stage, send
+from prolific_study import ProlificStudy, got
 from servers.prolific import (
     BAD_GATEWAY,
     BUSY,
@@ -32,59 +29,11 @@ from servers.prolific import (
 )
 from turk_study import TASK, part
 
-from mephisto_tasks.crowds.prolific import payer
-from mephisto_tasks.crowds.prolific.client import Patience, Prolific
 from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.view import rater_facts
+from mephisto_tasks.payments import ledger
 from mephisto_tasks.payments.ledger import Ledger
-
-
-@dataclass(frozen=True)
-class Stage:
-    data_dir: Path
-    site: StandIn
-    owed: Money
-    before: Remembered
-
-
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """Made once; :func:`stage` is a copy to pay from."""
-    with StandIn() as site:
-        data_dir = tmp_path_factory.mktemp("pay") / "data"
-        site.market.delays.bonus_seen_s = 0.0
-        owed = everybody(data_dir, site)
-        site.market.pass_time()
-        yield Stage(data_dir, site, owed, Remembered(site))
-
-
-def at(site: StandIn, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process asks the stand-in, and does not wait for long."""
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
-    for name, value in site.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(payer, "WAITS", payer.Waits(approved=2.0, listed=1.0, poll=0.05))
-    monkeypatch.setattr(payer, "BUSY_PAUSES_S", (0.2, 0.2, 0.2))
-    monkeypatch.setattr(payer, "Prolific", partial(Prolific, patience=Patience(pause_s=0.01)))
-    delays = site.market.delays
-    delays.approve_s = delays.pay_s = delays.bonus_seen_s = 0.05
-
-
-@pytest.fixture
-def stage(first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """Nobody has been paid but by hand."""
-    first.before.again()
-    at(first.site, tmp_path, monkeypatch)
-    return Stage(Path(shutil.copytree(first.data_dir, tmp_path / "data")), first.site, first.owed, first.before)
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    with StandIn() as server:
-        at(server, tmp_path, monkeypatch)
-        yield server
 
 
 def charged(site: StandIn) -> dict[str, Decimal]:
@@ -95,18 +44,15 @@ def charged(site: StandIn) -> dict[str, Decimal]:
     return totals
 
 
-def send(data_dir: Path) -> str:
-    """What is printed."""
-    return " ".join(pay(data_dir, "--send", "--yes").output.split())
-
-
 def look_up(stage: Stage) -> int:
-    """A person looks up what was left in the middle, and says so; how many those were."""
+    """A person looks up what was left in the middle, half an hour later, and says so; how many those were."""
     left = [payment for payment in Ledger(stage.data_dir, TASK).payments() if payment.state == "paying"]
     paid = {charge.batch for workspace in stage.site.market.workspaces.values() for charge in workspace.charges}
     for payment in left:
         answer = "paid" if payment.batch in paid else "unpaid"
-        assert pay(stage.data_dir, "--by-hand", answer, payment.token).exit_code == 0
+        with pytest.MonkeyPatch.context() as later:
+            later.setattr(ledger, "LISTED_LATE_S", 0.0)
+            assert pay(stage.data_dir, "--by-hand", answer, payment.token).exit_code == 0
     return len(left)
 
 
@@ -203,6 +149,9 @@ def test_a_lost_answer_is_never_asked_again(stage: Stage) -> None:
     looked = pay(stage.data_dir)
     assert "Prolific lists bonuses late. Run this again after" in " ".join(looked.stdout.split())
     assert f"--by-hand paid {left[0].token}" in looked.stdout
+    assert "--by-hand unpaid" not in looked.stdout
+    early = pay(stage.data_dir, "--by-hand", "unpaid", left[0].token)
+    assert (early.exit_code, "nobody can know yet that it is unpaid" in " ".join(early.output.split())) == (1, True)
     paid = len(stage.site.journal.of(PAY))
     send(stage.data_dir)
     assert len(stage.site.journal.of(PAY)) == paid

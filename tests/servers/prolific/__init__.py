@@ -21,6 +21,7 @@ from .errors import (
     WRONG_PROJECT,
     WRONG_TOKEN,
     ApiError,
+    refused_after,
 )
 from .market import Market, NotAllowed
 from .records import Charge, Delays, Group, Person, Price, Study, Submission, Unknowns, Workspace
@@ -56,4 +57,5 @@ __all__ = [
     "Submission",
     "Unknowns",
     "Workspace",
+    "refused_after",
 ]

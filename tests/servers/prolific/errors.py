@@ -72,3 +72,8 @@ BAD_GATEWAY = ApiError(502, "", html=True)
 EMPTY_GATEWAY = ApiError(503, "", shape="empty")
 ERROR_AFTER = Fault(error_after=SERVER_ERROR)
 """It is done, and answered as if it were not."""
+
+
+def refused_after(status: int) -> Fault:
+    """It is done, and refused."""
+    return Fault(error_after=ApiError(status, "This is not possible in its state."))

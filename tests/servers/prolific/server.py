@@ -140,11 +140,11 @@ class StandIn(ServerThread):
         with self.market.lock:
             self.market.pass_time()
             content = route.handler(ask)
+            headers = {}
+            if route.operation == "POST hooks/subscriptions/":
+                headers["X-Hook-Secret"] = self.market.subscriptions[content["id"]].secret
             if fault.change is not None:
                 content = fault.change(content)
-        headers = {}
-        if route.operation == "POST hooks/subscriptions/":
-            headers["X-Hook-Secret"] = self.market.subscriptions[content["id"]].secret
         if content is None:
             return web.Response(status=route.status)
         if isinstance(content, str):

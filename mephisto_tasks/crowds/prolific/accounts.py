@@ -122,13 +122,13 @@ def _names(data_dir: Path) -> list[str]:
 def health(data_dir: Path) -> list[Health]:
     """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
     from mephisto_tasks.control.snapshot import is_alive
+    from mephisto_tasks.storage.results import requesters
 
     what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
-    names = _names(data_dir)
-    if not names:
+    if not (data_dir / "database.db").exists() or not requesters(data_dir):
         return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
     found = []
-    for seen in (one for name in names for one in accounts.check(name)):
+    for seen in (one for name in _names(data_dir) for one in accounts.check(name)):
         if seen.wrong is None:
             found.append(Health(what, "ok", f"requester {seen}"))
         else:

@@ -53,6 +53,12 @@ TRIES_AGAIN = "try_again_s"
 PASSING_S = 30.0
 """For so long a page asks again, whose worker finds no unit although the study says that there is one for them."""
 
+OUR_ERROR_TITLE = phrase("Something broke on our side")
+OUR_ERROR = phrase(
+    "You could not begin, and that is not your fault. Please load this page again in a few minutes. If it happens again, "
+    "please write to the researchers. Nothing was handed in."
+)
+
 _GONE = {"disconnect", "timeout", "returned"}
 _AT_WORK = {"accepted", "onboarding", "waiting", "in task"}
 GENERIC_REASONS = {
@@ -79,7 +85,8 @@ class StudyIOHandler(ClientIOHandler):
     * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
     * it goes on asking who has left, whatever went wrong once (Mephisto's task would die of it unseen);
     * errors that a page reports are cut, and written elsewhere than in the loop of everybody's answers;
-    * a page whose registration fails is told to try again (Mephisto leaves it without an answer);
+    * a page whose registration fails is told to try again, and if it fails again, that the fault is ours (Mephisto leaves
+      it without an answer, and takes a later one for a task that has ended);
     * so is a page that asks while a unit passes from one worker to another (Mephisto says that there is nothing to do).
     """
 
@@ -93,6 +100,8 @@ class StudyIOHandler(ClientIOHandler):
         """Requests that were answered with a task which has not begun yet → workers."""
         self._just_missed: dict[str, float] = {}
         """Workers who asked in a moment in which a unit passed from one hand to another, and when they first did."""
+        self._broken: set[str] = set()
+        """Workers whose registration has failed before."""
         self._page_errors = PageErrors()
 
     # -- registrations ---------------------------------------------------------------------------
@@ -191,6 +200,29 @@ class StudyIOHandler(ClientIOHandler):
             data = {"request_id": request_id, "try_again": BUSY}
             self.channels[channel_id].enqueue_send(Packet(PACKET_TYPE_AGENT_DETAILS, channel_id, data))
 
+    def broke(self, request_id: str, error: Exception) -> None:
+        """Our own error kept somebody from beginning: it counts as such, and their participation stays open.
+
+        Their page tries again by itself once, as if it had never asked.
+        """
+        packet = self.request_id_to_packet.get(request_id)
+        data = {} if packet is None else packet.data.get("provider_data", packet.data)
+        registration, worker_name = str(data.get("agent_registration_id")), str(data.get("worker_name"))
+        agent_id = self.agents_by_registration_id.get(registration)
+        if agent_id is not None and self.get_live_run().worker_pool.get_agent_for_id(agent_id) is None:
+            del self.agents_by_registration_id[registration]
+        self._study.note_failure(f"a rater could not begin ({type(error).__name__}: {error})")
+        if packet is not None and worker_name in self._broken:
+            self._say_that_it_broke(request_id, str(error))
+        else:
+            self._broken.add(worker_name)
+            self.try_again(request_id)
+
+    def _say_that_it_broke(self, request_id: str, why: str) -> None:
+        refusal = Refusal("our_error", why, OUR_ERROR, OUR_ERROR_TITLE, passes=True, outcome=None)
+        with speaking(self._language_of(request_id)):
+            self.turn_away(request_id, refusal)
+
     def _on_message(self, packet: Any, channel_id: str) -> None:
         try:
             super()._on_message(packet, channel_id)
@@ -248,6 +280,8 @@ class StudyIOHandler(ClientIOHandler):
                 refusal = self._admission.decide(self.visitor_of(worker, "unserved", {}))
             if refusal is None and reason == WorkerFailureReasons.NO_AVAILABLE_UNITS and self._passes(worker_id):
                 self.try_again(request_id)
+            elif refusal is None and reason == WorkerFailureReasons.TASK_MISSING:
+                self._say_that_it_broke(request_id, "their page asks for a task that this launch does not know")
             else:
                 self.turn_away(request_id, refusal or Refusal("other", reason, reason), worker, additional_data)
 

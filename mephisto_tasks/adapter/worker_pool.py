@@ -15,6 +15,7 @@ from mephisto_tasks._util import compat
 compat.prepare()
 
 from mephisto.data_model.constants.assignment_state import AssignmentState
+from mephisto.data_model.unit import Unit
 from mephisto.operations.datatypes import LiveTaskRun, LoopWrapper
 from mephisto.operations.worker_pool import WorkerPool
 
@@ -153,8 +154,8 @@ class StudyWorkerPool(WorkerPool):
                 except Exception as error:
                     kind = passing(error)
                     if kind is None or self.is_shutdown:
-                        logger.exception("somebody could not be registered; their page tries again")
-                        self.get_live_run().client_io.try_again(request_id)
+                        logger.exception("somebody could not be registered")
+                        self.get_live_run().client_io.broke(request_id, error)
                         return
                 if pause == FIRST_PAUSE_S:
                     waiting.enter_context(self._saving.noted(kind))
@@ -169,10 +170,15 @@ class StudyWorkerPool(WorkerPool):
         try:
             await super()._assign_unit_to_agent(crowd_data, worker, request_id, units)
         except Exception:
-            # The last one that Mephisto took from the list is reserved, for somebody who may not have become its agent.
+            # The last one that Mephisto took from the list is reserved, for somebody who may not have become its agent, or
+            # became one that nobody knows: its worker would find it taken, by themselves.
             for unit in offered[: len(offered) - len(units)][-1:]:
-                if unit.db_status == AssignmentState.LAUNCHED:
+                now = Unit.get(self.db, unit.db_id)
+                if now.db_status == AssignmentState.LAUNCHED:
                     self.get_live_run().task_run.clear_reservation(unit)
+                elif now.agent_id is not None and now.agent_id not in self.agents:
+                    now.clear_assigned_agent()
+                    now.worker_id = None  # Mephisto would keep it from this worker
             raise
 
     async def register_agent(self, crowd_data: Any, worker: Any, request_id: str) -> None:

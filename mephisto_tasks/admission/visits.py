@@ -55,6 +55,10 @@ class TurnedAway(Exception):
         self.title = title
 
 
+class OnlyLooks(TurnedAway):
+    """The visitor cannot take part, and may see what the task is: its preview, with the message beside the button."""
+
+
 @dataclass(frozen=True)
 class Arrival:
     """Somebody whom a door lets in.

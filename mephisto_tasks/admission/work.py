@@ -16,6 +16,11 @@ PRACTICE_FAILED = phrase(
     "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
     "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
 )
+PRACTICE_FAILED_PAID = phrase(
+    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
+    "differed from what we look for, so you cannot take part in this one. There is no penalty, and you are paid for the "
+    "practice: please return the task."
+)
 ALL_TAKEN = phrase(
     "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
     "later, or return the task."
@@ -45,7 +50,8 @@ class PracticeRule(Rule):
         if not practice or not visitor.worker.is_disqualified(practice):
             return None
         why = f"failed the practice {practice} (parlai-humaneval workers reset-practice lets them try again)"
-        return Refusal("practice_failed", why, PRACTICE_FAILED)
+        is_paid = self._study.config.payment.practice > 0
+        return Refusal("practice_failed", why, PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED)
 
 
 class WorkRule(Rule):

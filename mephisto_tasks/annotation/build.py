@@ -35,6 +35,7 @@ from mephisto_tasks.session.build import (
     minutes_of,
     nothing_to_do,
     pay_in_words,
+    practice_pay,
     restore_practice,
     seconds_of,
     study_presenter,
@@ -304,6 +305,7 @@ def _values(config: StaticConfig, items: int, reward: float, currency: str) -> d
         "units": str(config.units_per_worker or ""),
         "min_reason_words": str(config.min_reason_words),
         "tries": tries_in_words(config),
+        "practice_pay": practice_pay(config, currency),
         "pay": pay_in_words(config, reward, currency, _unit_of(config, items)),
     }
 

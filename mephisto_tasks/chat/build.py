@@ -26,6 +26,7 @@ from mephisto_tasks.session.build import (
     nothing_to_do,
     number_in_words,
     pay_in_words,
+    practice_pay,
     restore_practice,
     seconds_of,
     study_presenter,
@@ -248,6 +249,7 @@ def _values(config: InteractiveConfig, conversations: int, reward: float, curren
         "min_written_words": str(config.min_written_words),
         "tries": tries_in_words(config),
         "settings": str(len(config.settings())),
+        "practice_pay": practice_pay(config, currency),
         "pay": pay_in_words(config, reward, currency, conversations_in_a_unit(conversations).whole_in_words),
     }
 

@@ -170,8 +170,10 @@ def closing_sentence(findings: Sequence[Finding]) -> str:
     if wrong:
         return f"To be mended, as the lines marked “wrong” say: {', '.join(wrong)}."
     if any(finding.status == "warning" for finding in findings):
-        return "All is right; lines marked “look” matter only if you want what they name."
-    return "All is right. To see it at work: parlai-humaneval demo"
+        if any(finding.what.startswith(PROVIDER) and "no launch follows it" in finding.found for finding in findings):
+            return "A study is open on a crowd's site, and no launch follows it: see the lines marked “look”."
+        return "Everything works; lines marked “look” matter only if you want what they name."
+    return "Everything works. To see it in action: parlai-humaneval demo"
 
 
 OLDEST_NODE = 18

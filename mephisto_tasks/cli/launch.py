@@ -57,16 +57,26 @@ _MOST = 24
 
 
 def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
-    """Print all settings of a task, or those that are named; ``conf=NAME`` says whose defaults.
+    """Print all settings of a task, those that are named, or those of a place; ``conf=NAME`` says whose defaults.
 
     Raises:
         ConfigError: there is no such task, conf or setting.
     """
+    from mephisto_tasks.config.names import ROOT
+    from mephisto_tasks.crowds.registry import crowds
     from mephisto_tasks.launch.config_reference import list_settings, one_setting
 
     confs = [word.partition("=")[2] for word in chosen if word.startswith("conf=")]
     names = [word.partition("=")[0] for word in chosen if not word.startswith("conf=")]
     listed = list_settings(task, confs[-1] if confs else "local")
+    of_place = {
+        f"{ROOT}provider.{field}"
+        for crowd in crowds()
+        if [crowd.place] == names
+        for field in crowd.Settings.model_fields
+    }
+    if of_place:
+        listed, names = [setting for setting in listed if setting.full_name in of_place], []
     shown = [setting for name in names for setting in one_setting(task, listed, name)] if names else listed
     if as_json:
         say_json([setting.model_dump() for setting in shown])
@@ -225,7 +235,11 @@ def launch(
         stop = launching.stop_on_signals()
         try:
             with launching.run_launch(task, config, directory, waiting_for, agree, stop) as run:
-                announce(run, paid_by_hand=crowd.accounts() is None)
+                announce(
+                    run,
+                    paid_by_hand=crowd.accounts() is None,
+                    is_draft=bool(config.mephisto.provider.get("draft_only")),
+                )
                 follow(run, stop)
                 tell_answer(run)
                 why = None if stop.is_set() else run.unfinished()
@@ -252,6 +266,8 @@ def printer_of_total(as_json: bool) -> Agree:
             click.echo(total.model_dump_json(indent=2))
         else:
             print_total(total)
+            if total.refusal is not None:
+                raise CommandError(total.refusal, try_=total.advice)
         raise click.exceptions.Exit(0)
 
     return show
@@ -265,7 +281,7 @@ def asker(yes: bool) -> Agree:
             return
         print_total(total)
         if total.refusal is not None:
-            raise CommandError(total.refusal)
+            raise CommandError(total.refusal, try_=total.advice)
         if total.is_real:
             confirm(
                 yes,
@@ -316,9 +332,16 @@ def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def announce(
-    run: RunningStudy, stopping: str = "Ctrl-C stops; launching again goes on.", *, paid_by_hand: bool = False
+    run: RunningStudy,
+    stopping: str = "Ctrl-C stops; launching again goes on.",
+    *,
+    paid_by_hand: bool = False,
+    is_draft: bool = False,
 ) -> None:
-    """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched."""
+    """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched.
+
+    ``is_draft``: nobody can come, as nothing is published.
+    """
     from mephisto_tasks.session.stopping_build import until_decided
 
     out = console()
@@ -326,7 +349,7 @@ def announce(
     what = run.study.unit_words.counted
     deciding = run.study.deciding_now()
     to_collect = f"{what.capitalize()} to collect:" if deciding is None else until_decided(deciding.standing, what)
-    out.print(Text.assemble("\n", (run.task_name, "bold"), f" is running. {to_collect}"))
+    out.print(Text.assemble("\n", (run.task_name, "bold"), f" is {'a draft' if is_draft else 'running'}. {to_collect}"))
     for group in groups:
         done = f", {group.completed} done already" if group.completed else ""
         stopped = f"; none more: {group.stopped}" if group.stopped else ""

@@ -44,7 +44,9 @@ def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
     if yes:
         return
     if not at_a_terminal():
-        raise CommandError(f"{why}there is no terminal to ask at", try_=f"add --yes to agree. {otherwise}")
+        raise CommandError(
+            f"{why}nobody can be asked here: this is not a terminal", try_=f"add --yes to agree. {otherwise}"
+        )
     before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
     try:
         agreed = click.confirm("Go on?", default=False)

@@ -26,7 +26,7 @@ from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
-from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.statistics.core.formatting import counted, sentence
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.send_payments import Answer
@@ -147,7 +147,7 @@ def pay(
     directory = data_dir_of(data_dir)
     refused = False
     with clear_errors():
-        from mephisto_tasks.crowds.registry import payer_of
+        from mephisto_tasks.crowds.registry import crowd_of, payer_of
         from mephisto_tasks.crowds.send_payments import settle, settle_by_hand
         from mephisto_tasks.payments.ledger import only_payer
         from mephisto_tasks.payments.statement import open_books, terms_of
@@ -197,7 +197,11 @@ def pay(
                 if books.to_send:
                     click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
             show_remaining(books)
-    if refused:  # all else was sent; a script that runs this learns that somebody must look
+    # A crowd that has closed never answers again, and what it owes remains.
+    not_asked = any(
+        one.not_asked and crowd_of(one.payer.account.partition(":")[0]).status() is None for one in books.accounts
+    )
+    if refused or not_asked:  # all else was sent; a script that runs this learns that somebody must look
         raise SystemExit(1)
 
 
@@ -229,8 +233,9 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
     found = [(one, [payer.problems([one]) for payer in payers]) for one in rejections]
     problems = [min(said, key=len)[0] for _, said in found if all(said)]
     if problems:
-        raise CommandError([Problem(problem) for problem in problems])
-    confirm(yes, why=f"this rejects {counted(len(rejections), 'submission')}, which are not paid then, and ")
+        raise CommandError([Problem(problem, try_=(f"correct {path}, and run this again",)) for problem in problems])
+    many = counted(len(rejections), "submission")
+    confirm(yes, why=f"rejecting {many} means that {'it is' if len(rejections) == 1 else 'they are'} not paid, and ")
     for done, (one, said) in enumerate(found):
         try:
             next(payer for payer, wrong in zip(payers, said, strict=True) if not wrong).reject(one)
@@ -402,18 +407,20 @@ def show_remaining(books: Books) -> None:
         )
     for one in books.remaining:
         click.echo(f"Remains: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")
-    if not (books.remaining or books.to_send or books.in_between):
+    for clause in books.not_asked:
+        click.echo(sentence(clause))
+    if not (books.remaining or books.to_send or books.in_between or books.not_asked):
         click.echo("Nothing remains to be paid.")
 
 
 def _show_audit(books: Books, as_json: bool) -> None:
-    from mephisto_tasks.payments.quote import DOLLARS
     from mephisto_tasks.payments.statement import in_words, sums
 
     differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
     paid = sums(payment for payment in books.payments if payment.state != "failed")
+    nothing = {books.currencies[0]: Decimal("0.00")}
     if as_json:
-        total = _only(paid, list(paid) or [DOLLARS], "0.00")
+        total = _only(paid, list(paid or nothing), "0.00")
         say_json({"ledger_total": total, "ledger_total_in": _texts(paid), "differences": differences})
     else:
         for difference in differences:
@@ -423,7 +430,7 @@ def _show_audit(books: Books, as_json: bool) -> None:
                 " and ".join(sorted({account.payer.witness for account in books.accounts})) or "the crowd's site"
             )
             click.echo(
-                f"The ledger ({counted(len(books.payments), 'payment')}, {in_words(paid)}) and {witnesses} agree."
+                f"The ledger ({counted(len(books.payments), 'payment')}, {in_words(paid or nothing)}) and {witnesses} agree."
             )
     if differences:
         raise SystemExit(1)

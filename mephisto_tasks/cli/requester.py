@@ -22,6 +22,7 @@ from mephisto_tasks.cli.options import (
     json_option,
     waiting_for,
 )
+from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import BadValue, CommandError
 
@@ -40,10 +41,14 @@ class Place(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
 
     name = "place"
 
+    @property
+    def choices(self) -> list[str]:
+        """All of them."""
+        return list(_places())
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        places = _places()
-        if value not in places:
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, places))}.", param, ctx)
+        if value not in self.choices:
+            raise BadValue(f"cannot be {value!r}", option="--provider", **choose_from(str(value), self.choices))
         return str(value)
 
 
@@ -195,4 +200,8 @@ def expire(task_name: str, data_dir: str | None) -> None:
             taken = {place: accounts.take_off(directory, task_name) for place, accounts in _places().items()}
         words = {crowd.words.unit for crowd in crowds() if taken.get(crowd.place)}
         unit = words.pop() if len(words) == 1 else "unit"
-    click.echo(f"{sum(taken.values())} {unit}(s) of {task_name!r} were on the market, and were taken off.")
+    count = sum(taken.values())
+    many = f"{count} {unit}{'' if count == 1 else 's'}"
+    click.echo(
+        f"Taken off the market: {many} of {task_name!r}." if count else f"Nothing of {task_name!r} was on the market."
+    )

@@ -50,11 +50,11 @@ class PaymentConfig(BaseModel):
     """For work that its worker left: by what was done of the whole, all of the reward, or nothing. By the share
     of it, people are paid for all of the time that they gave."""
     practice: float = Field(default=0.0, ge=0, le=1000)
-    """Pay for raters who did nothing but practise, as task_reward counts. Those who fail a practice have worked, too;
-    some sites demand that it is paid."""
+    """Pay for raters who did nothing but practise, in the currency of task_reward. Those who fail a practice have worked,
+    too; some sites demand that it is paid."""
     minimum: float = Field(default=8.0, ge=0, le=1000)
-    """You are warned about workers who earn less an hour, as task_reward counts. It tells you early that a unit takes
-    longer than its reward pays for."""
+    """You are warned about workers who earn less an hour, in the currency of task_reward. It tells you early that a unit
+    takes longer than its reward pays for."""
 
 
 class TaskConfig(StoppingSettings):

@@ -235,6 +235,11 @@ class CrowdLaunch:
         """In which raters are promised their reward."""
         return DOLLARS
 
+    @property
+    def practice_pay(self) -> float:
+        """What the crowd's site pays to raters who fail the practice; 0: nothing."""
+        return 0.0
+
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
         """Whether the crowd takes so many units, before models take minutes to load. Nothing is made there.
 
@@ -256,7 +261,7 @@ class CrowdLaunch:
                 try_="launch with `parlai-humaneval launch`",
             )
         if quoted.refusal is not None:
-            raise CrowdError(quoted.refusal)
+            raise CrowdError(quoted.refusal, try_=quoted.advice)
 
     def prepare(self, db: Any) -> list[str]:
         """Make the database ready for the crowd, and its site for the launch; what was done there, in sentences."""

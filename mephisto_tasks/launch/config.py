@@ -181,7 +181,10 @@ def _file_of(task: str, conf: str) -> tuple[Path, str]:
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
         if not own.is_file():
-            raise ConfigError(f"there is no file {own}")
+            near = misspelt(str(own), map(str, own.parent.glob("*.y*ml")), cutoff=0.8)
+            raise ConfigError(
+                f"there is no file {own}", misspelt=near, try_=f"name another, or one of: {', '.join(conf_names(task))}"
+            )
         return own.parent, own.stem
     names = conf_names(task)
     if conf not in names:
@@ -208,7 +211,8 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
         if override in str(error) and str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
             return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
         if override in str(error) and (wanted := _CONVERTED.search(str(error.__cause__ or error))):
-            return ConfigError(f"{name}={value}: {_KINDS.get(wanted[1], wanted[1])} is expected, not {value!r}")
+            kind = _KINDS.get(wanted[1], wanted[1])
+            return ConfigError(f"{name}={value}: {kind} is expected, not {value!r}", try_=f"write {name}= and {kind}")
     if (unreadable := _unreadable(overrides)) is not None:
         return ConfigError(
             f"{in_short(unreadable)} cannot be read",

@@ -41,8 +41,8 @@ class Task(BaseModel):
     task_name: str = Field(default="", min_length=1)
     """Name of the study; launches of one name go on with each other. Answers are found by it later on."""
     task_reward: float = Field(default=0, ge=0)
-    """Pay for a unit of work, in dollars or in the crowd's currency. Work out what it is an hour: payment.minimum
-    warns where that is too little."""
+    """Pay for a unit of work, in the currency of the crowd's account: US dollars, unless currency=… names another. Work out
+    what it is an hour: payment.minimum warns where that is too little."""
     assignment_duration_in_seconds: int = Field(default=3600, ge=30)
     """How long a worker may keep a unit, where the crowd's site lists units. A unit that somebody forgot comes back after
     it; too short a time cuts people off."""

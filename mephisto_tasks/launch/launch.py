@@ -238,6 +238,9 @@ def run_launch(
         stack.enter_context(data_directory(data_dir))
         lock = stack.enter_context(task_lock(data_dir, task_name))
         crowd = crowd_for(config, data_dir, task_name, waiting_for)
+        if crowd.practice_pay > settings.payment.practice:  # it is promised, and so owed, whatever the site pays of it
+            settings.payment.practice = crowd.practice_pay
+            OmegaConf.update(config, "mephisto.blueprint.payment.practice", crowd.practice_pay, force_add=True)
         remarks = crowd.crowd.remarks(settings.workers, dict(crowd.provider))
         eligibility = load_eligibility(
             settings.workers,

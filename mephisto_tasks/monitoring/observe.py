@@ -78,8 +78,8 @@ LEAST_FREE = 16 * 1024
 """Bytes that a launch needs to write anything at all."""
 
 COSTS = (
-    "Looking costs: who reads these intervals again and again, and stops when one looks good, finds a difference between "
-    "two equal models in up to a third of studies, where one look at the planned end does in one of twenty."
+    "Looking costs: if you check these intervals again and again and stop when one looks good, you will find a difference "
+    "between two equal models in up to a third of studies. One look at the planned end does so in one of twenty."
 )
 GO_BY_LOOKED_AT = "“p allowing for looks” stays right however often one looks, where answers are independent."
 WAIT = "Wait for the number that was planned."

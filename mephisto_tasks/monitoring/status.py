@@ -281,7 +281,7 @@ def estimated_end(
     span, hour = now - since, "the last hour" if now - since >= HOUR else "this launch so far"
     if count < LEAST:
         was = f"only {counted(count, 'unit')} {'was' if count == 1 else 'were'}" if count else "no unit was"
-        return End(words=f"Cannot be told: {was} done in {hour}.")
+        return End(words=f"No forecast yet: {was} completed in {hour}.")
     likely, low, high = count / span, (sqrt(count) - 1) ** 2 / span, (sqrt(count) + 1) ** 2 / span
     at, earliest, latest = (now + units / rate for units, rate in zip(to_go, (likely, high, low), strict=True))
     if at - now > LONGEST:

@@ -175,7 +175,7 @@ def _parts(standing: StudyStatus, width: int, links: Sequence[str], once: bool) 
     if standing.problem:
         yield Text(f"The stored answers cannot be read just now: {plain(standing.problem)}", style="bold red")
     if standing.url and standing.is_alive:
-        yield Text(f"Page of raters: {plain(standing.url)}", style="dim")
+        yield Text(f"Study page: {plain(standing.url)}", style="dim")
     for link in links:
         yield Text(plain(link), style="dim")
     yield _lines(progress_facts(standing))

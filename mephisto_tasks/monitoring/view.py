@@ -61,7 +61,7 @@ def _rater_facts(standing: StudyStatus) -> Iterator[Pair]:
     door = standing.door
     if door is not None:
         refused = sum(door.turned_away.values())
-        away = f", {counted(refused, 'time')} somebody was turned away" if refused else ""
+        away = f"; {counted(refused, 'visit')} {'was' if refused == 1 else 'were'} turned away" if refused else ""
         yield "Came", f"{door.came:,} came, {door.let_in:,} began, {door.completed:,} finished in this launch{away}."
         if door.waited:
             yield "Waited", f"{counted(door.waited, 'worker')} came while the study was full, and waited for a place."
@@ -158,12 +158,13 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
         yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
     if pay.owed_in_sandbox:
         sandbox = _spent(pay.currency, pay.owed_in_sandbox, pay.paid_in_sandbox, what="")
-        yield "In the sandbox", f"{sandbox}: no real money is spent there."
+        yield "In the sandbox", f"{sandbox}. No real money is spent there."
 
 
-def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " spent") -> str:
-    files = f" and {_money(written, currency)} written into files" if written else ""
-    return f"{_money(owed, currency)}{what}, of it {_money(paid, currency)} paid{files}"
+def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " earned") -> str:
+    files = f", {_money(written, currency)} written into files" if written else ""
+    waits = max(0.0, owed - paid - written)
+    return f"{_money(owed, currency)}{what}: {_money(paid, currency)} paid{files}, {_money(waits, currency)} to be paid"
 
 
 def _money(amount: float, currency: str) -> str:

@@ -145,7 +145,11 @@ def read_rejections(path: Path) -> list[Rejection]:
                 raise PayError("a line has more cells than the first one", where=path, try_="put messages in quotes")
             return [Rejection(**{name: (line[name] or "").strip() for name in columns}) for line in lines]
     except OSError as error:
-        raise PayError(f"it cannot be read: {error.strerror}", where=path) from error
+        raise PayError(
+            f"it cannot be read: {error.strerror}",
+            where=path,
+            try_="name a CSV file with the columns " + ", ".join(columns),
+        ) from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise PayError(f"it is no CSV file: {error}", where=path) from error
 

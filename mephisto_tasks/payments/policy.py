@@ -31,7 +31,8 @@ class PayError(HumanevalError, RuntimeError):
 class Terms(BaseModel):
     """How work is paid; amounts are in the currency of whoever pays.
 
-    ``practice``: for who did nothing but practise. ``minimum``: what an hour should come to; under it a warning is due.
+    ``practice``: pay for raters who did nothing but practise. ``minimum``: what an hour should come to, without a warning.
+    ``earlier``: Mephisto's id of an earlier launch → the terms under which its raters came.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,6 +40,12 @@ class Terms(BaseModel):
     partial: Policy = "pro_rata"
     practice: Decimal = Field(default=Decimal("0.00"), ge=0, le=MOST)
     minimum: Decimal = Field(default=Decimal("8.00"), ge=0, le=MOST)
+
+    earlier: Mapping[str, Terms] = Field(default={}, exclude=True, repr=False)
+
+    def of_launch(self, task_run_id: str) -> Terms:
+        """Those under which raters of a launch came: a later launch takes nothing away."""
+        return self.earlier.get(task_run_id, self)
 
     @field_validator("practice", "minimum")
     @classmethod
@@ -79,7 +86,7 @@ def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], curre
     if not 0 <= work.reward <= MOST:
         reward = money(work.reward, currency)
         raise PayError(f"the reward of unit {work.unit_id} is {reward}: nothing is paid by such a figure")
-    amount, why = _owed(work, terms, withheld.get((work.worker, work.session)))
+    amount, why = _owed(work, terms.of_launch(work.task_run_id), withheld.get((work.worker, work.session)))
     return Due(work=work, amount=cents(amount), why=why, currency=currency)
 
 

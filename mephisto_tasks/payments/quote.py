@@ -17,8 +17,8 @@ def sign_of(currency: str) -> str:
 
 
 def money(amount: Decimal, currency: str = DOLLARS) -> str:
-    """An amount for people: “$1234.50”, “CHF 3.00”."""
-    return f"{'-' if amount < 0 else ''}{sign_of(currency)}{abs(amount):.2f}"
+    """An amount for people: “$1,234.50”, “CHF 3.00”."""
+    return f"{'-' if amount < 0 else ''}{sign_of(currency)}{abs(amount):,.2f}"
 
 
 class QuoteLine(BaseModel):
@@ -69,6 +69,8 @@ class Quote(BaseModel):
     """It is shown, though nothing is spent yet and nobody is asked to agree."""
     refusal: str | None = None
     """Why nothing is launched, such as too low a balance; None: nothing stands against it."""
+    advice: str = ""
+    """What to do about the refusal."""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property

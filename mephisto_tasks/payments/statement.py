@@ -21,7 +21,7 @@ from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_che
 from mephisto_tasks.payments.quote import DOLLARS, money
 from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.results import query, read_records
-from mephisto_tasks.storage.run_settings import blueprint_of_newest, currencies_of
+from mephisto_tasks.storage.run_settings import blueprints, currencies_of
 from mephisto_tasks.storage.work import CENT, Work, work_done
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -90,6 +90,8 @@ class Account:
     proposal: Proposal
     resumed: list[Payment]
     """Begun by an earlier run, and not known to have ended; none where the site cannot be asked."""
+    not_asked: str = ""
+    """Why the crowd's site could not be asked."""
 
     @property
     def to_send(self) -> list[Payment]:
@@ -160,6 +162,11 @@ class Books:
         return [one for account in self.accounts for one in account.proposal.remaining]
 
     @property
+    def not_asked(self) -> list[str]:
+        """Accounts whose site could not be asked, and why, as a clause each."""
+        return [f"{one.payer.title} was not asked: {one.not_asked}" for one in self.accounts if one.not_asked]
+
+    @property
     def in_between(self) -> list[Payment]:
         """Being paid when a run ended: only a person can say whether they were."""
         return [payment for payment in self.payments if payment.state == "paying"]
@@ -215,6 +222,8 @@ class Books:
     def _overpaid(self) -> Iterator[str]:
         """A reward is approved whole or not at all, also where a share of it was paid before."""
         surplus: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
+        of_approvals = {(one.worker_id, one.session) for one in self._paid_or_proposed() if not one.is_bonus}
+        approved = False
         for payment in self._paid_or_proposed():
             surplus[payment.worker_id, payment.session] += payment.amount
         for one in self.dues:
@@ -222,12 +231,14 @@ class Books:
         over: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
         for key, worker in {one.key: (one.work.worker, one.currency) for one in self.dues}.items():
             over[worker] += max(surplus[key], NOTHING)
+            approved |= surplus[key] > 0 and key in of_approvals
         named = [f"{worker} {money(amount, currency)}" for (worker, currency), amount in over.items() if amount]
         if named:
             more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+            why = "An approval pays the whole reward, also where a share was paid before. " if approved else ""
             yield (
-                f"More than is owed by these terms get: {', '.join(named[:NAMED])}{more}. An approval pays the whole "
-                "reward, also where a share was paid before. What was paid is theirs; nothing else of theirs is cut for it"
+                f"Paid more than these terms owe: {', '.join(named[:NAMED])}{more}. {why}What was paid is theirs; nothing "
+                "else of theirs is cut for it"
             )
 
     def _unpaid(self) -> Iterator[str]:
@@ -238,8 +249,8 @@ class Books:
             yield f"Still being done: {counted(running, 'piece')} of work"
         if resumable:
             yield (
-                f"Left, and their workers can go on while the launch runs: {counted(resumable, 'piece')} of work. A share "
-                "is owed when it has ended"
+                f"Left before its end: {counted(resumable, 'piece')} of work. It may be resumed while the launch runs, and "
+                "a share is owed when it has ended"
             )
         if programs := len(self.dues) - len(people):
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
@@ -258,6 +269,7 @@ class Books:
                 account.payer,
                 Proposal(remaining=account.proposal.remaining, notes=account.proposal.notes),
                 [p for p in payments if p.account == account.payer.account and p.is_resumed],
+                account.not_asked,
             )
             for account in self.accounts
         ]
@@ -311,7 +323,7 @@ def open_books(
         except CrowdError as error:
             left = [Remaining(one, one.left, str(error), refused=True) for one in owed if one.left > 0]
             refusals += [error] if left or resumed else []
-            accounts.append(Account(payer, Proposal(remaining=left), []))
+            accounts.append(Account(payer, Proposal(remaining=left), [], str(error)))
     if refusals and len(refusals) == len(accounts) and not without_sites:
         raise refusals[0]
     confirmed = {one.token: one for account in accounts for one in account.proposal.confirmed}
@@ -320,15 +332,21 @@ def open_books(
 
 
 def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
-    """The terms that the newest launch of a task was set to; those ``given`` that are not None go before them.
+    """The terms that each launch of a task was set to; those ``given`` that are not None go before them.
 
     Raises:
         PayError: amounts that cannot be meant.
     """
-    configured = blueprint_of_newest(data_dir, task_name).get("payment") or {}
-    wanted = {**configured, **{name: value for name, value in given.items() if value is not None}}
+    said = {name: value for name, value in given.items() if value is not None}
     try:
-        return Terms.model_validate({name: str(value) for name, value in wanted.items()})
+        terms = {
+            run: Terms.model_validate(
+                {name: str(value) for name, value in {**(of.get("payment") or {}), **said}.items()}
+            )
+            for run, of in (blueprints(data_dir, task_name) or {"": {}}).items()
+        }
+        newest = next(iter(terms.values()))
+        return newest.model_copy(update={"earlier": terms})
     except ValueError as error:
         raise PayError(f"these terms of pay cannot be used: {_first_problem(error)}") from error
 

@@ -64,6 +64,11 @@ def pay_in_words(config: TaskConfig, reward: float, currency: str, unit: str) ->
     return t("{amount} for one complete {unit}", amount=amount, unit=unit)
 
 
+def practice_pay(config: TaskConfig, currency: str) -> str:
+    """What those are paid who do not pass the practice."""
+    return money(Decimal(f"{config.payment.practice:.2f}"), currency)
+
+
 def seconds_of(config: TaskConfig) -> float | None:
     """What a turn that is held takes, or a judgement, as plans count; None where they do not count with the technique."""
     entry = techniques().get(config.technique)
@@ -148,6 +153,7 @@ def _of_all_tasks(config: TaskConfig) -> set[str]:
         "practice": bool(config.onboarding_qualification),
         "told_at_once": config.onboarding_feedback == "each_item",
         "own_consent": bool(config.consent_file),
+        "practice_paid": config.payment.practice > 0,
     }
     return {name for name, true in flags.items() if true}
 

@@ -73,9 +73,9 @@ def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
     return _of_newest(data_dir, task_name, "provider")
 
 
-def blueprints(data_dir: Path, task_name: str) -> list[dict[str, Any]]:
-    """``mephisto.blueprint`` of every launch of a task, the newest first; otherwise as :func:`blueprint_of_newest`."""
-    return [_part(row, "blueprint") for row in query(data_dir, _SETTINGS, [task_name])]
+def blueprints(data_dir: Path, task_name: str) -> dict[str, dict[str, Any]]:
+    """Mephisto's id of each launch of a task, the newest first → its ``mephisto.blueprint``, as for the newest."""
+    return {str(row[1]): _part(row, "blueprint") for row in query(data_dir, _SETTINGS, [task_name])}
 
 
 def currencies_of(data_dir: Path, task_name: str) -> dict[str, str]:

@@ -204,7 +204,9 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
     lines = BLOCKS.read(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
-    of_launches = [blueprint.get("block_qualification") for task in tasks for blueprint in blueprints(data_dir, task)]
+    of_launches = [
+        blueprint.get("block_qualification") for task in tasks for blueprint in blueprints(data_dir, task).values()
+    ]
     names = {str(name) for name in of_launches if name} | {blocked_here(task) for task in tasks}
     names |= {line.qualification for line in lines if line.task_name in tasks} - {BLOCKED_EVERYWHERE}
     blocks = []

@@ -102,8 +102,8 @@ def _no_such_option(error: Any) -> Problem:
 def _missing(error: Any) -> Problem:
     """click's own message may be wrapped for its usage."""
     what = f"the {error.param_type or error.param.param_type_name} {_name(error)} is missing"
-    choice = error.param is not None and isinstance(error.param.type, click.Choice)
-    return Problem(what, try_=(f"choose one of: {', '.join(error.param.type.choices)}",) if choice else ())
+    choices = getattr(None if error.param is None else error.param.type, "choices", ())
+    return Problem(what, try_=(f"choose one of: {', '.join(choices)}",) if choices else ())
 
 
 def _bad_option(error: Any) -> Problem:

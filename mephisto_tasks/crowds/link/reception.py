@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mephisto_tasks.admission.refusal import Refusal, Visitor
-from mephisto_tasks.admission.visits import Arrival, Outcome, TurnedAway, Visit, instead_of_returning
+from mephisto_tasks.admission.visits import Arrival, OnlyLooks, Outcome, TurnedAway, Visit, instead_of_returning
 from mephisto_tasks.crowds.link.arrivals import Door, arrival_by, read_parameters
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.link.provider import VISIT
@@ -55,6 +55,9 @@ class Reception:
         provider_type: of the crowd.
     """
 
+    declined = DECLINED
+    """What they read who do not want to take part: title and text."""
+
     def __init__(self, store: LinkDatastore, doors: Sequence[Door], task_name: str, provider_type: str) -> None:
         self._store = store
         self._doors = doors
@@ -85,7 +88,7 @@ class Reception:
         visitor.at_work = visit is not None and visit.status == "here" and visitor.pages.is_open(visit.registration)
         visitor.visits = [] if visit is None else [visit]
         if here_to == "decline" and not visitor.at_work:
-            return self._farewell("declined", DECLINED, arrival, "no_consent")
+            return self._farewell("declined", self.declined, arrival, "no_consent")
         if visit is not None and here_to == "give_back" and visitor.at_work:
             self._store.end(visit, "returned")
             visitor.pages.release(visit.registration)
@@ -207,6 +210,9 @@ class Reception:
 
 
 def _wrong_link(turned_away: TurnedAway) -> Refusal:
+    if isinstance(turned_away, OnlyLooks):
+        more = {"preview": True}
+        return Refusal("preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more)
     return Refusal(
         "wrong_link",
         "came with an address that lets nobody in",

@@ -42,7 +42,7 @@ class MTurkAccounts:
     )
     no_keys: str = (
         "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
-        "and no terminal to ask for keys at"
+        "and this is not a terminal where you could type them"
     )
     keys_advice: str = "give one of these"
     only_here: str = "Its keys are those of the environment, and are not kept: set them wherever you launch."

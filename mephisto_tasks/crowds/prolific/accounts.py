@@ -6,13 +6,22 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.crowds.base import AccountCheck, Health
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
 from mephisto_tasks.crowds.prolific.errors import NEW_TOKEN, ProlificError, asking
 from mephisto_tasks.crowds.prolific.handed_in import major
 from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
-from mephisto_tasks.crowds.prolific.tokens import TOKEN_ENV, forget_token, has_token, read_token, write_token
+from mephisto_tasks.crowds.prolific.tokens import (
+    TOKEN_ENV,
+    forget_token,
+    has_token,
+    read_token,
+    token_names,
+    write_token,
+)
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import make_private_folder
 
 
@@ -25,7 +34,7 @@ class ProlificAccounts:
         f"an API token, which you make in Prolific under Settings → API tokens; {TOKEN_ENV} in the environment is used "
         "without a question. A token has all rights of its owner: keep it as you keep a password"
     )
-    no_keys: str = "there is no token for the requester {name!r}, and no terminal to ask for one at"
+    no_keys: str = "there is no token for the requester {name!r}, and this is not a terminal where you could type it"
     keys_advice: str = NEW_TOKEN
     only_here: str = f"Its token is that of {TOKEN_ENV}, and is not kept: set it wherever you launch and pay."
 
@@ -83,18 +92,43 @@ class ProlificAccounts:
         return paused
 
 
+def check_name(data_dir: Path, name: str) -> None:
+    """Raises ConfigError where nobody added a requester of this name, and there are others: a token of the environment
+    would pay for any name."""
+    known = sorted({*token_names(), *_names(data_dir)})
+    if name in known or (not known and os.environ.get(TOKEN_ENV)):
+        return
+    if not known:
+        raise ConfigError(
+            "no account of Prolific is known here",
+            where="requester_name",
+            try_="parlai-humaneval requester add NAME --provider prolific",
+        )
+    there = f"set requester_name=…; there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}"
+    if name == PROVIDER:  # the conf's, which nobody typed
+        raise ConfigError("it is not said which account pays", where="requester_name", try_=there)
+    raise ConfigError(
+        f"there is no requester {name!r}", where="requester_name", misspelt=misspelt(name, known), try_=there
+    )
+
+
+def _names(data_dir: Path) -> list[str]:
+    from mephisto_tasks.storage.results import requesters
+
+    known = requesters(data_dir) if (data_dir / "database.db").exists() else []
+    return [name for name, kind in known if kind == PROVIDER]
+
+
 def health(data_dir: Path) -> list[Health]:
     """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
     from mephisto_tasks.control.snapshot import is_alive
     from mephisto_tasks.storage.results import requesters
 
     what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
-    known = requesters(data_dir) if (data_dir / "database.db").exists() else []
-    names = [name for name, kind in known if kind == PROVIDER]
-    if not known:
+    if not (data_dir / "database.db").exists() or not requesters(data_dir):
         return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
     found = []
-    for seen in (one for name in names for one in accounts.check(name)):
+    for seen in (one for name in _names(data_dir) for one in accounts.check(name)):
         if seen.wrong is None:
             found.append(Health(what, "ok", f"requester {seen}"))
         else:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
+from mephisto_tasks.admission.visits import Arrival, OnlyLooks, Outcome, Parameters, TurnedAway, instead_of_returning
 from mephisto_tasks.crowds.base import NotYetKnown
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
-from mephisto_tasks.crowds.link.reception import RETURNED_ALREADY, Reception
+from mephisto_tasks.crowds.link.reception import DECLINED, RETURNED_ALREADY, Reception
 from mephisto_tasks.crowds.panels.panel import PanelDoor
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import Prolific
@@ -20,7 +20,7 @@ from mephisto_tasks.crowds.prolific.endings import Endings
 from mephisto_tasks.crowds.prolific.errors import ProlificError
 from mephisto_tasks.crowds.prolific.signed import SIGNATURE, SignedLinks
 from mephisto_tasks.crowds.prolific.store import PROVIDER
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
 FRESH_S = 5.0
@@ -28,10 +28,18 @@ FRESH_S = 5.0
 MOST_KEPT = 5000
 ROOM_S = 20.0
 """How long who comes for a place that was just given back waits for its unit."""
-IS_PREVIEW = phrase("This is a preview")
 PREVIEW = phrase(
-    "Prolific knows no participation with the ids of this link. In its preview for researchers that is as it should be: the "
-    "link works. If you take part in the study, please open it again from its page on Prolific."
+    "This is a preview for researchers: the link works, and nobody can start here. If you take part in the study, please "
+    "open it again from its page on Prolific."
+)
+RETURN_THERE = phrase("return your submission on {site}")
+PLEASE_RETURN = phrase("Please return your submission on {site}.")
+DECLINED_THERE = (
+    DECLINED[0],
+    phrase(
+        "That is all right: nothing about you was stored here. Please return your submission on Prolific. Thank you for "
+        "your time!"
+    ),
 )
 NOT_YOURS = phrase(
     "This link does not belong to your participation on Prolific. Please open the study from its page on Prolific."
@@ -78,7 +86,7 @@ class Arrivals:
                 return
             raise NotYetKnown from error
         if said is None:
-            raise TurnedAway(PREVIEW, IS_PREVIEW)
+            raise OnlyLooks(PREVIEW)
         participant = str(said.get("participant") or said.get("participant_id") or "")
         study = str(said.get("study_id") or said.get("study") or "")
         if (
@@ -153,6 +161,8 @@ class ProlificDoor(PanelDoor):
 class ProlificReception(Reception):
     """Receives visitors, and notes at once what was done: a finished dialogue must not time out on Prolific."""
 
+    declined = DECLINED_THERE
+
     def __init__(self, store: LinkDatastore, door: ProlificDoor, task_name: str) -> None:
         super().__init__(store, [door], task_name, PROVIDER)
         self._ends = door.endings
@@ -162,6 +172,14 @@ class ProlificReception(Reception):
         visit = self._store.of_agent(agent_id)
         if visit is not None and visit.session and self._ends is not None:
             self._ends.promise(visit.session, visit.study)
+
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        """Whom Prolific asks to return their submission, we ask as well: else it waits until its time is over."""
+        visit = self._store.newest_of(self._task_name, worker_name)
+        if redirect is None or visit is None or self._ends is None or not self._ends.asks_to_return(visit.session):
+            return super().for_them(worker_name, text, redirect)
+        said = instead_of_returning(text, t(RETURN_THERE, site=redirect.site))
+        return said if said != text else f"{text} {t(PLEASE_RETURN, site=redirect.site)}"
 
     def screened_out(self, worker_name: str) -> Redirect | None:
         """Who was away and finds nothing any more is sent back as well: no unit is kept for them."""

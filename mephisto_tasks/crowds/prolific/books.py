@@ -10,6 +10,7 @@ from mephisto_tasks.crowds.prolific.handed_in import HandedIn, Submission, in_ce
 from mephisto_tasks.payments.ledger import PAID, Payment
 from mephisto_tasks.payments.payer import Rejection
 from mephisto_tasks.payments.quote import DOLLARS, money
+from parlai_humaneval._util.errors import misspelt
 
 CATEGORIES = (
     "TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT", "MALINGERING",
@@ -72,7 +73,11 @@ def rejection_problem(
     if submission is None:
         return f"{rejection.id}: this task has no such submission, or the worker has several: write the id of one"
     if rejection.category not in CATEGORIES:
-        return f"{rejection.id}: {rejection.category!r} is no category of Prolific; choose from {', '.join(CATEGORIES)}"
+        meant = misspelt(rejection.category, CATEGORIES)
+        question = f" Did you mean {meant}?" if meant else ""
+        return (
+            f"{rejection.id}: Prolific has no category {rejection.category!r}.{question} It has {', '.join(CATEGORIES)}"
+        )
     written = len(rejection.message.strip())
     if written < SHORTEST_MESSAGE:
         return f"{rejection.id}: the message has {written} characters, and Prolific wants {SHORTEST_MESSAGE}"

@@ -61,7 +61,7 @@ def study_body(
         most_inside: people at once.
         filters: who sees it.
         project: where it is.
-        screen_out: payments to who fails the practice.
+        screen_out: payments to raters who fail the practice.
         signed: links are to be signed.
     """
     least = 2 + 2 * minutes + 2 * math.sqrt(minutes)

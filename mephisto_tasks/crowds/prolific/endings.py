@@ -11,7 +11,15 @@ from mephisto_tasks.crowds.base import CrowdError
 from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import Prolific, base_address, stand_in
-from mephisto_tasks.crowds.prolific.drafts import BY_HAND, COMPLETE, SCREENED_OUT, TURNED_AWAY, code_of, screen_out_of
+from mephisto_tasks.crowds.prolific.drafts import (
+    BY_HAND,
+    COMPLETE,
+    NO_CONSENT,
+    SCREENED_OUT,
+    TURNED_AWAY,
+    code_of,
+    screen_out_of,
+)
 from mephisto_tasks.crowds.prolific.errors import ProlificError
 from mephisto_tasks.crowds.prolific.store import PROVIDER, Ending, OurStudy, ProlificStore
 from mephisto_tasks.payments.ledger import Ledger
@@ -66,6 +74,10 @@ class Endings:
         if done or kind != COMPLETE or code is None:
             return app_address("studies")
         return app_address(f"submissions/complete?cc={code}")
+
+    def asks_to_return(self, session: str) -> bool:
+        """Whether the submission was ended so that its participant is asked to return it."""
+        return any(one.kind in (TURNED_AWAY, NO_CONSENT) for one in self._store.endings("session = ?", session))
 
     def flush(self) -> None:
         """Ask again for all that is due."""

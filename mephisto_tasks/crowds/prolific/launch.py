@@ -19,6 +19,7 @@ from mephisto_tasks.crowds.base import Agree, CrowdError, CrowdSetup, LaunchCont
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
 from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific.accounts import check_name
 from mephisto_tasks.crowds.prolific.arrivals import Arrivals, ProlificDoor, ProlificReception
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
 from mephisto_tasks.crowds.prolific.drafts import (
@@ -41,7 +42,7 @@ from mephisto_tasks.crowds.prolific.requirements import ALLOWED, BLOCKED, EARLIE
 from mephisto_tasks.crowds.prolific.settings import cents
 from mephisto_tasks.crowds.prolific.signed import SignedLinks
 from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
-from mephisto_tasks.crowds.prolific.tokens import read_token
+from mephisto_tasks.crowds.prolific.tokens import read_token, which_token
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.storage.results import query
 
@@ -88,12 +89,18 @@ class ProlificLaunch(LinkLaunch):
     def currency(self) -> str:
         return str(self.provider.currency)
 
+    @property
+    def practice_pay(self) -> float:
+        return float(self.provider.screen_out_pay)
+
     # -- before models load ----------------------------------------------------------------------
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
         if minutes is None:
             raise ConfigError("Prolific wants to know how long it takes", where="minutes", try_="set minutes=…")
         settings, self._rules = self.settings, rules
+        name = str(self.provider.requester_name)
+        check_name(self.data_dir, name)
         with self.waiting_for("Asking Prolific…"):
             self._workspace = find_workspace(
                 self._client, str(settings["workspace"]), str(settings["project"]), str(settings["currency"])
@@ -118,10 +125,11 @@ class ProlificLaunch(LinkLaunch):
             )
         if lacks and screen_out[1]:
             said.append(
-                f"The workspace has no {SCREEN_OUT_FEATURE}: who fails the practice is asked to return, and owed a bonus."
+                f"The workspace has no {SCREEN_OUT_FEATURE}: raters who fail the practice are asked to return "
+                "their submission, and owed a bonus."
             )
         elsewhere = done_elsewhere(self.data_dir, self.task_name, PROVIDER)
-        remarks = [*said, *filter(None, (elsewhere, quoted.remark))]
+        remarks = [*said, *filter(None, (which_token(name), elsewhere, quoted.remark))]
         self.agreed_to(quoted.model_copy(update={"remark": " ".join(remarks) or None}), agree)
 
     @property
@@ -195,9 +203,7 @@ class ProlificLaunch(LinkLaunch):
             remarks += self._have_study(self._address())
         assert self._study is not None
         if self.provider.draft_only:
-            remarks.append(
-                f"Nothing is published (draft_only=true). The draft, with its preview: {self._researchers_page()}"
-            )
+            remarks.append("Nothing is published: draft_only=false publishes. Open the draft, and look at its preview.")
         return remarks
 
     def _address(self) -> str:

@@ -1,7 +1,7 @@
 """A study on Prolific while it runs: places follow what is to be done, pauses pause it, and who returned frees their unit.
 
-Places there can only grow. So no more are open than somebody can take now; what was given back is not asked for twice; and
-where none is needed, the study is paused.
+Places there can only grow. So only those are open that somebody can take now; what was given back is not asked for twice;
+and where none is needed, the study is paused.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mephisto_tasks._util import compat
 
 compat.prepare()
 
+from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.constants.assignment_state import AssignmentState
 
 from mephisto_tasks.admission.visits import Visit
@@ -253,11 +254,20 @@ class StudyFollower:
                 logger.info("a submission is %s on Prolific: its unit is free", self._statuses[session])
                 self._visits.end(visit, "returned")
                 self._end_practice(visit.worker_name)
+            elif visit is not None and rounds >= SURE_AFTER and visit.status == "complete":
+                self._end_comment(visit.agent_id)
 
     def _end_practice(self, worker_name: str) -> None:
         for agent in list(self._control.live_run.worker_pool.onboarding_agents.values()):
             if agent.get_worker().worker_name == worker_name and agent.get_status() == "onboarding":
                 agent.update_status("disconnect")
+
+    def _end_comment(self, agent_id: str | None) -> None:
+        """Whoever is gone after the work, and before they pressed Finish, keeps the launch waiting no longer."""
+        running = self._control.live_run.task_runner.running_units.values()
+        for agent in [each.agent for each in list(running) if str(each.agent.db_id) == agent_id]:
+            if agent.get_status() == AgentState.STATUS_IN_TASK:
+                agent.update_status(AgentState.STATUS_RETURNED)
 
     def _wanted(self, visits: Mapping[str, Visit]) -> int:
         """How many people more could begin a unit now, besides those who are on their way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -13,11 +14,11 @@ from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
 from mephisto_tasks.crowds.prolific.requirements import Filter
 from mephisto_tasks.crowds.prolific.store import PROVIDER
 from mephisto_tasks.payments.quote import Quote, QuoteLine, money
-from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.statistics.core.formatting import counted, sentence
 
 FEW = 25
 """Prolific counts fewer people as none."""
-ADDS_MONEY = "top up the workspace in Prolific's web app, or ask for less. Nothing was made"
+ADDS_MONEY = "top up the workspace in Prolific's web app, or ask for less; nothing was made"
 
 
 @dataclass(frozen=True)
@@ -108,27 +109,31 @@ def quote_of(
     def said(cents: float) -> str:
         return money(_major(round(cents)), workspace.currency)
 
-    refusals, remarks = [], []
+    refusals, advice, remarks = [], [], []
     if hourly < least:
-        refusals.append(
-            f"{said(hourly)} an hour is less than Prolific lets anybody pay ({said(least)}): raise task_reward, or set "
-            "minutes=… if a unit takes less"
+        enough = _major(math.ceil(least * asked.minutes / 60))
+        refusals.append(f"{said(hourly)} an hour is less than the {said(least)} that Prolific demands at least")
+        advice.append(
+            f"set task_reward={enough:.2f} for {counted(asked.minutes, 'minute')}, or minutes=… if a unit takes less time"
         )
     elif hourly < advised:
         remarks.append(f"Prolific recommends {said(advised)} an hour, and this is {said(hourly)}.")
     if eligible == 0:
-        refusals.append(
-            f"fewer than {FEW} people of Prolific may take part by these rules: widen them (workers.…, fluent)"
-        )
+        refusals.append(f"fewer than {FEW} people on Prolific may take part under these rules")
+        advice.append("widen them (workers.…, fluent)")
     if total > available:
-        words = f"the workspace has {said(available)}, and this launch can cost {said(total)}: {ADDS_MONEY}"
-        (remarks if asked.draft else refusals).append(words)
+        words = f"the workspace has {said(available)}, and this launch can cost {said(total)}"
+        if asked.draft:
+            remarks.append(sentence(f"{words}: {ADDS_MONEY}"))
+        else:
+            refusals.append(words)
+            advice.append(ADDS_MONEY)
     facts = [
-        ("places open at once, at most", str(asked.open_first)),
-        ("people whom the balance can pay", str(int(available // one)) if one else "any number"),
+        ("places open at once, at most", f"{asked.open_first:,}"),
+        ("people whom the balance can pay", f"{int(available // one):,}" if one else "any number"),
     ]
     if eligible is not None:
-        facts.append(("people of Prolific who may take part", str(eligible or f"fewer than {FEW}")))
+        facts.append(("people on Prolific who may take part", f"{eligible:,}" if eligible else f"fewer than {FEW}"))
     return Quote(
         provider=PROVIDER,
         requester=account,
@@ -150,6 +155,7 @@ def quote_of(
         is_real=not asked.draft,
         shown_only=asked.draft,
         refusal=". ".join(refusals) or None,
+        advice=". ".join(advice),
     )
 
 

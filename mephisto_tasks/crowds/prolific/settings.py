@@ -35,12 +35,14 @@ class ProlificSettings(AccountSettings):
     """Places open at once, at most (Prolific); 0: all that remain, or with stop=decided as many people as may be inside.
     Places can only grow there, so fewer of them bound what is spent when something goes wrong."""
     screen_out_pay: float = Field(default=0, ge=0)
-    """Paid by Prolific at once to who fails the practice; 0: nothing. Workspaces without fixed screen-out payments ask
-    these people to return, and owe them payment.practice as a bonus."""
+    """Prolific pays this at once to raters who fail the practice; 0: nothing. The page promises it. Where the workspace has
+    no fixed screen-out payments, these raters are asked to return, and are owed the same as a bonus."""
     screen_out_slots: int = Field(default=0, ge=0)
-    """So many screen-out payments at most (Prolific). They are part of the price that you agree to."""
+    """Number of screen-out payments, at most (Prolific). They are part of the price that you agree to. Raters beyond it are
+    owed the same as a bonus."""
     devices: list[str] = Field(default_factory=lambda: ["desktop"], examples=["[desktop, tablet]"])
-    """Devices that participants may use (Prolific): desktop, tablet, mobile. The conversation needs a keyboard."""
+    """Devices that participants may use (Prolific): desktop, tablet, mobile. Prolific shows the study on these only. The
+    conversation needs a keyboard."""
     labels: list[str] = Field(default_factory=lambda: ["ai_evaluation"], max_length=1, examples=["[ai_annotation]"])
     """What kind of work it is (Prolific): one of its study labels. Participants look for work by it."""
     content_warnings: list[str] = Field(default_factory=list, examples=["[sensitive]"])
@@ -52,10 +54,10 @@ class ProlificSettings(AccountSettings):
     """Have Prolific sign the link of each participant, and check it. The workspace needs the feature; without it every
     arrival is looked up at Prolific all the same."""
     pay_returned: bool = True
-    """Pay whole work as a bonus where its submission was returned, or timed out (Prolific). People must not lose by a
-    clock what they have done."""
+    """Pay complete work as a bonus where its submission was returned or timed out (Prolific). Nobody should lose pay to a
+    clock."""
     webhooks: bool = False
-    """Let Prolific tell at once when something changes. It is looked at every ten seconds in any case."""
+    """Have Prolific call the launch at once when something changes. The launch asks every ten seconds in any case."""
 
 
 def cents(name: str, value: object) -> int:

@@ -25,6 +25,13 @@ def read_token(name: str) -> SecretStr:
     raise ProlificError(f"there is no Prolific token for the requester {name!r}", try_=NEW_TOKEN)
 
 
+def which_token(name: str) -> str:
+    """A sentence where there are two, of which one is used; else empty."""
+    if not has_token(name) or not os.environ.get(TOKEN_ENV):
+        return ""
+    return f"The token stored for {name} is used, not {TOKEN_ENV}: `parlai-humaneval requester forget {name}` changes that."
+
+
 def has_token(name: str) -> bool:
     """Whether a token is kept under this name."""
     return _file(name).is_file()

@@ -38,7 +38,7 @@ export function App({ session }: { session: Session }) {
     return <Outside config={config} screen={screen} onAskAgain={session.askAgain} />;
   }
   if (screen.kind === "preview") {
-    return <Preview config={config} start={screen.start} onStart={session.begin} onDecline={session.decline} />;
+    return <Preview config={config} start={screen.start} why={screen.why} onStart={session.begin} onDecline={session.decline} />;
   }
   if (screen.kind === "consent") {
     return <Consent task={config.title} form={screen.form} onAgree={session.agree} onDecline={session.decline} />;

@@ -108,7 +108,7 @@ def test_what_a_killed_launch_left_is_found(mturk: StandIn, tmp_path: Path) -> N
         process.kill()
         output, _ = process.communicate()
     assert "3 HITs of an earlier launch" in " ".join(output.split())
-    assert expire_by_hand(tmp_path).endswith(f"3 HIT(s) of '{TASK}' were on the market, and were taken off.\n")
+    assert expire_by_hand(tmp_path).endswith(f"Taken off the market: 3 HITs of '{TASK}'.\n")
     assert not_expired(mturk) == []
     assert "0 unit(s)" in expire_by_hand(tmp_path)
     assert "no task 'which-bott'" in expire_by_hand(tmp_path, "which-bott"), "a slip of the pen is no success"

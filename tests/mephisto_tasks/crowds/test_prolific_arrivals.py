@@ -10,9 +10,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from live import eventually, good_replies
+from mephisto.data_model.agent import OnboardingAgent
 from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home
 from servers.prolific import BAD_GATEWAY, CUT_AFTER, ApiError, StandIn
 
+from mephisto_tasks.adapter.client_io import OUR_ERROR
 from mephisto_tasks.crowds.link.reception import DECLINED
 from mephisto_tasks.crowds.panels.panel import NOT_FILLED_IN
 from mephisto_tasks.crowds.prolific import arrivals, endings
@@ -111,6 +113,33 @@ async def test_nobody_is_let_in_blind_and_nobody_inside_is_lost(site: StandIn, d
             await bob.__aexit__(None, None, None)
 
 
+@pytest.mark.parametrize("breaks", ["practice", "unit"])
+async def test_our_own_error_ends_nobodys_submission(
+    site: StandIn, data_dir: Path, breaks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page tries again, then says that the fault is ours; it counts as such, and later the same person comes in."""
+
+    def fails(*_: object) -> None:
+        raise TypeError("no such method")
+
+    async with on_prolific(data_dir, *(PRACTICE if breaks == "practice" else ())) as run:
+        await eventually(lambda: open_places(site) == 2)
+        ann = FromProlific(run, site, "ann")
+        with monkeypatch.context() as patch:
+            if breaks == "practice":
+                patch.setattr(OnboardingAgent, "set_live_run", fails)
+            else:
+                patch.setattr(run.live_run.task_runner, "get_init_data_for_agent", fails)
+            async with ann:
+                assert ann.client.refused == OUR_ERROR
+                assert ann.redirect is None
+        assert (ann.status, ended(data_dir)) == ("ACTIVE", [])
+        assert run.study.presence.door().turned_away == {"our_error": 1}
+        async with FromProlific.by_link(run, ann.person.open(), "ann") as again:
+            assert again.client.refused is None
+            assert again.client.agent_id is not None
+
+
 @pytest.mark.parametrize("answers", ["cut", "down", "late"])
 async def test_a_finished_dialogue_is_completed_whatever_goes_wrong(
     site: StandIn, data_dir: Path, answers: str
@@ -147,6 +176,19 @@ async def test_a_rater_who_leaves_at_the_comment_box_is_completed(
         await eventually(lambda: ann.status == "AWAITING REVIEW")
 
 
+async def test_a_rater_who_returns_at_the_comment_box_keeps_nobody_waiting(site: StandIn, data_dir: Path) -> None:
+    """Their work is whole, and they never press Finish."""
+    async with on_prolific(data_dir, "mephisto.blueprint.dialogues_per_group=1") as run:
+        await eventually(lambda: open_places(site) == 1)
+        async with FromProlific(run, site, "ann") as ann:
+            await ann.talk_until("feedback")
+            assert not run.is_done()
+            ann.person.give_back()
+            await eventually(run.is_done)
+            assert (await ann.talk_until("end")).step.kind == "end"
+        assert run.study.presence.inside(str) == []
+
+
 async def test_what_a_killed_launch_had_promised_is_kept_by_the_next(
     site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +213,7 @@ async def test_who_does_not_want_to_take_part_is_asked_to_return(site: StandIn, 
         await ann.client.__aenter__()
         details = await ann.client.register("decline")
         assert (details["title"], details["redirect"]["url"]) == (DECLINED[0], f"{site.url}/studies")
+        assert "Please return your submission on Prolific." in details["failure_reason"]
         await ann.client.__aexit__(None, None, None)
         (submission,) = only_study(site).submissions
         assert submission.return_requested is not None
@@ -189,6 +232,7 @@ async def test_a_failed_practice_without_screen_outs_is_asked_to_return(site: St
         async with FromProlific(run, site, "dan") as dan:
             await dan.practise(WRONG, good_replies(run))
             await dan.client.submit_onboarding()
+            assert "please return your submission on Prolific" in str(dan.client.refused)
         assert only_study(site).submissions[0].return_requested is not None
         assert ended(data_dir) == [("turned_away", "AWAITING REVIEW", True)]
     assert site.charges == []

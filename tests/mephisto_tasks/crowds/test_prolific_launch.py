@@ -17,7 +17,7 @@ from servers.prolific import BAD_GATEWAY, CUT_AFTER, CUT_BEFORE, SERVER_ERROR, S
 from mephisto_tasks.config.errors import ConfigError
 from mephisto_tasks.crowds.base import CrowdError
 from mephisto_tasks.crowds.prolific import drafts, market
-from mephisto_tasks.crowds.prolific.arrivals import IS_PREVIEW, PREVIEW
+from mephisto_tasks.crowds.prolific.arrivals import PREVIEW
 from mephisto_tasks.crowds.prolific.client import Patience
 from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.payments.quote import Quote
@@ -122,7 +122,8 @@ async def test_a_draft_alone(site: StandIn, data_dir: Path) -> None:
         assert (told[0].is_real, told[0].shown_only) == (False, True)
         assert any(study.id in remark and "draft_only" in remark for remark in run.study.remarks)
         async with FromProlific.by_link(run, site.market.preview(study)) as researcher:
-            assert (researcher.client.refused, researcher.client.details["title"]) == (PREVIEW, IS_PREVIEW)
+            assert (researcher.client.refused, researcher.client.details["preview"]) == (PREVIEW, True)
+        assert (run.study.presence.door().came, run.study.presence.door().turned_away) == (0, {})
     assert study.status == "UNPUBLISHED"
     assert study.places == 2
     assert not site.journal.of("POST studies/{}/transition/")
@@ -194,7 +195,7 @@ async def test_what_a_workspace_lacks_is_told_and_remembered(site: StandIn, data
         assert "no fixed screen-out payments" in said
         assert "no signed links" in said
     quote = await quoted(data_dir, *more)
-    assert "who fails the practice is asked to return, and owed a bonus" in str(quote.remark)
+    assert "raters who fail the practice are asked to return their submission" in str(quote.remark)
     assert all(line.kind != "screen_out" for line in quote.lines)
 
 

@@ -46,8 +46,8 @@ def test_another_day_is_named() -> None:
 @pytest.mark.parametrize(
     ("state", "remaining", "done", "said"),
     [
-        ("running", 10, 2, "Cannot be told: only 2 units were done in the last hour."),
-        ("running", 10, 0, "Cannot be told: no unit was done in the last hour."),
+        ("running", 10, 2, "No forecast yet: only 2 units were completed in the last hour."),
+        ("running", 10, 0, "No forecast yet: no unit was completed in the last hour."),
         ("running", None, 9, "Not known"),
         ("running", 10_000_000, 9, "Months away"),
         ("running", 0, 9, "All that was asked for is there."),

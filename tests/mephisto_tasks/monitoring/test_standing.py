@@ -173,7 +173,7 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         assert (standing.state, standing.completed, standing.wanted) == ("running", 5, 25)
         words = dict([*progress_facts(standing), *rater_facts(standing)])
         assert words["Complete"] == "5 of 25 conversations are complete."
-        assert words["Came"] == "9 came, 7 began, 0 finished in this launch, 3 times somebody was turned away."
+        assert words["Came"] == "9 came, 7 began, 0 finished in this launch; 3 visits were turned away."
         assert words["Waited"] == "2 workers came while the study was full, and waited for a place."
         assert words["Turned away"] == "2: practice failed; 1: all done"
         assert words["Left at"] == "1 at “choose” (this launch)."
@@ -291,8 +291,8 @@ def test_what_is_earned_in_a_sandbox_is_told_apart(tmp_path: Path) -> None:
     assert standing.pay is not None
     assert (standing.pay.owed, standing.pay.owed_in_sandbox, standing.pay.paid_in_sandbox) == (7.5, 2.5, 0.0)
     told = dict(rater_facts(standing))
-    assert told["Money"].startswith("$5.00 spent, of it $0.00 paid")
-    assert told["In the sandbox"] == "$2.50, of it $0.00 paid: no real money is spent there."
+    assert told["Money"].startswith("$5.00 earned: $0.00 paid, $5.00 to be paid")
+    assert told["In the sandbox"] == "$2.50: $0.00 paid, $2.50 to be paid. No real money is spent there."
 
 
 def test_the_json_is_the_same_object(study: StoredStudy) -> None:

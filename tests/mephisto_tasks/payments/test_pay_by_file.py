@@ -108,7 +108,7 @@ def test_a_share_was_paid_before_the_unit_was_completed(tmp_path: Path) -> None:
     set_status(study.data_dir, "disconnect")
     sent = as_json(study.data_dir, "--send", "--yes")
     assert [payment["amount"] for payment in sent["ledger"]] == ["0.34", "0.66"]
-    assert not [note for note in sent["notes"] if note.startswith("More than is owed")]
+    assert not [note for note in sent["notes"] if note.startswith("Paid more")]
 
 
 def test_what_a_panel_takes(prolific: Path) -> None:

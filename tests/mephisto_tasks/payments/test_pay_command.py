@@ -69,6 +69,24 @@ def test_terms_of_the_launch_hold_unless_said_otherwise(data_dir: Path) -> None:
     assert as_json(data_dir, "--partial", "none")["terms"]["partial"] == "none"
 
 
+def test_a_later_launch_takes_no_pay_away(tmp_path: Path) -> None:
+    """Raters are paid by the terms under which they came."""
+    launches = [
+        StoredStudy(tmp_path / "data", reward=1.0),
+        StoredStudy(tmp_path / "data", requester="again", reward=1.0),
+    ]
+    for study, worker in zip(launches, ("ann", "bob"), strict=True):
+        study.add(TASK, worker, conversation(1))
+    promised, later = (json.dumps(f"blueprint: {{payment: {{partial: {how}}}}}") for how in ("full", "none"))
+    with closing(sqlite3.connect(study.data_dir / "database.db")) as connection, connection:
+        connection.execute("UPDATE task_runs SET init_params = ?", (later,))
+        (first,) = connection.execute("SELECT MIN(task_run_id) FROM agents").fetchone()
+        connection.execute("UPDATE task_runs SET init_params = ? WHERE task_run_id = ?", (promised, first))
+    set_status(study.data_dir, "disconnect")
+    data = as_json(study.data_dir)
+    assert [line["due"] for line in data["workers"]] == ["1.00", "0.00"]
+
+
 def test_programs_are_not_paid(tmp_path: Path) -> None:
     study = StoredStudy(tmp_path / "data", reward=0.5)
     events = list(choices("a", [[1]]))
@@ -87,7 +105,7 @@ def test_who_can_go_on_is_told_of_and_owed_nothing_yet(tmp_path: Path) -> None:
         lock.name_run("1")
         data = as_json(study.data_dir)
     assert data["to_send"] == []
-    assert data["notes"][0].startswith("Left, and their workers can go on while the launch runs: 1 piece of work.")
+    assert data["notes"][0].startswith("Left before its end: 1 piece of work.")
     assert [payment["amount"] for payment in as_json(study.data_dir)["to_send"]] == ["0.34"]
 
 

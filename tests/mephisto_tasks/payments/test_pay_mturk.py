@@ -286,9 +286,7 @@ def test_a_share_was_paid_before_the_unit_was_completed(data_dir: Path, mturk: S
     (worker,) = sent["workers"]
     assert got(mturk)["AANN"] == Decimal(worker["due"]) + share == REWARD * 2 + Decimal("1.67") + share
     (note,) = sent["notes"]
-    assert note.startswith(
-        f"More than is owed by these terms get: {worker['worker']} $0.84. An approval pays the whole"
-    )
+    assert note.startswith(f"Paid more than these terms owe: {worker['worker']} $0.84. An approval pays the whole")
     assert pay(data_dir, "--audit").exit_code == 0
 
 

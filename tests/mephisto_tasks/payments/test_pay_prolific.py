@@ -298,7 +298,7 @@ def test_watch_says_how_it_stands_there(stage: Stage) -> None:
     facts = dict(rater_facts(standing))
     assert "2 wait for approval (the first is approved by itself on " in facts["Prolific (lab)"]
     assert facts["Prolific (lab)"].endswith("; 1 unread message.")
-    assert facts["Money"].startswith("$3.34 spent, of it $0.00 paid")
+    assert facts["Money"].startswith("$3.34 earned: $0.00 paid")
     assert facts["In GBP"].startswith("£16.01 spent")
     asked = len(stage.site.journal.calls)
     observer.standing()

@@ -12,12 +12,14 @@ export interface PreviewProps {
   config: TaskConfig;
   /** With `accept_first` the crowd provider has to give the task out first; else the button starts it. */
   start: Start;
+  /** Why nobody can start here. */
+  why?: string | undefined;
   onStart: () => void;
   onDecline: () => void;
 }
 
 /** What the task is, how long it takes, what it pays and what one agrees to, with the button that starts it; below it the rest. */
-export function Preview({ config, start, onStart, onDecline }: PreviewProps) {
+export function Preview({ config, start, why, onStart, onDecline }: PreviewProps) {
   const acceptFirst = start === "accept_first";
   return (
     <Frame wide top>
@@ -29,7 +31,7 @@ export function Preview({ config, start, onStart, onDecline }: PreviewProps) {
       </ul>
       {config.consent && <p className={styles.agrees}>{config.consent}</p>}
       <div className={styles.actions}>
-        <Button disabled={acceptFirst} onClick={onStart}>
+        <Button disabled={acceptFirst || start === "only_look"} onClick={onStart}>
           {config.start_label}
         </Button>
         {start === "ask" && config.panel?.may_decline && (
@@ -37,6 +39,7 @@ export function Preview({ config, start, onStart, onDecline }: PreviewProps) {
             {t("I do not want to take part")}
           </Button>
         )}
+        {why && <p className={styles.hint}>{why}</p>}
         {acceptFirst && (
           <p className={styles.hint}>
             {t("This is a preview. You must accept the {unit} before you can start; then this page opens the task by itself.", {

@@ -81,6 +81,13 @@ describe("Preview", () => {
     expect(screen.getByText(/must accept the HIT/)).toBeVisible();
     expect(await axeViolations()).toEqual([]);
   });
+
+  it("says why nobody can start where it is only looked at", () => {
+    render(<Preview config={CONFIG} start="only_look" why="For researchers." onStart={vi.fn()} onDecline={vi.fn()} />);
+    expect(screen.getByRole("button", { name: "Start the practice" })).toHaveAttribute("aria-disabled", "true");
+    expect(screen.getByText("For researchers.")).toBeVisible();
+    expect(screen.queryByText("I do not want to take part")).toBeNull();
+  });
 });
 
 describe("Consent", () => {

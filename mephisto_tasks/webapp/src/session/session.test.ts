@@ -258,6 +258,15 @@ describe("somebody who came by a link", () => {
   const PREVIEW = { ...agent("none"), agentId: null, agentToken: null, preview: true };
   const purposes = (http: ReturnType<typeof fakeHttp>) => http.requestAgent.mock.calls.map(([sent]) => sent.here_to);
 
+  it("shows the preview alone to whoever cannot begin", async () => {
+    const http = byLink();
+    http.requestAgent.mockResolvedValueOnce({ ...PREVIEW, failureReason: "For researchers." });
+    const { session } = visit(http);
+    session.start();
+    await settle();
+    expect(session.getView().screen).toEqual({ kind: "preview", start: "only_look", why: "For researchers." });
+  });
+
   it("looks first, and begins with the button", async () => {
     const http = byLink();
     http.requestAgent.mockResolvedValueOnce(PREVIEW);

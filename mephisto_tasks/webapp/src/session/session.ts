@@ -254,7 +254,7 @@ export class Session {
   private enter(details: AgentDetails): void {
     const { agentId, agentToken, failureReason, title, redirect } = details;
     if (details.preview) {
-      this.apply({ type: "preview", start: "ask" });
+      this.apply(failureReason === null ? { type: "preview", start: "ask" } : { type: "preview", start: "only_look", why: failureReason });
       return;
     }
     if (failureReason !== null || agentId === null) {

@@ -16,8 +16,8 @@ export type Delivery =
   | { kind: "failed"; text: string; retrying: boolean }
   | { kind: "done" };
 
-/** What the preview's button does: come back as somebody, nothing before a unit is accepted, or ask the server. */
-export type Start = "fresh" | "accept_first" | "ask";
+/** What the preview's button does: come back as somebody, nothing before a unit is accepted, ask the server, or nothing at all. */
+export type Start = "fresh" | "accept_first" | "ask" | "only_look";
 
 /** The server gives nothing out; `title` stands above its reason, and `redirect` leads back to the site that sent the rater. */
 export interface Refusal {
@@ -40,7 +40,8 @@ export interface Outside {
 
 export type Screen =
   | { kind: "loading"; waitingFor: Waiting; problem: string | null }
-  | { kind: "preview"; start: Start }
+  /** `why` stands beside a button that does nothing. */
+  | { kind: "preview"; start: Start; why?: string | undefined }
   | { kind: "consent"; form: ConsentForm }
   | { kind: "live" }
   | Refusal
@@ -80,7 +81,7 @@ export type Event =
   | { type: "waiting"; waitingFor: Waiting }
   | { type: "trouble"; problem: string }
   | { type: "configured"; config: TaskConfig }
-  | { type: "preview"; start: Start }
+  | { type: "preview"; start: Start; why?: string | undefined }
   | { type: "consent"; form: ConsentForm }
   | { type: "agent"; agentId: string }
   | { type: "link"; link: Link }
@@ -105,7 +106,7 @@ export function reduce(view: View, event: Event): View {
     case "configured":
       return { ...view, config: event.config };
     case "preview":
-      return { ...view, screen: { kind: "preview", start: event.start } };
+      return { ...view, screen: { kind: "preview", start: event.start, why: event.why } };
     case "consent":
       return { ...view, screen: { kind: "consent", form: event.form } };
     case "agent":

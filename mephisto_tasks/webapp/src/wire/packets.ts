@@ -40,7 +40,7 @@ export interface AgentDetails {
   consent: ConsentForm | null;
   /** The refusal passes: after so many seconds the page asks again by itself. */
   tryAgainS: number | null;
-  /** All is well, and the visitor is to see what the task is before anything begins. */
+  /** The visitor is to see what the task is before anything begins; with a `failureReason`, nothing begins afterwards. */
   preview: boolean;
   pastUpdates: unknown[];
 }

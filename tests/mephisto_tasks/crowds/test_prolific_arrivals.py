@@ -245,6 +245,7 @@ async def test_screen_outs_are_paid_as_agreed(site: StandIn, data_dir: Path, pay
     more = ("mephisto.provider.screen_out_pay=0.20", f"mephisto.provider.screen_out_slots={slots}")
     async with on_prolific(data_dir, *PRACTICE, *more) as run:
         await eventually(lambda: open_places(site) == 2)
+        assert "you are paid $0.20 for the practice" in run.study.instructions.model_dump_json()
         run.live_run.task_launcher.pay_for(2)  # whoever is asked to return may be replaced
         if pays == "none there":
             (entry,) = (code for code in only_study(site).codes if code["code_type"] == "FIXED_SCREENOUT")
@@ -255,6 +256,8 @@ async def test_screen_outs_are_paid_as_agreed(site: StandIn, data_dir: Path, pay
             async with FromProlific(run, site, name) as page:
                 await page.practise(WRONG, good_replies(run))
                 await page.client.submit_onboarding()
+                if pays == "all":
+                    assert "you are paid for the practice: please go back to Prolific" in str(page.client.refused)
             await eventually(lambda: all(taken for _, _, taken in ended(data_dir)) and open_places(site) == 2)
         # Who comes again only hears so, and is not paid once more.
         async with FromProlific.by_link(

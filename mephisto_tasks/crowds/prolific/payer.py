@@ -19,6 +19,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from mephisto_tasks.crowds.link.datastore import sessions
+from mephisto_tasks.crowds.prolific import pay_words as words_of
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.books import differences, rejection_problem
 from mephisto_tasks.crowds.prolific.client import Prolific
@@ -50,44 +51,6 @@ BUSY_PAUSES_S = (5.0, 15.0, 45.0)
 """Between tries to pay while Prolific is busy, which says that it did nothing."""
 LISTED_SCREEN_OUTS = "screen-out payments among bonuses"
 """What a workspace's lists may lack."""
-BY_HAND = "Pay it on Prolific's site (bonus payments of the study), and note it with --settled {worker}"
-DECIDE = "Decide what is right, do it on Prolific's site, and note it with --settled {worker}"
-NO_SUBMISSION = "no submission of theirs is known. " + DECIDE
-UNLISTED = "Prolific does not list submission {id}. " + DECIDE
-STILL_OPEN = (
-    "submission {id} is still {status} there: it is not handed in yet. Run this again once they have handed it in, or their "
-    "time is over"
-)
-PART_HANDED_IN = (
-    "submission {id} was handed in with a part of the work, and Prolific approves it as a whole on {day}. Approve it there, "
-    "or ask the participant to return it: once it is RETURNED, their share is paid as a bonus"
-)
-REJECTED = "submission {id} was rejected there. If that was a mistake, ask Prolific's support, and run this again"
-RETURNED = "submission {id} is {status} there, and pay_returned=false pays nothing for it. " + DECIDE
-UNKNOWN = "submission {id} is {status} there, a status that this program does not know. " + DECIDE
-IN_BETWEEN = "an earlier bonus for submission {id} is not settled. Settle it first"
-STRANGE = (
-    "Prolific lists a bonus of {amount} for submission {id} that the ledger does not know: it may be this payment, made by "
-    "hand or with a ledger that is lost. If it is not, pay on Prolific's site. Then note it with --settled {worker}"
-)
-OTHER_CURRENCY = "Prolific pays the study in {there}, and the work was launched in {here}. " + BY_HAND
-PAID_ALREADY = (
-    "Handed in on Prolific, and paid by a bonus before: {number} ({ids}). Prolific pays them once more when it approves "
-    "them by itself. Ask their raters to return them, or Prolific's support"
-)
-TURNED_AWAY_WAIT = (
-    "Asked to return on Prolific, and not returned yet: {number} ({ids}). Nobody may reject these. Remind their raters "
-    "there, or Prolific pays them the reward"
-)
-UNAPPROVED = (
-    "Prolific took the request, and has not approved submission {id}. Run this again, which asks once more; if that does "
-    "not help, approve it on Prolific's site"
-)
-NOT_APPROVED = "Prolific would approve no {status} submission ({error}): it is paid as a bonus"
-MISMATCH = (
-    "Prolific understood bonuses of {there}, and {here} were meant: nothing was paid. Please report this "
-    "as a fault of parlai-humaneval"
-)
 
 
 @dataclass(frozen=True)
@@ -178,11 +141,11 @@ class ProlificPayer:
                 proposal.remaining.append(Remaining(owed, left, said, refused=refused))
 
         if there is None:
-            remains(UNLISTED if session else NO_SUBMISSION, refused=bool(session))
+            remains(words_of.UNLISTED if session else words_of.NO_SUBMISSION, refused=bool(session))
             return
         study, is_approved = self._there.studies[there.study], bool(owed.paid.get("approval"))
         if study.currency not in ("", owed.due.currency):
-            remains(OTHER_CURRENCY, refused=True, there=study.currency, here=owed.due.currency)
+            remains(words_of.OTHER_CURRENCY, refused=True, there=study.currency, here=owed.due.currency)
             return
         approval = owed.payment(self.account, "approval", session, study.reward)
         is_whole = owed.due.amount >= work.reward > 0
@@ -197,31 +160,32 @@ class ProlificPayer:
                 owed = replace(owed, paid={**owed.paid, "bonus": 1})
                 left -= paid
         elif there.status == statuses.REJECTED:
-            remains(REJECTED)
+            remains(words_of.REJECTED)
             return
         elif there.status in (statuses.RESERVED, statuses.ACTIVE):
-            remains(STILL_OPEN)
+            remains(words_of.STILL_OPEN)
             return
         elif there.status == statuses.AWAITING_REVIEW or there.is_over:
             if is_whole and not is_approved and there.is_over and not self._pays_returned:
-                remains(RETURNED)
+                remains(words_of.RETURNED)
                 return
-            if is_whole and not is_approved and not (there.is_over and self._strange_bonus(there)):
+            is_paid_in_part = there.is_over and (owed.paid.get("bonus") or self._strange_bonus(there))
+            if is_whole and not is_approved and not is_paid_in_part:
                 proposal.payments.append(approval)
                 left -= study.reward
             elif not is_approved and not there.is_over:
-                remains(PART_HANDED_IN)
+                remains(words_of.PART_HANDED_IN)
                 return
         else:
-            remains(UNKNOWN)
+            remains(words_of.UNKNOWN)
             return
         if left <= 0:
             return
         between = (one for one in self._payments if one.state == "paying" and one.assignment == session)
         if not all(map(self._is_paid, between)):
-            remains(IN_BETWEEN)
+            remains(words_of.IN_BETWEEN)
         elif strange := self._strange_bonus(there):
-            remains(STRANGE, amount=money(strange, owed.due.currency))
+            remains(words_of.STRANGE, amount=money(strange, owed.due.currency))
         else:
             proposal.payments.append(owed.payment(self.account, "bonus", session, left))
 
@@ -260,16 +224,14 @@ class ProlificPayer:
             first = day(min(one.approves_itself_at for one in waiting))
             many = counted(len(waiting), "submission")
             yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
-        if twice := sorted(one.id for one in waiting if one.id in by_bonus):
-            yield PAID_ALREADY.format(number=counted(len(twice), "submission"), ids=", ".join(twice))
         nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
-        if back := [one for one in nothing if one in self._turned_away]:
-            yield TURNED_AWAY_WAIT.format(number=counted(len(back), "submission"), ids=", ".join(back))
-        if poor := [one for one in nothing if one not in self._turned_away]:
-            yield (
-                f"Handed in on Prolific, and owed nothing by these terms: {counted(len(poor), 'submission')} "
-                f"({', '.join(poor)}). They are not proposed. Reject them with --reject, or Prolific pays them"
-            )
+        for words, named in (
+            (words_of.PAID_ALREADY, sorted(one.id for one in waiting if one.id in by_bonus)),
+            (words_of.TURNED_AWAY_WAIT, [one for one in nothing if one in self._turned_away]),
+            (words_of.OWED_NOTHING, [one for one in nothing if one not in self._turned_away]),
+        ):
+            if named:
+                yield words.format(number=counted(len(named), "submission"), ids=", ".join(named))
         confirmed = {one.token for one in proposal.confirmed}
         if until := max((one.listed_by for one in self._payments if one.token not in confirmed), default=0.0):
             at = f"{datetime.fromtimestamp(until):%H:%M}"
@@ -328,7 +290,7 @@ class ProlificPayer:
         for payment in approvals:
             there = self._there.submissions.get(payment.assignment)
             if there is None:
-                note(payment, payment.state, UNLISTED.format(id=payment.assignment, worker=payment.worker))
+                note(payment, payment.state, words_of.UNLISTED.format(id=payment.assignment, worker=payment.worker))
             elif there.is_approved:
                 note(payment, "confirmed", "was approved already")
             elif there.status == statuses.AWAITING_REVIEW:
@@ -355,7 +317,7 @@ class ProlificPayer:
             else:
                 refused.append(payment)
         for payment in self._until_paid(asked, note, WAITS.approved):
-            note(payment, "sent", UNAPPROVED.format(id=payment.assignment))
+            note(payment, "sent", words_of.UNAPPROVED.format(id=payment.assignment))
         if refused:
             self._look_again()  # a refusal may come after the effect
         for payment in refused:
@@ -374,7 +336,7 @@ class ProlificPayer:
                 raise
             status = self._there.submissions[payment.assignment].status
             is_over = status in (statuses.RETURNED, statuses.TIMED_OUT)
-            words = NOT_APPROVED.format(status=status, error=error.problems[0].what) if is_over else str(error)
+            words = words_of.NOT_APPROVED.format(status=status, error=error.problems[0].what) if is_over else str(error)
             note(payment, "intended" if is_over else "failed", words)
             return False
         note(payment, "sent", "")
@@ -426,7 +388,7 @@ class ProlificPayer:
         if meant != understood:
             currency = payments[0].currency
             here, there = (money(major(cents), currency) for cents in (meant, understood))
-            raise PayError(MISMATCH.format(here=here, there=there))
+            raise PayError(words_of.MISMATCH.format(here=here, there=there))
         batch = [
             one.model_copy(update={"batch": str(answer["id"]), "before": self._equal_before(one)}) for one in payments
         ]
@@ -443,7 +405,7 @@ class ProlificPayer:
             note(payment, "confirmed", "Prolific lists it")
         elif strange := self._strange_bonus(there):
             amount = money(strange, payment.currency)
-            note(payment, "failed", STRANGE.format(amount=amount, id=there.id, worker=payment.worker))
+            note(payment, "failed", words_of.STRANGE.format(amount=amount, id=there.id, worker=payment.worker))
         else:
             return False
         return True

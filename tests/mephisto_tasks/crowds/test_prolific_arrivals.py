@@ -217,6 +217,8 @@ async def test_who_does_not_want_to_take_part_is_asked_to_return(site: StandIn, 
         await ann.client.__aexit__(None, None, None)
         (submission,) = only_study(site).submissions
         assert submission.return_requested is not None
+        assert open_places(site) == 1, "no more than were agreed to"
+        run.live_run.task_launcher.pay_for(1)
         await eventually(lambda: open_places(site) == 2)  # one more, for who came in vain
         ann.person.give_back()
         await eventually(lambda: limits_of(site)["max_concurrent_submissions"] == 2)
@@ -243,6 +245,7 @@ async def test_screen_outs_are_paid_as_agreed(site: StandIn, data_dir: Path, pay
     more = ("mephisto.provider.screen_out_pay=0.20", f"mephisto.provider.screen_out_slots={slots}")
     async with on_prolific(data_dir, *PRACTICE, *more) as run:
         await eventually(lambda: open_places(site) == 2)
+        run.live_run.task_launcher.pay_for(2)  # whoever is asked to return may be replaced
         if pays == "none there":
             (entry,) = (code for code in only_study(site).codes if code["code_type"] == "FIXED_SCREENOUT")
             refused = ApiError(400, "There are no screen-out slots left.")

@@ -106,11 +106,11 @@ async def test_low_pay_is_remarked_upon(site: StandIn, data_dir: Path) -> None:
     assert "Prolific recommends $12.00 an hour, and this is $9.00" in str(quote.remark)
 
 
-def test_the_total_alone(site: StandIn, data_dir: Path) -> None:
+def test_the_total_alone_and_without_a_yes(site: StandIn, data_dir: Path) -> None:
     words = [word.removeprefix("mephisto.") for word in settings(data_dir.parent)]
-    done = CliRunner().invoke(main, ["launch", "pw_turn", "--data-dir", str(data_dir), "--total", *words])
-    assert done.exit_code == 0, done.output
-    assert "This launch spends real money on Prolific" in done.output
+    for more, status, told in (("--total", 0, "This launch spends real money on Prolific"), ("port=0", 1, "--yes")):
+        done = CliRunner().invoke(main, ["launch", "pw_turn", "--data-dir", str(data_dir), more, *words])
+        assert (done.exit_code, told in done.output) == (status, True), done.output
     assert site.market.studies == {}
 
 

@@ -1,4 +1,4 @@
-"""A study on Prolific from its launch to its last cent, its audit, its release, and a person who is forgotten."""
+"""A paid study on Prolific leaves no token, no ids in its release, and nothing of who is forgotten; and Prolific's hooks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from servers.prolific.records import Subscription
 from servers.prolific.signing import hook_signature
 
 from mephisto_tasks.crowds.prolific import hooks, market, payer
-from mephisto_tasks.payments.ledger import Ledger
 from parlai_humaneval.cli import main
 
 
-@pytest.fixture(params=["USD", "GBP"])
-def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
     monkeypatch.setattr(payer, "WAITS", payer.Waits(approved=5.0, listed=5.0, poll=0.1))
-    with prolific_at_home(monkeypatch, tmp_path / "home", currency=request.param) as prolific:
+    with prolific_at_home(monkeypatch, tmp_path / "home") as prolific:
         yield prolific
 
 
@@ -43,20 +42,18 @@ def command(data_dir: Path, *words: str) -> str:
     return str(told.output)
 
 
-async def test_a_whole_life(
+async def test_no_token_and_no_ids_are_left(
     site: StandIn, data_dir: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Ann and fay complete, bob leaves half-way, dan fails the practice: each is paid once, and no token is anywhere."""
-    currency = site.workspace.currency
+    """Ann completes, bob leaves half-way, dan fails the practice: they are paid, released as data, and ann is forgotten."""
     said = [command(data_dir, "requester", "add", "lab", "--provider", "prolific")]
-    assert f"balance {'£' if currency == 'GBP' else '$'}100.00" in said[0]
+    assert "balance $100.00" in said[0]
     practice = ["mephisto.blueprint.onboarding_qualification=practised", "mephisto.provider.requester_name=lab"]
     pays = ["mephisto.provider.screen_out_pay=0.15", "mephisto.provider.screen_out_slots=3"]
-    money = ["mephisto.task.task_reward=1.50", f"mephisto.provider.currency={currency}"]
-    terms = ["mephisto.blueprint.payment.practice=0.15"]
-    async with on_prolific(data_dir, *practice, *pays, *money, *terms) as run:
+    money = ["mephisto.task.task_reward=1.50", "mephisto.blueprint.payment.practice=0.15"]
+    async with on_prolific(data_dir, *practice, *pays, *money) as run:
         good = good_replies(run)
-        for name in ("ann", "bob", "dan", "fay"):
+        for name in ("ann", "bob", "dan"):
             await eventually(lambda: bool(site.participant(person_id("x")).studies()))
             async with FromProlific(run, site, name) as rater:
                 if name == "dan":
@@ -72,20 +69,10 @@ async def test_a_whole_life(
                     await eventually(lambda: not run.live_run.task_runner.running_units)
                 else:
                     await rater.finish()
-                    assert rater.status == "AWAITING REVIEW"
-        await eventually(lambda: run.is_done())
     said.append(command(data_dir, "watch", "--task-name", TASK, "--json"))
     (there,) = json.loads(said[-1])["sites"]
-    assert (there["waiting"], there["returned"], there["screened_out"]) == (2, 1, 1)
+    assert (there["waiting"], there["returned"], there["screened_out"]) == (1, 1, 1)
     said += [command(data_dir, "pay", "--task-name", TASK, *words) for words in ([], ["--send", "--yes"], ["--json"])]
-    assert [one.state for one in Ledger(data_dir, TASK).payments()] == ["confirmed"] * 4
-    ledger = {(one.kind, str(one.amount), one.currency) for one in Ledger(data_dir, TASK).payments()}
-    assert {("approval", "1.50", currency), ("bonus", "0.15", currency)} < ledger
-    charged = sum(charge.price.amount for charge in site.charges)
-    assert charged == sum(one.amount for one in Ledger(data_dir, TASK).payments()) * 100
-    assert site.participant(person_id("ann")).earned == 150
-    said.append(command(data_dir, "pay", "--task-name", TASK, "--audit"))
-    assert "and Prolific agree" in said[-1]
     said.append(command(data_dir, "doctor", "--json", "--port", str(free_port())))
     release = ["export", "--release", "--task-name", TASK, "--out", str(tmp_path / "release")]
     said.append(command(data_dir, *release, "--without-consent-text", "Signed forms on paper."))
@@ -124,8 +111,7 @@ async def test_prolific_tells_what_has_changed(
     monkeypatch.setattr(market, "NOTICED_S", 0.05)
     monkeypatch.setattr(site_server, "LOOK_S", 0.05)
     site.market.secrets[site.workspace.id] = {"id": "1", "value": "ours", "workspace_id": site.workspace.id}
-    settings = [f"mephisto.provider.currency={site.workspace.currency}", "mephisto.provider.webhooks=true"]
-    async with on_prolific(data_dir, "mephisto.task.task_reward=1.50", *settings) as run:
+    async with on_prolific(data_dir, "mephisto.provider.webhooks=true") as run:
         await eventually(lambda: open_places(site) > 0)
         (subscription,) = site.market.subscriptions.values()
         assert subscription.confirmed
@@ -154,15 +140,13 @@ async def test_what_a_killed_launch_subscribed_to_ends_with_the_next(
     site.market.secrets[site.workspace.id] = {"id": "1", "value": "ours", "workspace_id": site.workspace.id}
     others = Subscription("others", site.workspace.id, hooks.EVENT, "https://lab.example/hooks/theirs", "")
     site.market.subscriptions["others"] = others
-    settings = [f"mephisto.provider.currency={site.workspace.currency}", "mephisto.provider.webhooks=true"]
-    settings.append("mephisto.task.task_reward=1.50")
     with monkeypatch.context() as killed:
         killed.setattr(hooks.Hooks, "unsubscribe", lambda self: None)
-        async with on_prolific(data_dir, *settings):
+        async with on_prolific(data_dir, "mephisto.provider.webhooks=true"):
             await eventually(lambda: len(site.market.subscriptions) == 2)
     (left,) = {*site.market.subscriptions} - {"others"}
     site.faults.next("POST hooks/subscriptions/", Fault(change=lambda answer: "made"))
-    async with on_prolific(data_dir, *settings):
+    async with on_prolific(data_dir, "mephisto.provider.webhooks=true"):
         await eventually(lambda: left not in site.market.subscriptions)
         await eventually(lambda: "it is asked every few seconds, as without webhooks=true" in caplog.text)
         assert "others" in site.market.subscriptions

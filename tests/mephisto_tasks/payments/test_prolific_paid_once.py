@@ -208,3 +208,15 @@ def test_a_screen_out_that_is_listed_late_is_not_taken_for_the_bonus(stage: Stag
     send(stage.data_dir)
     (bonus,) = [one for one in Ledger(stage.data_dir, TASK).payments() if one.assignment == out.id and one.batch]
     assert (listed, bonus.amount, bonus.state) == ([25], Decimal("0.25"), "paying")
+
+
+@pytest.mark.parametrize("takes_it", [False, True])
+def test_a_share_that_was_paid_is_no_part_of_what_is_left(study: ProlificStudy, site: StandIn, takes_it: bool) -> None:
+    """By other terms the whole is owed: neither an approval nor a bonus pays all of it on top."""
+    ann = study.does(part("a", 2), "timed out")
+    study.set_terms()
+    send(study.data_dir)
+    assert got(site) == {("GBP", ann): Decimal("1.67")}
+    site.market.unknowns.approves_returned = takes_it
+    assert pay(study.data_dir, "--partial", "full", "--send", "--yes").exit_code == 0
+    assert got(site) == {("GBP", ann): REWARD}

@@ -240,7 +240,8 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
         try:
             next(payer for payer, wrong in zip(payers, said, strict=True) if not wrong).reject(one)
         except CrowdError as error:
-            raise CommandError(f"{error}. Rejected: {done} of {len(found)}") from error
+            before = Problem(f"{done} of {len(found)} had been rejected before that")
+            raise CommandError([*error.problems, before]) from error
     click.echo(f"Rejected: {len(found)} of {len(found)}.")
 
 

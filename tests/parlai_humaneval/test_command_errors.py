@@ -72,7 +72,7 @@ class _Elsewhere(Exception):
         (["plan", "--gap"], ["error: --gap needs a value after it", "   in: main plan", "  try: main plan --help"]),
         (
             ["pay", "--task-name", "x", "--minimum", "much"],
-            ["error: --minimum: 'much' is no amount of dollars", "   in: main pay", "  try: write 8 or 8.50"],
+            ["error: --minimum: 'much' is no amount of money", "   in: main pay", "  try: write 8 or 8.50"],
         ),
         (
             ["models", "check", "--zoo-file", "/not/there.yaml"],

@@ -59,7 +59,7 @@ async def test_the_price(site: StandIn, data_dir: Path) -> None:
     ]
     facts = dict(quote.table())
     assert facts["people whom the balance can pay"] == str(site.market.available(site.workspace) // pays(50).total)
-    assert facts["people of Prolific who may take part"] == str(site.market.pool)
+    assert facts["people on Prolific who may take part"] == f"{site.market.pool:,}"
     assert facts["reward for an hour of work"] == "$10.00"
     assert site.market.studies == {}
     assert not ProlificStore(data_dir).studies()
@@ -81,7 +81,7 @@ async def test_fee_and_vat_stand_apart_once_a_study_has_told_them(site: StandIn,
     ("more", "words"),
     [
         (["mephisto.provider.currency=GBP"], "the workspace pays in USD"),
-        (["mephisto.task.task_reward=0.05"], r"\$1.00 an hour is less than Prolific lets anybody pay \(\$8.00\)"),
+        (["mephisto.task.task_reward=0.05"], r"\$1.00 an hour is less than the \$8.00 that Prolific demands"),
         (["mephisto.task.task_reward=80"], "the workspace has .*top up"),
         (["mephisto.task.task_reward=0"], "wants people to be paid"),
         (["mephisto.task.task_reward=0.505"], "0.505 is no amount"),
@@ -120,7 +120,7 @@ async def test_a_draft_alone(site: StandIn, data_dir: Path) -> None:
     async with on_prolific(data_dir, "mephisto.provider.draft_only=true", agree=told.append) as run:
         study = only_study(site)
         assert (told[0].is_real, told[0].shown_only) == (False, True)
-        assert any(study.id in remark and "draft_only" in remark for remark in run.study.remarks)
+        assert any("draft_only" in remark for remark in run.study.remarks)
         async with FromProlific.by_link(run, site.market.preview(study)) as researcher:
             assert (researcher.client.refused, researcher.client.details["preview"]) == (PREVIEW, True)
         assert (run.study.presence.door().came, run.study.presence.door().turned_away) == (0, {})

@@ -84,7 +84,10 @@ def unreachable(why: str, *, uncertain: bool = False) -> ProlificError:
 
 def uncertain(error: ProlificError) -> Uncertain:
     """The same trouble, met by a request of which nobody knows whether Prolific acted on it."""
-    problems = [Problem(f"{problem.what}, and Prolific may have acted on the request all the same") for problem in error.problems]
+    problems = [
+        Problem(f"{problem.what}, and Prolific may have acted on the request all the same")
+        for problem in error.problems
+    ]
     return made(Uncertain, problems, error.status, error.code)
 
 

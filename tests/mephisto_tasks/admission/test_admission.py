@@ -45,7 +45,10 @@ class Launch:
 
     config: Any = field(
         default_factory=lambda: SimpleNamespace(
-            most_inside=2, onboarding_qualification="practice", block_qualification="careless"
+            most_inside=2,
+            onboarding_qualification="practice",
+            block_qualification="careless",
+            payment=SimpleNamespace(practice=0.0),
         )
     )
     unit_words: UnitWords = field(default_factory=UnitWords)

@@ -481,7 +481,14 @@ def scenes() -> list[Scene]:
 @cache
 def words_of(task: str) -> dict[str, Any]:
     """The task's description as its page gets it, guide and all."""
-    values = {"question": "Which one?", "pay": "$1.00", "models": "two", "settings": "1", "tries": "two tries"}
+    values = {
+        "question": "Which one?",
+        "pay": "$1.00",
+        "practice_pay": "$0.20",
+        "models": "two",
+        "settings": "1",
+        "tries": "two tries",
+    }
     numbers = ("turns", "max_turns", "conversations", "min_reason_words", "min_written_words", "items", "golds")
     file = task_dir(task) / "task_config" / "instructions.yaml"
     filled = load_instructions(

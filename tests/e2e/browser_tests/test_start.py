@@ -24,6 +24,7 @@ pytestmark = pytest.mark.browser
 
 SIZES: list[ViewportSize] = [{"width": 390, "height": 664}, {"width": 1280, "height": 800}]
 VALUES = {
+    "practice_pay": "$0.20",
     "question": "Which next response from your partner would you prefer in a long conversation?",
     "pay": "$2.50 for one complete set of four conversations, practice included",
     "tries": "two tries",

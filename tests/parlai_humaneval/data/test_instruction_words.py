@@ -22,6 +22,7 @@ JUDGING = ("pw_dialog", "spot_the_bot", "third_party")
 LIVE_FILES = [path for path in FILES if path.parts[-3] not in JUDGING]
 JUDGING_FILES = [path for path in FILES if path.parts[-3] in JUDGING]
 VALUES = {
+    "practice_pay": "$0.20",
     "question": "Which one, do you think?",
     "turns": "17",
     "max_turns": "71",

@@ -16,6 +16,7 @@ from parlai_humaneval.techniques.questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 NAMES = ("pw_dialog", "spot_the_bot", "third_party")
 VALUES = {
+    "practice_pay": "$0.20",
     "question": "Which one, do you think?",
     "items": "nineteen",
     "min_reason_words": "23",

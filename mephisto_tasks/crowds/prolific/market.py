@@ -42,6 +42,9 @@ LINK_AGAIN_S = 60.0
 """How often our own link is asked whether it answers."""
 ALL_S = 120.0
 """How often submissions are listed though their counts stay the same."""
+PUBLISHED_S, PUBLISHED_POLL_S = 60.0, 1.0
+"""How long a study may be in publishing before it can be paused, and how often that is looked at."""
+IN_BETWEEN = (statuses.PUBLISHING, "PROCESSING")
 SURE_AFTER = 2
 """Readings in a row that must say that a submission is over, before its unit is somebody else's."""
 AT_WORK = (statuses.RESERVED, statuses.ACTIVE)
@@ -85,8 +88,14 @@ def study_places(client: Prolific, study_id: str) -> Places:
 
 
 def transition(client: Prolific, study_id: str, action: str, reached: Collection[str]) -> str:
-    """Ask for a change of state: read, act, read. Its state afterwards. Raises ProlificError: it did not come about."""
-    status = study_places(client, study_id).status
+    """Ask for a change of state: read, act, read. Its state afterwards. Raises ProlificError: it did not come about.
+
+    Prolific refuses all changes of a study that it is publishing: that is waited for.
+    """
+    status, until = study_places(client, study_id).status, time.monotonic() + PUBLISHED_S
+    while status in IN_BETWEEN and action != "PUBLISH" and time.monotonic() < until:
+        time.sleep(PUBLISHED_POLL_S)
+        status = study_places(client, study_id).status
     if status in reached:
         return status
     with asking(f"{action.lower()} the study"):
@@ -373,7 +382,7 @@ class StudyFollower:
         places = study_places(self._client, self._study.study_id)
         if places.status == statuses.AWAITING_REVIEW and self._control.remaining:
             return places.status  # full: nobody new can come
-        if places.status not in (statuses.ACTIVE, statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.PUBLISHING):
+        if places.status not in (statuses.ACTIVE, statuses.PAUSED, statuses.AWAITING_REVIEW, *IN_BETWEEN):
             return places.status
         if self._control.remaining:
             return transition(self._client, self._study.study_id, "PAUSE", (statuses.PAUSED,))
@@ -396,7 +405,7 @@ def pause_left_over(client: Prolific, store: ProlificStore, task_name: str, acco
             continue
         try:
             status = study_places(client, study.study_id).status
-            if status not in (statuses.ACTIVE, statuses.PUBLISHING):
+            if status not in (statuses.ACTIVE, *IN_BETWEEN):
                 continue
             transition(client, study.study_id, "PAUSE", (statuses.PAUSED, statuses.AWAITING_REVIEW))
         except ProlificError as error:

@@ -236,6 +236,19 @@ async def test_a_study_that_a_killed_launch_left_is_paused_first(
     assert only_study(site).status == "PAUSED"
 
 
+@pytest.mark.parametrize("says_processing", [False, True])
+async def test_a_launch_that_ends_while_prolific_publishes_pauses_the_study(
+    site: StandIn, data_dir: Path, says_processing: bool
+) -> None:
+    """Guards a study that recruits with nobody at home: Prolific refuses to pause what it is publishing."""
+    site.market.delays.publish_s = 4.0
+    site.market.unknowns.says_processing = says_processing
+    async with on_prolific(data_dir) as run:
+        await eventually(lambda: only_study(site).status in ("PUBLISHING", "PROCESSING"))
+    assert only_study(site).status == "PAUSED"
+    assert not run.left_on_site
+
+
 async def test_a_launch_that_cannot_pause_at_its_end_says_so(
     site: StandIn, data_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

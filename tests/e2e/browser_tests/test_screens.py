@@ -18,17 +18,12 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module", params=["wide", "phone"])
-def tour(
-    chromium: Browser,
-    embedded_study: Study,
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> Iterator[Tour]:
+def tour(chromium: Browser, embedded_study: Study, request: pytest.FixtureRequest) -> Iterator[Tour]:
     assert SOURCE.is_file(), f"axe-core is not installed: run npm ci in {SOURCE.parents[2]}"
     phone = request.param == "phone"
     context = open_context(chromium, phone=phone)
     watch = Watch(context)
-    tour = Tour(tmp_path_factory.mktemp("screens"), request.param)
+    tour = Tour(request.param)
     tour.walk(Rater(context.new_page(), embedded_study.url, watch, "finger" if phone else "mouse"))
     yield tour
     context.close()

@@ -267,7 +267,7 @@ def printer_of_total(as_json: bool) -> Agree:
         else:
             print_total(total)
             if total.refusal is not None:
-                raise CommandError(total.refusal, try_=total.advice)
+                click.echo(f"A launch would be refused: {CommandError(total.refusal, try_=total.advice)}", err=True)
         raise click.exceptions.Exit(0)
 
     return show

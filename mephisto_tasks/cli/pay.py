@@ -198,7 +198,7 @@ def pay(
                     click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
             show_remaining(books)
     # A crowd that has closed never answers again, and what it owes remains.
-    not_asked = any(
+    not_asked = bool(books.remaining or books.in_between) and any(
         one.not_asked and crowd_of(one.payer.account.partition(":")[0]).status() is None for one in books.accounts
     )
     if refused or not_asked:  # all else was sent; a script that runs this learns that somebody must look

@@ -271,7 +271,7 @@ def test_rejecting_by_a_file(stage: Stage) -> None:
     assert "put messages in quotes" in rejecting(stage, f"{first},OTHER,{message}\n")
     message = f'"{message}"'
     said = rejecting(stage, f"{first},LOW_EFFORT,{message}\n{second},RUDE,{message}\nnobody,OTHER,{message}\n")
-    assert "'RUDE' is no category of Prolific" in said
+    assert "Prolific has no category 'RUDE'" in said
     assert "nobody: this task has no such submission" in said
     assert "the message has 5 characters, and Prolific wants 100" in rejecting(stage, f"{first},OTHER,sorry\n")
     assert not stage.site.market.submissions("REJECTED")
@@ -299,7 +299,7 @@ def test_watch_says_how_it_stands_there(stage: Stage) -> None:
     assert "2 wait for approval (the first is approved by itself on " in facts["Prolific (lab)"]
     assert facts["Prolific (lab)"].endswith("; 1 unread message.")
     assert facts["Money"].startswith("$3.34 earned: $0.00 paid")
-    assert facts["In GBP"].startswith("£16.01 spent")
+    assert facts["In GBP"].startswith("£16.01 earned")
     asked = len(stage.site.journal.calls)
     observer.standing()
     assert len(stage.site.journal.calls) == asked, "once a minute"

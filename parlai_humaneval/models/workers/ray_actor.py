@@ -307,16 +307,18 @@ class RayActor:
                 left = max(0.0, until - time.monotonic())
                 try:
                     asked = self._actor.node.remote()
-                    where, there = self._ray.get(asked, timeout=left if said else min(SAY_S, left))
+                    where, there = self._ray.get(asked, timeout=min(SAY_S, left))
                 except self._ray.exceptions.GetTimeoutError as error:
                     if time.monotonic() >= until:
                         raise self._no_room(
                             f"the Ray cluster has had no room for another copy for {PLACE_S:g} s"
                         ) from error
+                    if not said:
+                        logger.warning(
+                            "%s waits for room on the Ray cluster (%s); %s", self._model, self._shortage(), _MORE_ROOM
+                        )
                     said = True
-                    logger.warning(
-                        "%s waits for room on the Ray cluster (%s); %s", self._model, self._shortage(), _MORE_ROOM
-                    )
+                    self._check_room()  # the cluster notices late that a node has ended
                 except self._ray.exceptions.RayError as error:
                     self._place_anew(error)
                 else:

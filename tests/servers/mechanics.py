@@ -146,7 +146,7 @@ class ServerThread:
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """All that it answers."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract: what is answered is all that differs between stand-ins
 
     async def begin(self) -> None:
         """What begins with the server, in its loop."""

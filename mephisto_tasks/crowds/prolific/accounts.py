@@ -48,7 +48,9 @@ class ProlificAccounts:
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """Raises ProlificError: Prolific does not know the token, which is then not kept; the name is another crowd's."""
         from mephisto_tasks.crowds.database import opened
-        from mephisto_tasks.crowds.registry import crowd_of, register_providers
+        from mephisto_tasks.crowds.link.provider import link_provider
+        from mephisto_tasks.crowds.prolific.settings import ProlificSettings
+        from mephisto_tasks.crowds.registry import register_providers
 
         token = read_token(name) if keys is None else keys[0]
         with Prolific(token, patience=BRIEF) as client, asking(f"register {name}"):
@@ -62,7 +64,7 @@ class ProlificAccounts:
                     f"a requester {name!r} of another crowd is there already", try_="choose another name"
                 )
             if not same:
-                crowd_of(PROVIDER).mephisto_provider().RequesterClass.new(db, name)  # type: ignore[attr-defined]  # a LinkCrowd
+                link_provider(PROVIDER, ProlificSettings).RequesterClass.new(db, name)
         if keys is not None:
             write_token(name, keys[0])
         return name
